@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TypeVar
 
-from hmb.client.connection import ConnectionFailed
-from hmb.client.consuming.fetcher import is_final
+from hmb.client.consuming.partition_errors import is_final, is_unknown_topic
 from hmb.client.consuming.subscription import Subscription
 from hmb.client.metadata import Cluster, TopicMetadata
 from hmb.client.offsets import NOT_FOUND, list_offsets
+from hmb.client.retries import with_retries
 from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
@@ -28,7 +27,6 @@ from hmb.spark.bounds import Bound, Times, TimeStrategy
 from hmb.spark.options import SourceOptions
 
 EVERY_TOPIC = Subscription()  # matches every topic except Kafka's internal ones
-RETRY_PAUSE = 0.2  # seconds
 
 T = TypeVar("T")
 Offsets = dict[TopicPartition, int]
@@ -59,15 +57,9 @@ def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
 
     The option kafka.default.api.timeout.ms limits the retries, as it does for `hmb.Consumer`. The last error is raised.
     """
-    deadline = time.monotonic() + options.retry_for
-    while True:
-        try:
-            return action()
-        except (ConnectionFailed, KafkaError) as error:
-            is_unknown = isinstance(error, KafkaError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            if is_unknown or is_final(error) or time.monotonic() >= deadline:
-                raise
-        time.sleep(RETRY_PAUSE)
+    return with_retries(
+        action, lambda error: 0.0 if is_unknown_topic(error) or is_final(error) else options.retry_for
+    )
 
 
 def partitions_of(

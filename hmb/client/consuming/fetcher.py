@@ -14,13 +14,7 @@ request before a single record is decoded. While the application works on one re
 The next response waits in the socket. The fetcher reads one response at a time, and only when the buffer is empty.
 A consumer therefore holds at most `max_bytes` of fetched bytes, with any number of leaders.
 
-An error belongs to a partition and is stored in its position. A temporary error, for example of a broker that is down,
-is retried for `retry_for` seconds. The consumer raises an error after the application has received all buffered
-records.
-
-A topic that was deleted and created again has a new id. The fetcher therefore does not mistake its records for those of
-the old topic. Brokers before Kafka 3.1 do not check the id in a fetch. With them, the fetcher notices the new topic
-when it reads the metadata again.
+The module `partition_errors` decides what happens after an error of one partition.
 
 Limits: fetch sessions are missing (KIP-227), which would spare a consumer of thousands of partitions to list all of
 them in each request. A partition costs about 15 us in client and broker each. Fetching from followers (KIP-392) and the
@@ -31,8 +25,6 @@ Source: Kafka's `Fetcher` and `FetchRequest`.
 
 from __future__ import annotations
 
-import logging
-import math
 import selectors
 import time
 from collections import deque
@@ -42,23 +34,19 @@ from uuid import UUID
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.consuming.buffer import AbortedTransactions, FetchedBatches
-from hmb.client.consuming.positions import Position
+from hmb.client.consuming.partition_errors import PartitionErrors
+from hmb.client.consuming.positions import UNKNOWN, Position
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node, TopicMetadata
-from hmb.client.offsets import Offset, list_offsets
-from hmb.client.retries import RETRY_PAUSE
-from hmb.protocol.enums import EARLIEST, LATEST, IsolationLevel
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.client.offsets import Offset
+from hmb.protocol.enums import IsolationLevel
+from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import Batch, iter_batches
 
 NEWEST_FETCH = FetchRequest.first_version("topics.topic_id")  # Later versions only concern followers.
 NEWEST_BY_NAME = NEWEST_FETCH - 1
-LARGEST_FETCH = 256 * 1024 * 1024  # bytes of one partition
-GONE_AFTER = 5.0  # seconds; a topic that brokers do not know for so long is an error
-
-LOGGER = logging.getLogger(__name__)
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
@@ -85,7 +73,19 @@ class _PendingFetch:
 
     positions: dict[TopicPartition, tuple[Position, int]]
     deadline: float
-    names: dict[UUID, str]
+    names: dict[UUID, str]  # topic names by id, because a response may name topics by id only
+
+    def unchanged_positions(self, response: FetchResponse) -> Iterator[tuple[Position, PartitionData]]:
+        """Yield each position with its part of the response.
+
+        The application may have moved, paused or removed a partition since the request. Its records are skipped.
+        """
+        for topic in response.responses:
+            name = topic.topic or self.names.get(topic.topic_id, "")
+            for data in topic.partitions:
+                position, offset = self.positions.get(TopicPartition(name, data.partition_index), (None, UNKNOWN))
+                if position and not position.is_removed and position.may_fetch and position.fetched == offset:
+                    yield position, data
 
 
 class Fetcher:
@@ -97,7 +97,8 @@ class Fetcher:
         self._settings = settings
         self._connections: dict[Node, Connection] = {}
         self._pending: dict[Node, _PendingFetch] = {}  # pending fetches by leader, the oldest first
-        self.fetches = self.fetched_bytes = self.failures = 0
+        self.errors = PartitionErrors(cluster, positions, settings.reset, settings.retry_for)
+        self.fetches = self.fetched_bytes = 0
 
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
         """Yield the batches of the next response of any leader, or nothing after `timeout` seconds.
@@ -121,12 +122,18 @@ class Fetcher:
                 try:
                     leader = self._leader(position, topics)
                 except (ConnectionFailed, KafkaError) as error:
-                    self.failed(position, error)
+                    self.errors.failed(position, error)
                 else:
                     by_leader.setdefault(leader, []).append(position)
         for leader, positions in by_leader.items():
             if leader not in self._pending:
                 self._send(leader, positions)
+
+    def close(self) -> None:
+        """Close all connections. The responses to pending fetches are lost."""
+        for connection in self._connections.values():
+            connection.close()
+        self._pending.clear()
 
     def _leader(self, position: Position, topics: dict[str, TopicMetadata | ConnectionFailed | KafkaError]) -> Node:
         """Return the leader of a partition. `topics` caches lookups, as a topic may have thousands of partitions.
@@ -142,41 +149,9 @@ class Fetcher:
         topic = topics[name]
         if not isinstance(topic, TopicMetadata):
             raise topic
-        if position.topic_id in (None, NO_TOPIC_ID):
-            position.topic_id = topic.topic_id
-        elif topic.topic_id not in (position.topic_id, NO_TOPIC_ID):
-            self._topic_created_again(position)
+        self.errors.check_topic_id(position, topic)
         # If the partition has no leader, `Cluster.leader` raises an error with the reason.
         return topic.leaders.get(number) or self._cluster.leader(position.partition)
-
-    def _topic_created_again(self, position: Position) -> None:
-        what = f"{position.partition} was deleted and created again since offset {position.fetched}"
-        if self._settings.reset is None:
-            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: seek to an offset of the new topic")
-        position.start, position.topic_id = "earliest", None  # All records of the new topic are new to the consumer.
-        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, what)
-
-    def failed(self, position: Position, error: ConnectionFailed | KafkaError) -> None:
-        """Store an error of a partition. The fetcher retries it until `_is_hopeless` returns True."""
-        self.failures += 1
-        now = time.monotonic()
-        position.failing_since = position.failing_since or now
-        position.missing_since = (position.missing_since or now) if is_unknown_topic(error) else None
-        position.retry_at = now + RETRY_PAUSE
-        self._cluster.forget(position.partition.topic)
-        if is_final(error) or self._is_hopeless(position, now):
-            position.error = error
-
-    def _is_hopeless(self, position: Position, now: float) -> bool:
-        """Return whether an error has lasted too long. A new topic is unknown to some brokers only for a moment."""
-        if position.missing_since is not None and now - position.missing_since >= GONE_AFTER:
-            return True
-        return position.failing_since is not None and now - position.failing_since >= self._settings.retry_for
-
-    def close(self) -> None:
-        for connection in self._connections.values():
-            connection.close()
-        self._pending.clear()
 
     def _send(self, leader: Node, positions: list[Position]) -> None:
         connection = self._connections.get(leader)
@@ -188,7 +163,7 @@ class Fetcher:
             connection.post(self._request(positions, ids), connection.version_of(FetchRequest, newest))
         except (ConnectionFailed, KafkaError) as error:
             for position in positions:
-                self.failed(position, error)
+                self.errors.failed(position, error)
             return
         except BaseException:  # Ctrl-C: no request may follow on a connection after half a request
             connection.close()
@@ -221,15 +196,14 @@ class Fetcher:
         """Return the leader whose response has begun to arrive or is overdue. None after `timeout` seconds."""
         now = time.monotonic()
         if not self._pending:
-            time.sleep(max(0.0, min(timeout, self._next_retry() - now)))
+            time.sleep(max(0.0, min(timeout, self.errors.next_retry() - now)))
             return None
         deadline = min(pending.deadline for pending in self._pending.values())
         with selectors.DefaultSelector() as selector:
             for leader in self._pending:
                 selector.register(self._connections[leader].fileno(), selectors.EVENT_READ, leader)
-            ready = {
-                key.data for key, _ in selector.select(max(0.0, min(timeout, deadline - now, self._next_retry() - now)))
-            }
+            longest = min(timeout, deadline - now, self.errors.next_retry() - now)
+            ready = {key.data for key, _ in selector.select(max(0.0, longest))}
         now = time.monotonic()
         return next((leader for leader, it in self._pending.items() if leader in ready or it.deadline <= now), None)
 
@@ -246,27 +220,19 @@ class Fetcher:
                 raise answered_error(f"fetch from {connection.address}", response.error_code)
         except (ConnectionFailed, KafkaError) as error:
             for position, _ in pending.positions.values():
-                self.failed(position, error)
+                self.errors.failed(position, error)
             return
         except BaseException:  # Ctrl-C: a later request must not receive the rest of this response
             connection.close()
             raise
         self.fetches += 1
-        for topic in response.responses:
-            name = topic.topic or pending.names.get(topic.topic_id, "")
-            for data in topic.partitions:
-                requested = pending.positions.get(TopicPartition(name, data.partition_index))
-                if requested is None:
-                    continue
-                position, offset = requested
-                if position.is_removed or not position.may_fetch or position.fetched != offset:
-                    continue  # The application has moved, paused or removed the partition since the request.
-                try:
-                    if data.error_code:
-                        raise answered_error(position.partition, data.error_code)
-                    yield from self._read_partition(position, data)
-                except KafkaError as error:
-                    self._partition_failed(position, error)
+        for position, data in pending.unchanged_positions(response):
+            try:
+                if data.error_code:
+                    raise answered_error(position.partition, data.error_code)
+                yield from self._read_partition(position, data)
+            except KafkaError as error:
+                self.errors.fetch_failed(position, error)
 
     def _overdue(self, connection: Connection) -> ConnectionFailed:
         """Close a connection without a response, and return the error.
@@ -295,54 +261,10 @@ class Fetcher:
         if batches:
             position.fetched = batches[-1].last_offset + 1
             yield FetchedBatches(position, batches, self._aborted(data))
-        elif position.max_bytes < LARGEST_FETCH:
-            position.max_bytes *= 2  # Brokers before Fetch v3 cut a message that is too large. Fetch more of it.
         else:
-            what = f"{position.partition}: the message at {position.fetched} is too large"
-            raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
+            self.errors.message_was_cut(position)
 
     def _aborted(self, data: PartitionData) -> AbortedTransactions | None:
         if self._settings.isolation_level != IsolationLevel.READ_COMMITTED:
             return None
         return AbortedTransactions((it.producer_id, it.first_offset) for it in data.aborted_transactions or ())
-
-    def _partition_failed(self, position: Position, error: KafkaError) -> None:
-        """Handle an error of one partition. In a group, an offset that does not exist is reset instead."""
-        if error.code is ErrorCode.OFFSET_OUT_OF_RANGE and self._settings.reset is not None:
-            LOGGER.warning(
-                "%s does not have offset %d: the consumer continues at %s",
-                position.partition,
-                position.fetched,
-                self._settings.reset,
-            )
-            position.start = self._settings.reset
-            return
-        try:
-            if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
-                error = self._out_of_range(position)
-        except (ConnectionFailed, KafkaError) as why:
-            self.failed(position, why)
-        else:
-            self.failed(position, error)
-
-    def _out_of_range(self, position: Position) -> KafkaError:
-        partition = position.partition
-        first = list_offsets(self._cluster, [partition], EARLIEST)[partition]
-        end = list_offsets(self._cluster, [partition], LATEST)[partition]
-        what = f"{partition} has no offset {position.fetched}; it starts at {first} and ends before {end}"
-        return KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, what)
-
-    def _next_retry(self) -> float:
-        """Return the time at which the next failed partition may be retried."""
-        return min(
-            (it.retry_at for it in self._positions.values() if it.failing_since and it.may_fetch), default=math.inf
-        )
-
-
-def is_unknown_topic(error: Exception) -> bool:
-    return isinstance(error, KafkaError) and error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def is_final(error: Exception) -> bool:
-    """Return whether a retry cannot help. A corrupt batch stays corrupt, although Kafka calls the error retriable."""
-    return isinstance(error, KafkaError) and (not error.code.retriable or error.code is ErrorCode.CORRUPT_MESSAGE)

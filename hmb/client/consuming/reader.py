@@ -17,7 +17,8 @@ from typing import TypeVar
 from hmb.client.arguments import check_partition
 from hmb.client.connection import ConnectionFailed
 from hmb.client.consuming.buffer import BatchDecoder, RecordBuffer
-from hmb.client.consuming.fetcher import Fetcher, FetchSettings, is_final, is_unknown_topic
+from hmb.client.consuming.fetcher import Fetcher, FetchSettings
+from hmb.client.consuming.partition_errors import is_final, is_unknown_topic
 from hmb.client.consuming.positions import Position
 from hmb.client.metadata import Cluster
 from hmb.client.offsets import Offset, Until, list_offsets, resolve
@@ -77,7 +78,7 @@ class AssignmentReader:
 
     def metrics(self) -> ConsumerMetrics:
         fetcher = self.fetcher
-        return ConsumerMetrics(fetcher.fetches, fetcher.fetched_bytes, self.buffer.returned, fetcher.failures)
+        return ConsumerMetrics(fetcher.fetches, fetcher.fetched_bytes, self.buffer.returned, fetcher.errors.count)
 
     def add(self, starts: Mapping[TopicPartition, Offset], *, in_group: bool = False) -> None:
         """Read these partitions, too. With `in_group`, the group's committed offset has precedence over the start."""
@@ -161,7 +162,7 @@ class AssignmentReader:
                 self._set_offsets(self.committed(in_group))
         except (ConnectionFailed, KafkaError) as error:
             for position in waiting:
-                self.fetcher.failed(position, error)
+                self.fetcher.errors.failed(position, error)
             return
         self._resolve_starts([position for position in waiting if position.start is not None])
 
@@ -173,7 +174,7 @@ class AssignmentReader:
             self._set_offsets(resolve(self._cluster, starts, self._settings.isolation_level))
         except (ConnectionFailed, KafkaError) as error:
             if len(waiting) == 1:
-                self.fetcher.failed(waiting[0], error)
+                self.fetcher.errors.failed(waiting[0], error)
                 return
             for position in waiting:  # The error of one partition must not stop the others.
                 self._resolve_starts([position])

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hmb.client.connection import ConnectionFailed
+from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster
 from hmb.client.producing.accumulator import Accumulator
 from hmb.client.producing.batch import Batch, PartitionQueue
@@ -29,9 +30,13 @@ from hmb.client.producing.idempotence import (
     renumber_in_new_epoch,
 )
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.produce import ProduceResponse
 
 LOGGER = logging.getLogger(__name__)
 
+PartitionAnswer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
+
+UNKNOWN = -1  # an offset or a time that the broker has not sent
 MAX_PAUSE = 1.0  # seconds between two attempts (Kafka's retry.backoff.max.ms)
 JITTER = 0.2
 
@@ -71,6 +76,26 @@ class BatchCompletion:
         self.accumulator, self.cluster, self.settings, self.guarantee = accumulator, cluster, settings, guarantee
         self.counters = accumulator.counters
         self.last_error: str | None = None  # why the last postponed batch was postponed; None after a delivery
+
+    def answered(self, batch: Batch, answer: PartitionAnswer | None) -> FailedBatch | None:
+        """Deliver a batch that the broker has written. Otherwise return the failure that the answer reports.
+
+        None as the answer means that the response does not contain the batch's partition.
+        """
+        if answer is None:
+            return FailedBatch(batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no answer for {batch.partition}"))
+        if answer.error_code == ErrorCode.NONE:
+            self.deliver(batch, answer.base_offset, answer.log_append_time_ms)
+            return None
+        if answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+            # An earlier attempt has written the batch, and the broker does not remember its offset any more.
+            self.deliver(batch, UNKNOWN, answer.log_append_time_ms)
+            return None
+        error = answered_error(batch.partition, answer.error_code, answer.error_message)
+        if not error.code.retriable and error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
+            batch.uncertain_attempts -= 1  # The broker has certainly not written this attempt.
+        messages = {it.batch_index: it.batch_index_error_message or error.message for it in answer.record_errors}
+        return FailedBatch(batch, error, messages, answered=True)
 
     def deliver(self, batch: Batch, base_offset: int, log_append_time: int) -> None:
         """Complete a batch that the broker has written."""

@@ -20,13 +20,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.errors import answered_error
 from hmb.client.metadata import Node
 from hmb.client.producing.batch import Batch, PartitionQueue, ProducerIdentity, SenderQueues
-from hmb.client.producing.completion import BatchCompletion, FailedBatch
+from hmb.client.producing.completion import UNKNOWN, BatchCompletion, FailedBatch
 from hmb.client.producing.encoding import NEWEST_PRODUCE, produce_request, renumbered, requests
 from hmb.client.producing.idempotence import number
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
 
@@ -154,7 +153,7 @@ class Sender(threading.Thread):
         if not acks:
             for batch in self._in_flight():
                 batch.queue.in_flight = 0
-                self._completion.deliver(batch, -1, -1)
+                self._completion.deliver(batch, UNKNOWN, UNKNOWN)
             self._posted.clear()
 
     def _receive(self) -> None:
@@ -176,24 +175,9 @@ class Sender(threading.Thread):
         }
         for batch in batches:
             batch.queue.in_flight -= 1
-            answer = answers.get(batch.partition)
-            if answer is None:
-                error = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no answer for {batch.partition}")
-                self._note_failure(FailedBatch(batch, error))
-            elif answer.error_code in (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER):
-                # An earlier attempt has written this duplicate, and the broker does not remember its offset any more.
-                self._completion.deliver(
-                    batch, -1 if answer.error_code else answer.base_offset, answer.log_append_time_ms
-                )
-            else:
-                error = answered_error(batch.partition, answer.error_code, answer.error_message)
-                if not error.code.retriable and error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
-                    batch.uncertain_attempts -= 1  # the broker has certainly not written this attempt
-                record_errors = {
-                    record.batch_index: record.batch_index_error_message or error.message
-                    for record in answer.record_errors
-                }
-                self._note_failure(FailedBatch(batch, error, record_errors, answered=True))
+            failure = self._completion.answered(batch, answers.get(batch.partition))
+            if failure is not None:
+                self._note_failure(failure)
             if self._failed and not batch.queue.in_flight:
                 self._resolve(batch.queue)
 
