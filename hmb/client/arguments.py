@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def list_of(name: str, given: Iterable[T], kinds: type | tuple[type, ...], example: str) -> list[T]:
-    """Return the items as a list. Raises TypeError if an item has another type; the message contains the example."""
+    """Return the items as a list. Raises TypeError if an item is not of `kinds`. The message contains the example."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be a list, for example {example}, not {given!r}")
     found = list(given)

@@ -1,7 +1,8 @@
 """A connection to one broker: sends any request, and returns its response.
 
 A Kafka connection has two rules. First, responses arrive in the order of the requests. A client may therefore send
-several requests before it reads the first response (`post`, `post`, `receive`, `receive`). `send` is one of each.
+several requests before it reads the first response (`post`, `post`, `receive`, `receive`). `send` is one `post` and one
+`receive`.
 
 Second, each request contains the version of its API, and both sides must know this version. A new connection therefore
 begins with an ApiVersions request, and then uses the highest version that both sides know (KIP-35)::
@@ -50,8 +51,8 @@ MAX_RESPONSE_SIZE = 256 * 1024 * 1024
 FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
 CONNECT_TIMEOUT = 10.0  # seconds; an address that never answers must leave time for the other addresses
-# The APIs of brokers without ApiVersions. Kafka 0.8.2 has the APIs 0 to 10, and Kafka 0.9 adds those of groups. Version
-# 1 of the two requests for committed offsets (8 and 9) uses Kafka itself, version 0 uses ZooKeeper.
+# The APIs of brokers without ApiVersions. Kafka 0.8.2 has the APIs 0 to 10, and Kafka 0.9 adds those of groups. Two
+# APIs (8 and 9) concern committed offsets: their version 0 stores the offsets in ZooKeeper, and version 1 in Kafka.
 VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), range(2))
 VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
 
@@ -69,7 +70,7 @@ class ClosedByBroker(ConnectionFailed):
 
 
 def _protocol_hint(beginning: bytes) -> str:
-    """Return a hint at the protocol of a server that is not a Kafka broker. Empty if the protocol is unknown."""
+    """Return a hint at the protocol of a server that is not a Kafka broker, or "" if the protocol is unknown."""
     if beginning.startswith(b"\x15\x03"):  # A TLS alert: the server expected a ClientHello.
         return "; it looks like TLS, which this client does not speak: use a PLAINTEXT listener"
     found = next((name for start, name in OTHER_PROTOCOLS.items() if beginning.lower().startswith(start)), "")
@@ -131,7 +132,10 @@ class Connection:
             raise
 
     def post(self, request: Request, version: int | None = None, *, answered: bool = True) -> None:
-        """Send a request without waiting; `receive` returns its response. A Produce with acks=0 is not `answered`."""
+        """Send a request without waiting.
+
+        `receive` returns its response. A Produce with acks=0 has no response, and `answered` is False.
+        """
         if version is None:
             version = self.version_of(type(request))
         self.post_all([request], version, answered=answered)

@@ -2,8 +2,8 @@
 
 The *coordinator* of a group is the broker that stores the offsets and members of the group. A transactional id has a
 coordinator, too, which stores its state. The coordinator is the leader of one partition of `__consumer_offsets` or
-`__transaction_state`. The hash of the group id or transactional id determines this partition.
-Any broker returns its address (FindCoordinator; Kafka 0.8.2 called the request ConsumerMetadata).
+`__transaction_state`. The hash of the group id or transactional id determines this partition. Any broker returns the
+coordinator's address (FindCoordinator; Kafka 0.8.2 called the request ConsumerMetadata).
 
 The coordinator moves when its broker dies. The old one then answers NOT_COORDINATOR, or does not answer at all, and the
 client has to look for the new one. The new coordinator first loads its state (COORDINATOR_LOAD_IN_PROGRESS). A

@@ -7,7 +7,7 @@ All of them can be imported from `hmb`, and `except hmb.HmbError` catches all of
       ConnectionFailed      a broker cannot be reached, or does not answer in time; also a ConnectionError of Python
         ClosedByBroker      the broker has closed the connection instead of sending a response
       DeserializationError  a function of the application cannot decode a record
-      SettingError          a text is not the value of a setting; also a ValueError of Python
+      SettingError          a text is not a valid value of a setting; also a ValueError of Python
       BindError             `Broker.start` cannot listen on an address
       ConfigError           a setting of `Broker` is invalid
 

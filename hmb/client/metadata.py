@@ -104,7 +104,7 @@ class Cluster:
         self._max_age, self._clock = metadata_max_age, clock
         self._lock = threading.Lock()  # guards the fields below, also while a request is in flight; see `_locked`
         self._connection: Connection | None = None
-        self._known = KnownBrokers(clock)  # shared by all connections; it has a lock of its own
+        self._known = KnownBrokers(clock)  # All connections share this object, which has a lock of its own.
         self._nodes: dict[int, Node] = {}
         self._controller_id = -1
         self._topics: dict[str, TopicMetadata] = {}
@@ -123,7 +123,7 @@ class Cluster:
         return self._nodes
 
     def last_known(self, name: str) -> TopicMetadata | None:
-        """Return a topic of an earlier response, of any age. The method takes no lock and sends no request."""
+        """Return a topic of an earlier response, however old it is. The method takes no lock and sends no request."""
         return self._topics.get(name)
 
     def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
@@ -139,11 +139,14 @@ class Cluster:
                 try:
                     return self._refresh(name, create)
                 except ConnectionFailed:
-                    return known  # It may still be correct. Otherwise its leader returns an error.
+                    return known  # The old metadata may still be correct. Otherwise a broker returns an error.
             return known
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """Return the name of a topic id, after a request for all topics if it is unknown. None if no topic has it."""
+        """Return the name of the topic with this id, or None if no topic has the id.
+
+        If the id is unknown, request all topics first.
+        """
         if topic_id not in self._names:
             self.topics()
         return self._names.get(topic_id)
@@ -169,7 +172,10 @@ class Cluster:
         return [self._topics[name] for name in sorted(topics)]
 
     def metadata(self, names: Collection[str] | None = None) -> MetadataResponse:
-        """Return the broker's response for these topics, or for all. Brokers before Kafka 0.11 return all topics."""
+        """Return the broker's response for these topics, or for all topics.
+
+        Brokers before Kafka 0.11 return all topics.
+        """
         with self._locked():
             response = self._request_metadata(lambda version: _request_for(names, version))
             for topic in response.topics:
@@ -206,7 +212,7 @@ class Cluster:
         Before KRaft, only the controller could create and delete topics.
         """
         with self._locked():
-            if self._any().version_of(MetadataRequest) > 0:  # Version 0 names no controller.
+            if self._any().version_of(MetadataRequest) > 0:  # Version 0 of the response names no controller.
                 self._request_metadata(lambda version: MetadataRequest(topics=[]))
             controller = self._nodes.get(self._controller_id)
         if controller is None:
@@ -258,7 +264,7 @@ class Cluster:
         return self._store(requested)
 
     def _request_metadata(self, request: Callable[[int], MetadataRequest]) -> MetadataResponse:
-        """Send a request for metadata, and try the next broker if one fails. `request` makes it for a version."""
+        """Request metadata, and try the next broker if one fails. `request` returns the request in a version."""
         for _ in self._addresses():
             connection = self._any()
             version = connection.version_of(MetadataRequest)
@@ -278,7 +284,7 @@ class Cluster:
             self._nodes = {it.node_id: Node(it.host, it.port) for it in response.brokers} or self._nodes
             self._controller_id = response.controller_id
             for topic in response.topics:
-                topic.is_internal |= topic.name == OFFSETS_TOPIC  # Version 0 has no such field.
+                topic.is_internal |= topic.name == OFFSETS_TOPIC  # Version 0 has no field `is_internal`.
             return response
         raise failure
 
@@ -301,7 +307,10 @@ class Cluster:
         return known
 
     def _addresses(self) -> list[Node]:
-        """Return all addresses in random order, so that clients spread over the brokers. Failed ones come last."""
+        """Return all addresses in random order, so that clients spread over the brokers.
+
+        Addresses that failed come last.
+        """
         nodes = list(dict.fromkeys((*self._nodes.values(), *self._bootstrap)))
         random.shuffle(nodes)
         return sorted(nodes, key=lambda node: self._known.is_doubtful(f"{node.host}:{node.port}"))
@@ -330,7 +339,7 @@ class Cluster:
 def _request_for(names: Collection[str] | None, version: int, create: bool = False) -> MetadataRequest:
     if names and version < FIRST_VERSION_WITHOUT_CREATION and not create:
         names = None
-    if names is None:  # Version 0 has no null. Its empty list means all topics.
+    if names is None:  # Version 0 of the request has no null. An empty list means all topics.
         return MetadataRequest(topics=None if version else [])
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names])
     request.allow_auto_topic_creation = create or version < FIRST_VERSION_WITHOUT_CREATION

@@ -52,7 +52,7 @@ class AtTime:
 
 @dataclass(frozen=True, slots=True)
 class FromStart:
-    """The offset `count` after the first one."""
+    """The offset that is `count` after the first offset of the log."""
 
     count: int
 

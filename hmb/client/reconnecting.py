@@ -43,7 +43,7 @@ class KnownBrokers:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._lock = threading.Lock()  # guards the fields below; no thread takes another lock under it
+        self._lock = threading.Lock()  # guards the fields below; no thread takes another lock while it holds this one
         self._failures: dict[str, _AddressFailure] = {}
         self._have_api_versions: set[str] = set()
 
@@ -62,7 +62,7 @@ class KnownBrokers:
             self._failures[address] = _AddressFailure(reason, count + 1, self._clock() + pause)
 
     def lost(self, address: str, reason: str) -> None:
-        """Note that an open connection broke. It may be opened again at once, but other brokers are preferred."""
+        """Note that an open connection broke. A client may open a new one at once, but prefers other brokers."""
         with self._lock:
             self._failures.setdefault(address, _AddressFailure(reason, 0, self._clock()))
 

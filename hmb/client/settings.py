@@ -6,8 +6,8 @@ checker knows every name and type::
     class ProducerSettings(TypedDict, total=False):
         linger_ms: Annotated[float, Declared(5, "linger.ms", milliseconds, "How long (ms) a batch waits for records.")]
 
-Everything else is derived from that line: the default, the error for a misspelt name, the documentation, and the way
-from Kafka's name in a `client.properties` file to the keyword.
+Everything else is derived from this line of the declaration: the default, the error for a misspelt name, the
+documentation, and the way from Kafka's name in a `client.properties` file to the keyword.
 
 A keyword has Kafka's name with underscores, without `.ms` if the keyword counts seconds. Some of Kafka's settings have
 no keyword. A setting that only concerns a Java client (a serializer class) is accepted and has no effect. A setting
@@ -49,7 +49,10 @@ class Declared(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A setting by one of Kafka's names. An empty keyword means that the client accepts and ignores the setting."""
+    """A setting, as found by one of Kafka's names.
+
+    An empty keyword means that the client accepts and ignores the setting.
+    """
 
     keyword: str
     read: Callable[[str], Any]
@@ -124,7 +127,7 @@ def declarations(settings: type) -> dict[str, Declared]:
 
 
 def with_defaults(settings: type, given: Mapping[str, Any], client: str) -> dict[str, Any]:
-    """Return all settings of a client: the given values, and the defaults of the others.
+    """Return all settings of a client: the given values, and defaults for the other settings.
 
     Raises TypeError for an unknown keyword; the message names the nearest known one.
     """
@@ -154,7 +157,7 @@ def shows_settings(settings: type) -> Callable[[Callable[..., None]], Callable[.
 
 
 def by_kafka_names(settings: type, *ignored: str) -> dict[str, Setting]:
-    """Return the settings of a client by Kafka's names, those of every client included.
+    """Return a client's settings by Kafka's names, including the settings that every client has.
 
     `ignored` are names of settings that only concern Java clients.
     """

@@ -71,7 +71,7 @@ class SocketStream:
 
     @property
     def has_buffered(self) -> bool:
-        """Whether bytes were received that nobody has read yet."""
+        """Whether the stream has received bytes that no caller has read yet."""
         return bool(self._ahead)
 
     @property

@@ -1,7 +1,8 @@
 """The base of `Admin`: finds the right broker for a request, and retries temporary errors.
 
-Any broker answers some requests. Others need the controller, the leader of a partition, the coordinator of a group, or
-one particular broker. `Cluster` knows most of these brokers, and FindCoordinator returns the coordinator of a group.
+Any broker answers some requests. Other requests need the controller, the leader of a partition, the coordinator of a
+group, or one particular broker. `Cluster` knows most of these brokers, and FindCoordinator returns the coordinator of a
+group.
 
 While a cluster elects a leader or a coordinator, its brokers answer with a temporary error. The admin retries such
 errors for `request_timeout` seconds. It retries a lost connection for only a few seconds, which is enough for a restart
@@ -155,7 +156,10 @@ class AdminBase:
     def _ask_leaders(
         self, partitions: list[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
     ) -> Answers[T]:
-        """Make one attempt. The next one requests the leaders of failed partitions again."""
+        """Call `ask` once for each leader, and return all results.
+
+        The next attempt finds the leaders of failed partitions again.
+        """
         found: Answers[T] = {}
         by_leader: dict[Node, list[TopicPartition]] = {}
         for partition in partitions:
@@ -199,7 +203,7 @@ def raised(result: T | KafkaError) -> T:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return the partition numbers by topic, as most requests contain them."""
+    """Group partitions by topic, as most requests contain them: return the partition numbers of each topic."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

@@ -23,7 +23,7 @@ FIRST_VERSION_OF_UNCLEAN_ELECTIONS = ElectLeadersRequest.first_version("election
 
 
 class BrokerDescription(NamedTuple):
-    """The id and the address of a broker. `rack` is None if the broker has none."""
+    """The id and the address of a broker. `rack` is None if the broker has no rack."""
 
     broker_id: int
     host: str
@@ -93,7 +93,7 @@ class ClusterAdmin(AdminBase):
         return described
 
     def describe_log_dirs(self, brokers: Iterable[int] | None = None) -> dict[int, tuple[LogDirDescription, ...]]:
-        """Return the data directories of these brokers, or of all. Needs Kafka 1.0."""
+        """Return the data directories of these brokers, or of all brokers. Needs Kafka 1.0."""
         wanted = None if brokers is None else list_of("brokers", brokers, int, "[0, 1]")
         self._nodes()
         described = {}
@@ -107,10 +107,10 @@ class ClusterAdmin(AdminBase):
     def elect_leaders(
         self, partitions: Iterable[TopicPartition] | None = None, *, unclean: bool = False
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Elect the preferred replica as leader of these partitions, or of all. None means that it leads now.
+        """Elect the preferred replica as leader of these partitions, or of all. None in the result means success.
 
-        With `unclean`, elect any available replica of partitions without an in-sync replica. This loses records. Needs
-        Kafka 2.2, and Kafka 2.4 for unclean elections.
+        With `unclean`, a replica that is not in sync becomes the leader if no in-sync replica is available. Such an
+        election loses records. Needs Kafka 2.2, and Kafka 2.4 for unclean elections.
         """
         wanted = None if partitions is None else list_of_partitions(partitions)
         version = self.cluster.version_of(ElectLeadersRequest)

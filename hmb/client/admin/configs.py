@@ -9,7 +9,7 @@ values in all sources, in this order::
         all brokers         604800000
         default             604800000
 
-After its deletion, a setting has the value of the next source.
+If a value is deleted, the next source in this order decides.
 
 Two requests change settings. IncrementalAlterConfigs (Kafka 2.3) contains only the changes. The older AlterConfigs
 contains *all* values of the resource, and deletes every setting that is missing. A client therefore has to read, change
@@ -124,7 +124,7 @@ class ConfigsAdmin(AdminBase):
     def describe_configs(
         self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None = None, documentation: bool = False
     ) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
-        """Return the settings of these resources, optionally only those with these names.
+        """Return the settings of these resources, or only the settings in `names`.
 
         Needs Kafka 0.11, and Kafka 1.1 for synonyms and sources.
         """
@@ -142,7 +142,7 @@ class ConfigsAdmin(AdminBase):
         subtract: Mapping[str, str] | None = None,
         validate_only: bool = False,
     ) -> None:
-        """Change settings of a topic, a broker or a group: all given ones, or none after an error.
+        """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies none of them.
 
         An unknown name raises an error before anything is sent, also in `delete`, where a broker would ignore it.
         Raises KafkaError if the broker refuses a change. Needs Kafka 0.11.
@@ -159,7 +159,10 @@ class ConfigsAdmin(AdminBase):
             self._alter_all(connection, resource, changes, validate_only)
 
     def _owner(self, resource: ConfigResource) -> Connection:
-        """Return the connection to a broker that knows the settings. Only a broker knows its own settings."""
+        """Return the connection to a broker that can describe the resource.
+
+        Only a broker itself can describe its own settings.
+        """
         if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name != ALL_BROKERS:
             if not (resource.name.isascii() and resource.name.isdigit()):
                 raise KafkaError(ErrorCode.INVALID_REQUEST, f"{resource}: a broker's name is its id, a number")
@@ -262,7 +265,7 @@ def _changes(operation: ConfigOperation, settings: Mapping[str, str] | None) -> 
 
 
 def no_such_setting(resource: ConfigResource, name: str, known: Iterable[str]) -> KafkaError:
-    """Return an error for an unknown setting. Its message names the most similar known one."""
+    """Return an error for an unknown setting. Its message names the most similar known setting."""
     near = difflib.get_close_matches(name, list(known), 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     kind = resource.type.name.lower().replace("_", " ")
@@ -278,7 +281,7 @@ def _check(resource: ConfigResource, number: int, message: str | None) -> None:
 
 def _entry(resource: ConfigResource, entry: DescribedEntry) -> ConfigEntry:
     source = ConfigSource(entry.config_source)
-    if entry.config_source == -1:  # Version 0 only shows whether a value is a default.
+    if entry.config_source == -1:  # Version 0 of the response only shows whether a value is a default.
         source = ConfigSource.DEFAULT_CONFIG if entry.is_default else resource.own_source
         if entry.read_only and not entry.is_default:
             source = ConfigSource.STATIC_BROKER_CONFIG

@@ -35,7 +35,9 @@ class GroupOffsetsAdmin(AdminBase):
     def list_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return a group's committed offsets in these partitions, or in all. Partitions without one are missing.
+        """Return a group's committed offsets in these partitions, or in all.
+
+        Partitions without a committed offset are missing.
 
         With `require_stable`, the coordinator waits for offsets of open transactions. Raises KafkaError for the first
         partition with an error. Needs Kafka 0.8.2.
@@ -107,7 +109,7 @@ class GroupOffsetsAdmin(AdminBase):
 
 
 def check_group(group: str, number: int, message: str | None = None) -> None:
-    """Raise the error of a response about a group. 0 means no error."""
+    """Raise KafkaError for the error code in a response about a group. The code 0 means success."""
     if number == ErrorCode.GROUP_ID_NOT_FOUND:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group!r}")
     if number:

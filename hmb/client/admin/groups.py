@@ -54,8 +54,8 @@ class GroupListing(NamedTuple):
 class MemberDescription(NamedTuple):
     """A member of a group.
 
-    `assignment` contains its partitions, and `target` those that it should have soon. In a classic group both are
-    equal, and `member_epoch` is -1.
+    `assignment` contains its partitions. `target` contains the partitions that it owns after the rebalance. In a
+    classic group `target` is equal to `assignment`, and `member_epoch` is -1.
     """
 
     member_id: str
@@ -81,7 +81,7 @@ class GroupDescription(NamedTuple):
 
     @property
     def is_active(self) -> bool:
-        """Whether the group has members. Its committed offsets cannot be changed then."""
+        """Whether the group has members. The committed offsets of an active group cannot be changed."""
         return self.state not in ("Empty", "Dead")
 
 
@@ -89,7 +89,7 @@ class GroupsAdmin(AdminBase):
     """The methods of `Admin` for groups and their members."""
 
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
-        """Return all groups, or those with these states and types. Upper and lower case are equal. Needs Kafka 0.9."""
+        """Return all groups, or the groups with these states and types, in upper or lower case. Needs Kafka 0.9."""
         states = list_of_names("states", states, '["Stable"]')
         types = list_of_names("types", types, '["classic"]')
         listed: set[GroupListing] = set()
@@ -170,7 +170,7 @@ class GroupsAdmin(AdminBase):
             raise
 
     def _refuse_other_types(self, group: str) -> None:
-        """Raise a better error for a group that exists and has a type that cannot be described."""
+        """Raise an error that names the group's type, if the group exists and is a share group or a streams group."""
         for listed in self.list_groups():
             if listed.group_id == group and listed.type.lower() not in (GroupType.CLASSIC, GroupType.CONSUMER):
                 what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"

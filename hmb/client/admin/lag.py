@@ -55,7 +55,10 @@ class PartitionLag(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """The number of offsets after the committed one. It may exceed the number of records in a compacted log."""
+        """The number of offsets from the committed one to the end of the log.
+
+        A compacted log contains fewer records.
+        """
         if self.committed is None or self.log_end_offset is None:
             return None
         return self.log_end_offset - self.committed.offset
@@ -64,7 +67,7 @@ class PartitionLag(NamedTuple):
 class PlannedOffset(NamedTuple):
     """The committed offset of a partition before and after a reset.
 
-    `was_clipped` is True if the requested offset is outside the log, and `offset` is the nearest one inside.
+    `was_clipped` is True if the requested offset is outside the log, and `offset` is the nearest offset inside the log.
     """
 
     committed: int | None
@@ -80,7 +83,8 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
     ) -> dict[TopicPartition, PartitionLag]:
         """Return a group's lag in each partition with a committed offset, and in the given partitions.
 
-        With `times`, the method fetches a record of each partition with a lag. This costs up to 64 KB for each.
+        With `times`, the method fetches a record of each partition with a lag. Such a fetch returns up to 64 KB for
+        each partition.
         """
         more = list_of_partitions(partitions)
         committed = self.list_group_offsets(group)
@@ -103,7 +107,8 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
     ) -> dict[TopicPartition, PlannedOffset]:
         """Return the offsets that a reset would commit. The method changes nothing.
 
-        "current" means the committed offset, or the end if there is none. A time after all records means the end.
+        "current" means the committed offset, or the end of the log if the group has committed none. A time after all
+        records means the end.
         """
         wanted = list_of_partitions(partitions)
         committed = self.list_group_offsets(group, wanted)
@@ -142,7 +147,9 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
 def _next_records(
     consumer: SimpleConsumer, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Fetch the next partitions, and store their timestamps in `found`. Return the partitions that remain.
+    """Fetch from the next partitions, and store the timestamps of their first records in `found`.
+
+    Return the partitions that remain.
 
     A broker always answers the first partition, so each request removes a partition or moves its offset.
     """

@@ -37,7 +37,7 @@ SPECS: dict[str, tuple[int, int]] = {  # the timestamp on the wire, and the firs
     "earliest-local": (-4, 8),
     "latest-tiered": (-5, 9),
 }
-HIGH_WATERMARK = -1  # delete all readable records
+HIGH_WATERMARK = -1  # an offset that means: delete all readable records
 
 OffsetAnswer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
 
@@ -76,7 +76,7 @@ class RecordsAdmin(AdminBase):
         *,
         isolation_level: IsolationLevelName = "read_uncommitted",
     ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-        """Return an offset of each partition: one of its ends, or the first record at or after a time (ms).
+        """Return an offset of each partition: the start or end of its log, or the first at or after a time (ms).
 
         Brokers before Kafka 0.10.1 only find the beginning of the last segment that is older than the time.
         """
@@ -101,7 +101,7 @@ class RecordsAdmin(AdminBase):
         return self._at_leaders(asked, ask)
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | KafkaError]:
-        """Delete all records below these offsets, or all with HIGH_WATERMARK. Return the new starts of the logs.
+        """Delete the records below these offsets. HIGH_WATERMARK deletes all. Return the new log start offsets.
 
         Needs Kafka 0.11, and a topic with the cleanup policy "delete".
         """

@@ -86,7 +86,7 @@ class TopicsAdmin(AdminBase):
 
         Needs Kafka 0.10.1. Brokers before Kafka 2.4 require the numbers of partitions and replicas.
         """
-        if isinstance(topics, Mapping):  # An iteration would lose its values.
+        if isinstance(topics, Mapping):  # An iteration over a mapping would lose its values.
             raise TypeError(f"topics to create must be a list, for example {NEW_TOPICS}, not {topics!r}")
         given = list_of("topics to create", topics, (NewTopic, str), NEW_TOPICS)
         wanted = [NewTopic(topic) if isinstance(topic, str) else topic for topic in given]
@@ -127,7 +127,7 @@ class TopicsAdmin(AdminBase):
         return [topic for topic in self._retrying(self.cluster.topics) if internal or not topic.is_internal]
 
     def describe_topics(self, names: Iterable[str] | None = None) -> dict[str, TopicDescription | KafkaError]:
-        """Return these topics, or all, with the leaders and replicas of their partitions."""
+        """Return these topics, or all topics, with the leaders and replicas of their partitions."""
         wanted = None if names is None else list_of_names("topics to describe", names)
         response = self._retrying(lambda: self.cluster.metadata(wanted))
         described = {topic.name or "": _description(topic) for topic in response.topics}

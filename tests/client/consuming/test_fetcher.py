@@ -73,7 +73,7 @@ def test_a_response_that_arrived_between_two_polls_is_not_late() -> None:
         while not all(connection.is_answered for connection in fetcher._connections.values()):
             time.sleep(0.001)
         assert [it.value for it in consumer.poll(10)] == [b"2", b"3"]
-        assert fetcher.failures == 0
+        assert fetcher.errors.count == 0
 
 
 def test_an_answer_to_a_fetch_from_elsewhere_is_not_taken() -> None:
