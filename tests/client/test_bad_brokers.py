@@ -226,7 +226,7 @@ def test_damaged_answers_to_other_questions(damage: tuple[Damage, str], seed: in
 
 def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A started broker knows no topics at first. The client counted the outage as time without the topics."""
-    monkeypatch.setattr("hmb.client.consuming.fetcher.GONE_AFTER", 3 * RETRY_PAUSE)
+    monkeypatch.setattr("hmb.client.consuming.partition_errors.GONE_AFTER", 3 * RETRY_PAUSE)
     outage = [True] * 5
     log = Log(encode_batch(RECORDS), len(RECORDS), *outage, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     with ScriptedBroker(log) as broker, Consumer(broker.address, "t", until="end") as consumer:

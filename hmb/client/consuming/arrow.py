@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def take_batch(buffer: RecordBuffer) -> pa.RecordBatch | None:
-    """Return the buffered records of the next partition as columns. None if there are none."""
+    """Return the buffered records of the next partition as columns, or None if the buffer is empty."""
     records = buffer.take_decoded()
     if records:
         return columns_of_records(records)
@@ -41,8 +41,9 @@ def _readable(fetched: FetchedBatches, decoder: BatchDecoder) -> tuple[pa.Record
     for number, batch in enumerate(batches):
         try:
             columns(*position.partition, [batch], first, end)
-        except KafkaError as why:  # The checksum is correct, but the producer has computed it for invalid records.
+        except KafkaError as why:  # The batch has a correct checksum, but its records are invalid.
             table = columns(*position.partition, batches[:number], first, end)
             return table, next_offset, batch_error(position, batch, why)
         next_offset = batch.last_offset + 1
-    return columns(*position.partition, [], first, end), first, error  # Only all batches together are too large.
+    # Each batch fits alone, but all batches together are too large for one column.
+    return columns(*position.partition, [], first, end), first, error

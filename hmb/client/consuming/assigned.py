@@ -56,7 +56,10 @@ class AssignedPartitions:
         self._seek_all("latest", partitions)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Return no records of these partitions until `resume`. Buffered records are fetched again then."""
+        """Return no records of these partitions until `resume`.
+
+        The consumer then fetches the buffered records again.
+        """
         with self._thread_check:
             for partition in partitions:
                 self._reader.pause(partition)
@@ -92,7 +95,7 @@ class AssignedPartitions:
         return {partition: None if offset == NOT_FOUND else offset for partition, offset in found.items()}
 
     def lag(self, partition: TopicPartition) -> int | None:
-        """Return how many offsets lie between the position and the end in the leader's last response.
+        """Return the number of offsets from the position to the end of the log in the leader's last response.
 
         None before the first response.
         """

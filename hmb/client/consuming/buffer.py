@@ -1,7 +1,7 @@
 """The buffer of a consumer: batches that were fetched, and records that were not yet returned to the application.
 
-A fetch brings up to `max_bytes`. As Python objects, the same records take about five times the memory. The buffer
-therefore decodes one batch at a time, when the application asks for its records::
+A fetch returns up to `max_bytes` of encoded records. As Python objects, the same records take about five times the
+memory. The buffer therefore decodes one batch at a time, when the application asks for its records::
 
     leader -> FetchedBatches -> BatchDecoder -> records of one batch -> poll
 
@@ -37,7 +37,7 @@ class AbortedTransactions:
         self._open: set[int] = set()  # the producer ids of the transactions that the batches have reached
 
     def copy(self) -> AbortedTransactions:
-        """Return a copy. It can look at later batches without a change to this object."""
+        """Return a copy, which a caller can use to examine later batches without changing this object."""
         other = AbortedTransactions(())
         other._later, other._open = self._later.copy(), self._open.copy()
         return other
@@ -62,7 +62,7 @@ class FetchedBatches:
     aborted: AbortedTransactions | None
 
     def leaves_out(self, batch: Batch) -> bool:
-        """Return whether the application must not receive the batch: control records and aborted transactions."""
+        """Return whether the application must not receive the batch, because it has control records or was aborted."""
         return (self.aborted is not None and self.aborted.covers(batch)) or batch.is_control
 
 
@@ -143,7 +143,7 @@ class RecordBuffer:
     def __init__(self, decoder: BatchDecoder) -> None:
         self.decoder = decoder
         self._fetched: deque[FetchedBatches] = deque()
-        # The decoded batch: its records, the index of the next one, and its position.
+        # The decoded batch: its records, the index of the next record to return, and the position of its partition.
         self._records: list[ConsumerRecord] = []
         self._next = 0
         self._position: Position
@@ -180,12 +180,12 @@ class RecordBuffer:
         return taken
 
     def fetch_again(self, position: Position) -> None:
-        """Discard the records of a partition that were fetched and not consumed. They are fetched again."""
+        """Discard the buffered records of a partition, and move its position back so that they are fetched again."""
         position.fetched, position.error = position.consumed, None
         self.discard(position)
 
     def take_decoded(self) -> list[ConsumerRecord]:
-        """Return the rest of the decoded batch."""
+        """Return the remaining records of the decoded batch."""
         return self.take(len(self._records) - self._next)
 
     def next_fetched(self) -> FetchedBatches | None:

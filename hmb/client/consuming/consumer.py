@@ -7,20 +7,21 @@ An application gives a start and optionally an end::
 
 A consumer finds its partitions in one of three ways:
 
-- With topic names, or with a pattern for names, it reads all partitions of these topics. It also finds later ones.
+- With topic names, or with a pattern for names, it reads all partitions of these topics. It also finds topics and
+  partitions that are created later.
 - With a `group`, the members of the group share the partitions. Reading begins at the offsets that the group has
-  committed. `offset` only counts for partitions without a committed offset.
+  committed. The setting `offset` only concerns partitions without a committed offset.
 - With `assign`, it reads exactly the given partitions.
 
 For example, `Consumer("localhost:9092", "weather", until="end")` reads all records that "weather" has now.
 
 Records of one partition arrive in the order of the log. Records of several partitions arrive interleaved. Every record
-is returned once. An error of a partition is raised after all buffered records were returned. A permanent error, for
-example a damaged batch, is raised by every poll until the application seeks past it or pauses the partition.
+is returned once. The consumer raises the error of a partition after it has returned all buffered records. Every poll
+raises a permanent error, for example a damaged batch, until the application seeks past it or pauses the partition.
 
 Without a group, the constructor already finds the start offsets. With "latest", the application therefore receives
-every record that is produced after the constructor has returned. The first request is not retried. Later requests are
-retried for `retry_for` seconds.
+every record that is produced after the constructor has returned. The consumer does not retry its first request. It
+retries later requests for `retry_for` seconds.
 
 A consumer belongs to one thread, and works only while that thread polls it. Only the heartbeats of a group have a
 thread of their own. The objects behind it::
@@ -92,7 +93,7 @@ class Consumer(AssignedPartitions):
             bootstrap_servers, chosen["client_id"], chosen["request_timeout"], metadata_max_age=self._max_age
         )
         super().__init__(_reader(self._cluster, chosen), SingleThreadCheck("the consumer"))
-        self._discovery: Discovery | None = None  # None without a subscription
+        self._discovery: Discovery | None = None  # None while the consumer has no subscription
         self._group = _group_reading(self._cluster, self._reader, chosen)
         if subscription:
             try:
@@ -180,7 +181,7 @@ class Consumer(AssignedPartitions):
         """Return the next records of one partition as Arrow columns (see `arrow`), or None if no records arrived.
 
         The method makes no Python objects for records, and therefore runs no deserializers. Raises ValueError if the
-        consumer has some. Needs `pip install 'hmb[arrow]'`.
+        consumer has deserializers. Needs `pip install 'hmb[arrow]'`.
         """
         from hmb.client.consuming.arrow import take_batch
 
@@ -234,9 +235,10 @@ class Consumer(AssignedPartitions):
     # -- closing
 
     def close(self, timeout: float | None = None) -> None:
-        """Commit, leave the group and close all connections. Further calls do nothing.
+        """Commit, leave the group and close all connections. A second call does nothing.
 
-        Each response of the coordinator may take `timeout` or `request_timeout` seconds.
+        Each response of the coordinator may take `timeout` or `request_timeout` seconds. If no broker can be reached,
+        the positions are not committed, and the method returns after 0.1 s.
         """
         if self._thread_check.is_closed:
             return
@@ -265,7 +267,10 @@ class Consumer(AssignedPartitions):
         return self._group
 
     def _subscribe(self, subscription: Subscription) -> None:
-        """Find the topics, and read them. If a topic does not exist, the earlier subscription remains."""
+        """Find the topics of a subscription, and read them.
+
+        If a topic does not exist, the earlier subscription remains.
+        """
         discovery = Discovery(
             self._cluster, subscription, self._numbers, self._max_age, wait_for_topics=self._wait_for_topics
         )
@@ -308,7 +313,7 @@ class Consumer(AssignedPartitions):
             self._group.poll(0.0 if self._reader.positions else max(0.0, deadline - time.monotonic()))
 
     def _update_partitions(self) -> None:
-        """Add partitions that have appeared, remove those of deleted topics, and find the offsets of new ones."""
+        """Add new partitions, remove the partitions of deleted topics, and find the start offsets of new partitions."""
         if self._discovery is not None:
             before = self._discovery.names
             new = self._discovery.new_partitions()
@@ -316,7 +321,8 @@ class Consumer(AssignedPartitions):
             if self._group is not None and names != before:
                 self._group.subscribe(names, created=names - before if self._until is None else ())
             if self._group is None and self._until is None:
-                # A topic may be missing in one response only, so a partition that looks new may have a position.
+                # A topic may be missing in a single response. A partition that then seems to be new may have a position
+                # already.
                 self._reader.add({it: "earliest" for it in new if it not in self._reader.positions})
             if self._discovery.is_by_pattern:
                 self._reader.remove_deleted()
@@ -349,7 +355,7 @@ def _reader(cluster: Cluster, settings: ConsumerSettings) -> AssignmentReader:
 
 
 def _group_reading(cluster: Cluster, reader: AssignmentReader, settings: ConsumerSettings) -> GroupReading | None:
-    """Return the link to the group in the settings, or None without a group."""
+    """Return the object that reads as a member of the group in the settings, or None without a group."""
     if settings["group"] is None:
         return None
     group = MemberSettings(

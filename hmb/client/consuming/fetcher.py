@@ -16,9 +16,9 @@ A consumer therefore holds at most `max_bytes` of fetched bytes, with any number
 
 The module `partition_errors` decides what happens after an error of one partition.
 
-Limits: fetch sessions are missing (KIP-227), which would spare a consumer of thousands of partitions to list all of
-them in each request. A partition costs about 15 us in client and broker each. Fetching from followers (KIP-392) and the
-detection of truncated logs (KIP-320) are missing, too.
+Limits: fetch sessions (KIP-227) are missing, so a consumer of thousands of partitions lists all of them in each
+request. A partition costs about 15 us in client and broker each. Fetching from followers (KIP-392) and the detection of
+truncated logs (KIP-320) are missing, too.
 
 Source: Kafka's `Fetcher` and `FetchRequest`.
 """
@@ -45,7 +45,7 @@ from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import Batch, iter_batches
 
-NEWEST_FETCH = FetchRequest.first_version("topics.topic_id")  # Later versions only concern followers.
+NEWEST_FETCH = FetchRequest.first_version("topics.topic_id")  # Later versions of Fetch only concern followers.
 NEWEST_BY_NAME = NEWEST_FETCH - 1
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
@@ -55,7 +55,8 @@ PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 class FetchSettings:
     """The settings of a fetcher. The first three are Kafka's fetch.max.wait.ms, fetch.min.bytes and fetch.max.bytes.
 
-    `reset` is where to continue if an offset does not exist. None means that this is an error. Times are in seconds.
+    `reset` is the offset at which to continue if an offset does not exist. None means that this is an error. Times are
+    in seconds.
     """
 
     max_wait_ms: int
@@ -76,9 +77,10 @@ class _PendingFetch:
     names: dict[UUID, str]  # topic names by id, because a response may name topics by id only
 
     def unchanged_positions(self, response: FetchResponse) -> Iterator[tuple[Position, PartitionData]]:
-        """Yield each position with its part of the response.
+        """Yield each position of this fetch with its part of the response, if the position has not changed since.
 
-        The application may have moved, paused or removed a partition since the request. Its records are skipped.
+        The application may have moved, paused or removed a partition since the request. Records of such a partition are
+        skipped.
         """
         for topic in response.responses:
             name = topic.topic or self.names.get(topic.topic_id, "")
@@ -103,8 +105,8 @@ class Fetcher:
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
         """Yield the batches of the next response of any leader, or nothing after `timeout` seconds.
 
-        The caller must store each item at once. Its position has already moved, so it is not fetched again. A Ctrl-C
-        may interrupt the rest of this method.
+        The caller must store each item at once, because the position has already moved and the item is not fetched
+        again. A Ctrl-C may interrupt the rest of this method.
         """
         self.post()
         leader = self._wait(timeout)
@@ -113,7 +115,7 @@ class Fetcher:
             self.post()  # Send the next requests before the application works on these records.
 
     def post(self) -> None:
-        """Send a request to each leader without a pending one."""
+        """Send a Fetch request to each leader that has no unanswered one."""
         now = time.monotonic()
         topics: dict[str, TopicMetadata | ConnectionFailed | KafkaError] = {}
         by_leader: dict[Node, list[Position]] = {}
@@ -235,10 +237,7 @@ class Fetcher:
                 self.errors.fetch_failed(position, error)
 
     def _overdue(self, connection: Connection) -> ConnectionFailed:
-        """Close a connection without a response, and return the error.
-
-        A response that arrived while the application did not poll is not late.
-        """
+        """Close a connection on which no response has arrived in time, and return the error."""
         connection.close()
         what = f"{connection.address} did not answer within {self._settings.request_timeout:g} s"
         return ConnectionFailed(connection.host, connection.port, what)

@@ -1,9 +1,9 @@
 """Reading as a member of a group: partitions from the group, committed offsets, and automatic commits.
 
 The membership (`hmb.client.group.membership`) knows which partitions belong to this consumer. `GroupReading` is its
-listener, and turns each change into reading. New partitions begin at the offsets that the group has committed. Before
-partitions are given up, their positions are committed, and the next owner continues there. A commit saves the offset of
-the first record that was *not* returned to the application yet.
+listener: it adds and removes partitions of the consumer's reader. New partitions begin at the offsets that the group
+has committed. Before partitions are given up, their positions are committed, and the next owner continues there. A
+commit saves the offset of the first record that was *not* returned to the application yet.
 
 *Automatic commits* run inside `poll`, every `auto_commit_interval` seconds. They assume that the application has
 processed all records of earlier polls. After a crash, some records are read twice and none is left out (at least once).
@@ -69,7 +69,7 @@ class GroupReading:
         self._saved: dict[TopicPartition, int] = {}  # the positions that automatic commits have saved
         self._membership: GroupMembership | None = None
         reader.committed = self.committed
-        self._offsets_without_membership: CommittedOffsets | None = None  # for partitions that `assign` chose
+        self._offsets_without_membership: CommittedOffsets | None = None  # used if `assign` chose the partitions
         self._is_leaving = False
         self._close_timeout: float | None = None  # seconds for the last commit; None means `request_timeout`
         self.has_assignment = False  # whether the group or `assign` has chosen partitions
@@ -112,7 +112,8 @@ class GroupReading:
                 self.offsets.commit_async(unsaved, self._auto_committed)
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        # The coordinator of a KIP-848 group answers before it has computed an assignment: the first one may be empty.
+        # The coordinator of a KIP-848 group answers before it has computed an assignment. The first assignment may be
+        # empty.
         self.has_assignment |= bool(partitions) or self._settings.group_protocol == GroupType.CLASSIC
         offsets: dict[TopicPartition, Offset] = {
             partition: "earliest" if partition.topic in self._created else self._offset for partition in partitions
@@ -144,7 +145,7 @@ class GroupReading:
         self.offsets.commit_async(self._with_metadata(offsets), callback)
 
     def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the committed offsets. One attempt only, because a poll must not wait for retries."""
+        """Return the committed offsets of these partitions. The method does not retry, because a poll must not wait."""
         found = self.offsets.committed(partitions, timeout=0.0)
         return {partition: it.offset for partition, it in found.items() if it is not None}
 
@@ -184,7 +185,7 @@ class GroupReading:
     def _commit_before_leaving(self, partitions: Iterable[TopicPartition]) -> None:
         """Save the positions of partitions that are given up.
 
-        A failure is only logged: it means that some records are read twice.
+        A failed commit is only logged, because its consequence is that some records are read twice.
         """
         unsaved = self._unsaved(partitions) if self._interval is not None else {}
         if not unsaved:

@@ -1,6 +1,6 @@
 """The errors of partitions: which errors the fetcher retries, how long, and from which offset it continues.
 
-A fetch covers many partitions, and each of them can fail alone. An error is therefore stored in the position of its
+A fetch covers many partitions, and each of them can fail alone. Each error is therefore stored in the position of its
 partition. A temporary error, for example of a broker that is down, is retried for `retry_for` seconds. The consumer
 raises an error after the application has received all buffered records.
 
@@ -108,13 +108,13 @@ class PartitionErrors:
         )
 
     def _is_hopeless(self, position: Position, now: float) -> bool:
-        """Return whether an error has lasted too long. A new topic is unknown to some brokers only for a moment."""
+        """Return whether an error has lasted too long. Some brokers do not know a new topic for a moment."""
         if position.missing_since is not None and now - position.missing_since >= GONE_AFTER:
             return True
         return position.failing_since is not None and now - position.failing_since >= self._retry_for
 
     def _out_of_range(self, position: Position) -> ConnectionFailed | KafkaError:
-        """Return an error with the offsets that exist, or the error that prevented the request for them."""
+        """Return an error that names the offsets that exist, or the error of the request for these offsets."""
         partition = position.partition
         try:
             first = list_offsets(self._cluster, [partition], EARLIEST)[partition]

@@ -5,9 +5,9 @@
     consumed   the offset of the next record to return to the application; `position` returns it, and a commit saves it
     fetched    the offset of the next record to fetch from the leader
 
-`fetched` is ahead of `consumed` by the records that were fetched and not yet returned. For example, a fetch brings the
-records 10 to 19, and the application has received 10 to 12: `consumed` is 13, `fetched` is 20. To seek is to set both
-offsets and to discard the records between them.
+`fetched` is ahead of `consumed` by the records that were fetched and not yet returned. For example, a fetch returns the
+records 10 to 19, and the application has received 10 to 12: `consumed` is 13, `fetched` is 20. A seek sets both
+offsets, and discards the records between them.
 
 A new position has no offset yet, only a *start* such as "latest". The reader finds the offset before the first fetch.
 """
@@ -29,18 +29,19 @@ class Position:
 
     partition: TopicPartition
     max_bytes: int  # bytes to fetch at once
-    start: Offset | None = None  # where to begin; None: the offset is known
+    start: Offset | None = None  # the start of reading; None if the offset is known
     in_group: bool = False  # whether the group's committed offset has precedence over `start`
-    topic_id: UUID | None = None  # the id of the topic to which the offsets belong; None: any
+    topic_id: UUID | None = None  # the id of the topic to which the offsets belong; None if it is not known yet
     consumed: int = UNKNOWN
     fetched: int = UNKNOWN
-    end: int | None = None  # the first offset that is not read; None: no limit
+    end: int | None = None  # the first offset that the consumer does not read; None if it reads without an end
     is_paused: bool = False
     is_in_flight: bool = False  # whether a fetch for this partition has not been answered yet
     is_removed: bool = False  # whether the consumer has given up the partition, or has a new position for it
-    error: Exception | None = None  # why nothing can be read after the buffered records
+    error: Exception | None = None  # the reason why the consumer cannot read further than the buffered records
     failing_since: float | None = None  # time.monotonic() of the first of consecutive failures
-    missing_since: float | None = None  # time.monotonic() since which brokers do not know the topic
+    # time.monotonic() of the first response of a broker that does not know the topic.
+    missing_since: float | None = None
     retry_at: float = 0.0
     high_watermark: int = UNKNOWN
     last_stable: int = UNKNOWN
@@ -68,6 +69,9 @@ class Position:
         self.retry_at = 0.0
 
     def lag(self, committed_only: bool) -> int | None:
-        """Return the number of offsets up to the end that the last response contained. None before the first one."""
+        """Return the number of offsets from the position to the end of the log, or None if the end is not known yet.
+
+        The last response contained the end.
+        """
         end = self.last_stable if committed_only and self.last_stable != UNKNOWN else self.high_watermark
         return None if end == UNKNOWN or not self.has_offset else max(0, end - self.consumed)

@@ -81,7 +81,10 @@ class AssignmentReader:
         return ConsumerMetrics(fetcher.fetches, fetcher.fetched_bytes, self.buffer.returned, fetcher.errors.count)
 
     def add(self, starts: Mapping[TopicPartition, Offset], *, in_group: bool = False) -> None:
-        """Read these partitions, too. With `in_group`, the group's committed offset has precedence over the start."""
+        """Start to read these partitions.
+
+        With `in_group`, the group's committed offset has precedence over the start.
+        """
         for partition, start in starts.items():
             self.remove([partition])
             self.positions[partition] = Position(partition, self._max_partition_bytes, start, in_group=in_group)
@@ -185,7 +188,8 @@ class AssignmentReader:
             wanted: Offset = "latest" if self._until == "end" else self._until
             ends = resolve(self._cluster, dict.fromkeys(offsets, wanted), self._settings.isolation_level)
             for partition, end in ends.items():
-                # An offset after the end does not exist. A fetch of it raises an error that explains this.
+                # An offset after the end of the log does not exist. A fetch of this offset raises an error that
+                # explains it.
                 is_after_end = self._until == "end" and offsets[partition] > end
                 self.positions[partition].end = offsets[partition] + 1 if is_after_end else end
         for partition, offset in offsets.items():

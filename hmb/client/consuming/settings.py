@@ -18,7 +18,7 @@ MAX_POLL_RECORDS = 500  # Kafka's default; larger lists are slower, because they
 
 
 def _assignors(text: str) -> tuple[str, ...]:
-    """Read names of assignors, or Kafka's classes: org.apache.kafka.clients.consumer.CooperativeStickyAssignor."""
+    """Read names of assignors ("range"), or of Kafka's classes for them ("...RangeAssignor")."""
     names = (name.strip().rpartition(".")[2].removesuffix("Assignor") for name in text.split(","))
     own_names = {"CooperativeSticky": "cooperative-sticky", "RoundRobin": "roundrobin"}
     return tuple(own_names.get(name, name.lower()) for name in names)

@@ -10,10 +10,10 @@
             ...
         offset = fetched.next_offset
 
-The class shows the protocol as it is. It stores no positions, commits nothing, finds no leaders and retries nothing.
-The application must fetch a partition from the broker that leads it, and decides what to do about an error.
-`hmb.Consumer` is built on the same three requests: fetch one partition, fetch several partitions in one round trip, and
-list offsets.
+The class shows the protocol without any convenience. It stores no positions, commits nothing, finds no leaders and
+retries nothing. The application must fetch a partition from the broker that leads it, and decides what to do about an
+error. `hmb.Consumer` is built on the same three requests: fetch one partition, fetch several partitions in one round
+trip, and list offsets.
 
 Kafka 0.7 had no index of timestamps. Instead, a consumer could ask for the offsets at which *segments* begin, the
 newest first. To read the records of the last hour, it started in the last segment that began before that hour. Brokers
@@ -49,7 +49,7 @@ PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 
 class PartitionFetch(NamedTuple):
-    """A fetch of one partition: its first offset, and the most bytes to return."""
+    """A fetch of one partition: its first offset, and the largest number of bytes to return."""
 
     topic: str
     partition: int
@@ -110,7 +110,7 @@ class SimpleConsumer:
     def multifetch(
         self, partitions: Iterable[PartitionFetch], *, max_wait: float = 0.0
     ) -> list[FetchedRecords | KafkaError]:
-        """Fetch several partitions in one request. Return the result or the error of each, in the same order.
+        """Fetch several partitions in one request. Return the result or the error of each partition, in the same order.
 
         If no partition has records, the broker waits up to `max_wait` seconds.
         """
@@ -202,7 +202,7 @@ def _records(partition: TopicPartition, wanted: PartitionFetch, data: PartitionD
     next_offset = wanted.offset
     try:
         for batch in iter_batches(answered):
-            if batch.last_offset >= wanted.offset:  # The broker sends whole batches, so earlier ones may come first.
+            if batch.last_offset >= wanted.offset:  # The broker sends whole batches, so earlier records may come first.
                 batch.check()
                 next_offset = batch.last_offset + 1
                 records += () if batch.is_control else consumer_records(batch, *partition)

@@ -9,8 +9,8 @@ from types import TracebackType
 class SingleThreadCheck:
     """A context manager for the methods of an object that belongs to one thread at a time.
 
-    A second thread gets an error at once, because waiting would hide the mistake. The same thread may enter again, for
-    example in a callback. After `is_closed` is set, every use raises an error.
+    A second thread gets an error at once, because waiting would hide the mistake. The thread that uses the object may
+    enter again, for example in a callback. After `is_closed` is set, every use raises an error.
     """
 
     def __init__(self, name: str) -> None:

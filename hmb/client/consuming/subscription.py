@@ -80,7 +80,7 @@ def _compiled(argument: str, pattern: Pattern | None) -> re.Pattern[str] | None:
 
 
 class Discovery:
-    """Finds the topics and partitions of a subscription, also those that appear later."""
+    """Finds the topics and partitions of a subscription, also topics and partitions that are created later."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Discovery:
     ) -> None:
         self._cluster = cluster
         self._subscription = subscription
-        self._wait_for_topics = wait_for_topics  # whether a named topic need not exist yet
+        self._wait_for_topics = wait_for_topics  # whether a topic of the subscription may be created later
         self._numbers = None if numbers is None else sorted(set(numbers))
         self._max_age = max_age
         self._refresh_at = 0.0  # time.monotonic()
@@ -113,7 +113,8 @@ class Discovery:
 
         Raises KafkaError if a named topic does not exist, unless the discovery waits for topics.
         """
-        self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)  # the time of a retry after an error
+        # The time of the next attempt if this refresh fails.
+        self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]
         else:

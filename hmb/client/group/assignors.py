@@ -1,8 +1,8 @@
 """The assignors of a classic group: functions that assign the partitions to the members.
 
 The problem: each partition of a topic has to belong to exactly one of the members that read the topic. In the classic
-protocol one member, the group's *leader*, solves it. The leader receives the topics that every member reads and the
-partitions that it owned until now. The group uses the first assignor that all of its members know.
+protocol one member, the group's *leader*, computes the assignment. The leader receives from each member the topics that
+it reads and the partitions that it owned until now. The group uses the first assignor that all of its members know.
 
 - *range* (the algorithm of Kafka 0.7): the members divide each topic into ranges. With five partitions and two members,
   the first member gets 0 to 2 and the second one 3 and 4. Topics with the same number of partitions have the same
@@ -11,9 +11,9 @@ partitions that it owned until now. The group uses the first assignor that all o
 - *roundrobin*: the assignor deals the partitions of all topics to the members like cards. The result is even. When one
   member leaves, nearly all partitions move.
 - *sticky*: the result is as even as possible, and as few partitions as possible move (KIP-54).
-- *cooperative-sticky*: as sticky, and a member continues to read the partitions that it keeps. A partition that moves
-  is left out of the assignment at first. Its owner sees this, gives the partition up and joins again. The next
-  assignment gives it to its new owner (KIP-429).
+- *cooperative-sticky*: assigns as sticky does, but a member continues to read the partitions that it keeps. A partition
+  that moves is left out of the assignment at first. Its owner sees this, gives the partition up and joins again. The
+  next assignment gives it to its new owner (KIP-429).
 
 The first three assignors are *eager*: every member gives up all partitions before it joins.
 
@@ -40,7 +40,7 @@ Assignment = dict[str, set[TopicPartition]]  # by member id; every member has an
 
 
 class SubscribedMember(NamedTuple):
-    """A member as the leader knows it. `generation` is the one in which the member received `owned`."""
+    """A member as the leader sees it. `generation` is the generation in which the member received `owned`."""
 
     member_id: str
     topics: frozenset[str]
@@ -109,7 +109,8 @@ def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
     kept = _kept(all_members, set(claims))
     for member_id, _, _, owned, _ in all_members:
         new = assignment[member_id] - kept[member_id]
-        assignment[member_id] -= {it for it in new if claims[it] > (it in owned)}  # another member claims it, too
+        # Leave out each partition that another member claims, too.
+        assignment[member_id] -= {it for it in new if claims[it] > (it in owned)}
     return assignment
 
 
@@ -198,5 +199,8 @@ def check_assignors(names: Iterable[str]) -> None:
 
 
 def are_cooperative(names: Iterable[str]) -> bool:
-    """Return whether a member keeps its partitions while it joins: only if none of its assignors is eager."""
+    """Return whether a member keeps its partitions while it joins.
+
+    It keeps them only if none of its assignors is eager.
+    """
     return all(ASSIGNORS[name].is_cooperative for name in names)

@@ -1,6 +1,6 @@
 """A member of a classic group: joins, receives its partitions from the leader, and sends heartbeats.
 
-The problem: all members have to agree who reads which partition, without any member that knows the others. The idea:
+The problem: all members have to agree who reads which partition, although no member knows the other members. The idea:
 the coordinator collects all members at a *barrier*, and one member, the *leader*, assigns the partitions to all. A pass
 through the barrier starts a new *generation*. One rebalance runs through these states::
 
@@ -61,8 +61,8 @@ LOGGER = logging.getLogger(__name__)
 REMOVED_FROM_GROUP = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
-# A member sends heartbeats in these states. In the others, a JoinGroup or SyncGroup request waits at the coordinator
-# and shows that the member is alive.
+# A member sends heartbeats in these states. In the other states, a JoinGroup or SyncGroup request waits at the
+# coordinator and shows that the member is alive.
 HEARTBEATING = frozenset(
     {ClassicMemberState.UNJOINED, ClassicMemberState.APPLYING, ClassicMemberState.STABLE}
 )
@@ -352,7 +352,7 @@ class ClassicGroupMember:
         return self._is_cooperative and topic in (self._topics or ())
 
     def _rebalance(self) -> None:
-        """Begin a rebalance now, or after the one that is in progress."""
+        """Begin a rebalance now, or after the rebalance that is in progress."""
         if CLASSIC_MEMBER.allows(self.state, ClassicMemberEvent.REBALANCE_DUE):
             self._change(ClassicMemberEvent.REBALANCE_DUE)
         else:

@@ -46,7 +46,7 @@ Committed = dict[TopicPartition, OffsetAndMetadata | None]
 T = TypeVar("T")
 
 SHORTEST_ATTEMPT = 1.0  # seconds; the last attempt waits this long, so that its error shows the true reason
-RECONNECT_FOR = 0.1  # seconds
+RECONNECT_FOR = 0.1 # seconds; a consumer that is closed does not wait for a broker that is gone
 PARTITION_ERRORS = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -71,7 +71,8 @@ class _PendingCommit(NamedTuple):
 class CommittedOffsets:
     """The committed offsets of one group. It belongs to the consumer's thread, and has a connection of its own.
 
-    `identity` returns the identity for the next commit. `refused` is called for each commit that is not accepted.
+    `identity` returns the identity for the next commit. `refused` is called for each commit that the coordinator
+    refuses.
     """
 
     def __init__(
@@ -105,7 +106,7 @@ class CommittedOffsets:
             self._until_done(lambda left: self._commit(offsets, left), timeout)
 
     def commit_before_leaving(self, offsets: Offsets, timeout: float | None = None) -> None:
-        """Commit as `commit` does, but retry a lost connection only for a moment.
+        """Commit as `commit` does, but retry a lost connection for only 0.1 s.
 
         A consumer that is closed must not wait for a broker that is gone. The next consumer reads some records again.
         """

@@ -84,13 +84,15 @@ class ConsumerGroupMember:
         self._must_call_assigned = False  # whether the listener has not been called for the latest assignment yet
         self._names: dict[UUID, str] = {}
         self._has_looked_up = True  # whether unknown names were looked up since the latest assignment arrived
-        # The values that the coordinator has received from this member. None: unknown, because a response was lost.
+        # The values that the coordinator has received from this member. None means unknown, because a response was
+        # lost.
         self._sent_topics: frozenset[str] | None = None
         self._sent_owned: Owned | None = NO_PARTITIONS
         self._backoff = Backoff(settings.retry_backoff)
-        self._interval = settings.heartbeat_interval  # until a response contains the coordinator's interval
+        # The consumer's own interval, used until a response contains the coordinator's interval.
+        self._interval = settings.heartbeat_interval
         self._heartbeat_at = self._lookup_at = -NEVER
-        self._leave_at = NEVER  # NEVER: the consumer has not polled yet, or not since the member has left
+        self._leave_at = NEVER  # NEVER if the consumer has not polled yet, or not since the member left
 
     @property
     def metadata(self) -> GroupMetadata:
@@ -189,7 +191,7 @@ class ConsumerGroupMember:
         self._backoff.answered(now)
 
     def request_failed(self, now: float) -> None:
-        """Send all values again after a pause, because the coordinator may not have received them."""
+        """Send all fields again after a pause, because the coordinator may not have received them."""
         self._sent_topics, self._sent_owned = None, None
         self._backoff.failed(now)
 
@@ -272,7 +274,7 @@ class ConsumerGroupMember:
             self._change(ConsumerMemberEvent.JOINED)
 
     def _removed(self) -> None:
-        """Begin again. The member joins after the listener has learned that the partitions are lost."""
+        """Lose all partitions, and join again after the listener was called for the lost partitions."""
         self._epoch = JOIN_EPOCH
         self._sent_topics, self._sent_owned = None, None
         self._change(ConsumerMemberEvent.REMOVED)
@@ -298,7 +300,8 @@ class ConsumerGroupMember:
 
     def _by_id(self, owned: Owned) -> list[TopicPartitions]:
         topics: dict[UUID, list[int]] = {}
-        # A topic that was deleted and created again has one name and two ids. The id that is assigned is the valid one.
+        # A topic that was deleted and created again has one name and two ids. The id in the assignment is the valid
+        # one.
         by_age = sorted(self._names, key=lambda topic_id: topic_id in self._assigned_ids)
         ids = {self._names[topic_id]: topic_id for topic_id in by_age}
         for name, number in sorted(owned):

@@ -13,8 +13,8 @@ consumer polls::
     on_lost(partitions)       these partitions already belong to other members: do not commit
 
 The membership has a thread of its own. That thread sends heartbeats and waits for other members, and never touches the
-consumer's data. A consumer that does not poll for `max_poll_interval` leaves the group. Its listener learns this at the
-next poll, as in Kafka's own consumer.
+consumer's data. A consumer that does not poll for `max_poll_interval` leaves the group. The membership calls the
+consumer's listener at the next poll, as Kafka's own consumer does.
 
 Source: KIP-62 (heartbeats in a thread of their own, max.poll.interval.ms), KIP-429 (incremental rebalances), KIP-848.
 """
@@ -58,11 +58,11 @@ LONGEST = 2**31 // 1000  # seconds; as milliseconds, this number just fits into 
 class MemberSettings:
     """A member's settings. Kafka's settings have the same names, and times are in seconds.
 
-    A member with a `group_instance_id` is static: it may be absent for `session_timeout` without a rebalance.
-    `assignors` belong to the classic protocol, in the order of preference. `remote_assignor` belongs to KIP-848: it is
-    "uniform" or "range", and None leaves the choice to the broker. The leader of a classic group checks every
-    `metadata_max_age` seconds whether the topics have changed. With `require_stable`, the member waits for offsets that
-    an open transaction may still commit (read_committed).
+    A member with a `group_instance_id` is static: it may be absent for `session_timeout`, and the group does not
+    rebalance. `assignors` belong to the classic protocol, in the order of preference. `remote_assignor` belongs to
+    KIP-848: it is "uniform" or "range", and None leaves the choice to the broker. The leader of a classic group checks
+    every `metadata_max_age` seconds whether the topics have changed. With `require_stable`, the member waits for
+    offsets that an open transaction may still commit (read_committed).
     """
 
     group_id: str
@@ -108,7 +108,7 @@ class RebalanceListener(Protocol):
     """
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Read these partitions, too, from now on. The call follows each rebalance, even with no partitions."""
+        """Start to read these partitions, too. The call follows each rebalance, even if no partition is new."""
 
     def on_revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Commit and give up these partitions, at least one. They belong to this member until the method returns."""

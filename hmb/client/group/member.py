@@ -1,4 +1,4 @@
-"""The interface of a group member: which request it sends next, and which callback of the consumer comes next.
+"""The interface of a group member: which request the member sends next, and which callback of the consumer comes next.
 
 Each of the two group protocols has one class that implements this interface: `ClassicGroupMember` and
 `ConsumerGroupMember`. Both are state machines without threads, clocks and sockets. Therefore a test can drive them step
@@ -108,10 +108,13 @@ class GroupMember(Protocol):
     # -- called by the membership's thread
 
     def next_request(self, now: float) -> Request | TopicLookup | None:
-        """Return the request to send now, or None. After `request_failed` the member may return the same one again."""
+        """Return the request to send now, or None.
+
+        After `request_failed` the member may return the same request again.
+        """
 
     def deadline(self) -> float:
-        """Return the time at which `next_request` may have a request if nothing else happens before."""
+        """Return the time at which `next_request` may return a request, if no other method is called before."""
 
     def response_timeout(self, request: Request) -> float | None:
         """Return how many seconds a response may take. None means the timeout of the connection."""
@@ -122,7 +125,7 @@ class GroupMember(Protocol):
         """Note that a request got no response. The member sends it again after a pause."""
 
     def fail(self, error: KafkaError) -> None:
-        """Store a fatal error. The member sends nothing any more, and its partitions are lost."""
+        """Store a fatal error. The member sends no more requests, and its partitions are lost."""
 
 
 def warn_of_missing_polls(settings: MemberSettings) -> None:

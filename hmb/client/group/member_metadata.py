@@ -6,11 +6,11 @@ the leader receives the subscriptions of all members. The leader sends the assig
 A subscription also contains the partitions that the member had until now. A cooperative member lists the partitions
 that it still owns. An eager member has given up everything by then, so the sticky assignor stores its earlier
 partitions in the field `user_data`. Both add the generation in which the member received these partitions. The leader
-needs it, because a member that missed a rebalance may list partitions that belong to other members by now.
+needs the generation, because a member that missed a rebalance may list partitions that belong to other members by now.
 
-Clients wrote these bytes differently over the years. librdkafka's cooperative members write their generation as the
-sticky assignor does, Java's write it as an int32. The leader therefore tries each known format of the user data. If
-none fits, the leader treats the member as one that had no partitions.
+Clients wrote these bytes differently over the years. Cooperative members of librdkafka write their generation as the
+sticky assignor does. Members in Java write it as an int32. The leader therefore tries each known format of the user
+data. If none fits, the leader treats the member as one that had no partitions.
 
 Source: KIP-54, KIP-429, KIP-792.
 """

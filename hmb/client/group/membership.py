@@ -54,7 +54,7 @@ def group_offsets(cluster: Cluster, settings: MemberSettings) -> CommittedOffset
 
 
 class GroupMembership:
-    """A consumer's place in its group. All methods belong to the consumer's thread.
+    """A consumer's membership in its group. Only the consumer's thread calls the methods.
 
     `offsets` commits as this member, and raises KafkaError with UNKNOWN_MEMBER_ID while it is not a member.
     """
@@ -106,10 +106,10 @@ class GroupMembership:
 
         Without a rebalance the method returns at once and sends nothing, so the consumer calls it before every fetch.
         The membership's thread retries in the background after errors that are temporary. Raises KafkaError for a fatal
-        error, for example a group id that the broker refuses. Raises what the listener has raised.
+        error, for example a group id that the broker refuses. Raises every exception that the listener has raised.
         """
         if self._is_calling:
-            return  # The listener itself polls the consumer. It receives records of the partitions it still has.
+            return  # The listener itself polls the consumer, which returns records of the partitions that it still has.
         deadline = time.monotonic() + timeout
         self.offsets.poll()
         with self._changed:
@@ -120,7 +120,8 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                deadline = time.monotonic()  # Finish what is due now, but wait no longer for other members.
+                # Make the other calls that are due now, but wait no longer for other members.
+                deadline = time.monotonic()
         if first_error is not None:
             raise first_error
         if self._member.error is not None:
@@ -245,10 +246,10 @@ class GroupMembership:
 
 def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicLookupResult:
     for name in lookup.names:
-        cluster.forget(name)  # The first `topic` call below then asks for all of them in one request.
+        cluster.forget(name)  # The first `topic` call below then requests all these topics together.
     counts = {}
     for name in lookup.names:
-        with suppress(KafkaError):  # The topic does not exist, or not yet.
+        with suppress(KafkaError):  # The topic does not exist yet, or was deleted.
             counts[name] = len(cluster.topic(name).leaders)
     names = {topic_id: cluster.topic_name(topic_id) for topic_id in lookup.ids}
     return TopicLookupResult(counts, {topic_id: name for topic_id, name in names.items() if name is not None})

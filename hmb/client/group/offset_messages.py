@@ -1,9 +1,9 @@
 """OffsetCommit and OffsetFetch: between the wire format and dictionaries by topic partition.
 
 Both requests group the partitions by topic, and both responses contain an error code for each partition. From version 8
-on, OffsetFetch asks for several groups at once, and all fields move one level down. Only this module knows about it.
-Version 10 of both requests names topics by id instead of by name. A deleted topic has no id any more, so this client
-does not use version 10.
+on, OffsetFetch asks for several groups at once, and all fields move one level down. Only this module handles these
+differences. Version 10 of both requests names topics by id instead of by name. A deleted topic has no id any more, so
+this client does not use version 10.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRe
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-NEWEST_BY_NAME = OffsetCommitRequest.first_version("topics.topic_id") - 1  # OffsetFetch has the same last version
+# Also the last version of OffsetFetch with topic names.
+NEWEST_BY_NAME = OffsetCommitRequest.first_version("topics.topic_id") - 1
 FIRST_LEAVE_OF_SEVERAL = LeaveGroupRequest.first_version("members")
 FIRST_FETCH_OF_ALL_TOPICS = OffsetFetchResponse.first_version("error_code")
 FIRST_FETCH_OF_STABLE = OffsetFetchRequest.first_version("require_stable")
@@ -28,7 +29,7 @@ NO_OFFSET = -1  # the committed offset in a response if the group has none for t
 
 
 class FetchedOffsets(NamedTuple):
-    """A response to OffsetFetch: an error of the whole group, errors of partitions, and the committed offsets."""
+    """The content of an OffsetFetch response: an error of the whole group, errors of partitions, committed offsets."""
 
     error_code: int
     errors: dict[TopicPartition, int]
@@ -57,7 +58,7 @@ def commit_request(identity: GroupMetadata, offsets: Mapping[TopicPartition, Off
 
 
 def commit_codes(response: OffsetCommitResponse) -> Iterator[tuple[TopicPartition, int]]:
-    """Return each partition of the response with its error code. 0 means no error."""
+    """Return each partition of the response with its error code. The code 0 means success."""
     for topic in response.topics:
         for partition in topic.partitions:
             yield TopicPartition(topic.name, partition.partition_index), partition.error_code
@@ -66,9 +67,10 @@ def commit_codes(response: OffsetCommitResponse) -> Iterator[tuple[TopicPartitio
 def fetch_request(
     group_id: str, partitions: Iterable[TopicPartition] | None, version: int, *, require_stable: bool = False
 ) -> OffsetFetchRequest:
-    """Return a request for the offsets of these partitions. None means all partitions, and needs version 2.
+    """Return a request for the offsets of these partitions.
 
-    With `require_stable` the coordinator waits for open transactions. Brokers before Kafka 2.5 ignore it.
+    None as `partitions` means all partitions, and needs version 2. With `require_stable` the coordinator waits for open
+    transactions. Brokers before Kafka 2.5 ignore `require_stable`.
     """
     numbers: dict[str, list[int]] = {}
     for name, number in partitions or ():

@@ -131,7 +131,7 @@ def test_another_subscription_replaces_the_first(servers: str) -> None:
 
 
 def test_a_topic_that_is_deleted_is_an_error_that_names_it(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hmb.client.consuming.fetcher.GONE_AFTER", 0.3)
+    monkeypatch.setattr("hmb.client.consuming.partition_errors.GONE_AFTER", 0.3)
     write(servers, "doomed", b"1")
     write(servers, "spared", b"2")
     with Consumer(servers, "doomed", "spared", max_wait_ms=50) as consumer, Admin(servers) as admin:
@@ -145,7 +145,7 @@ def test_a_topic_that_is_deleted_is_an_error_that_names_it(servers: str, monkeyp
 
 
 def test_a_topic_that_is_deleted_just_drops_out_of_a_pattern(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hmb.client.consuming.fetcher.GONE_AFTER", 0.1)
+    monkeypatch.setattr("hmb.client.consuming.partition_errors.GONE_AFTER", 0.1)
     write(servers, "pat-1", b"1")
     write(servers, "pat-2", b"2")
     with Consumer(servers, pattern="pat-.*", max_wait_ms=50, metadata_max_age=0.1) as consumer, Admin(servers) as admin:
