@@ -168,7 +168,7 @@ def test_what_no_producer_may_send(magic: int) -> None:
 @both_magics
 @old_codecs
 def test_a_thousand_wrappers_share_one_limit(magic: int, codec: Codec) -> None:
-    """Regression: 120 KiB of wrappers held the log's lock for half a minute. Each single wrapper was below the limit."""
+    """Regression: 120 KiB of wrappers held the log's lock for half a minute. Each wrapper was below the limit."""
     wrapper = encode_message_set([Record(value=bytes(10_000))], magic, codec)
     limit = 3 * len(encode_message_set([Record(value=bytes(10_000))], magic))
     assert assign_offsets(wrapper * 3, 0, limit=limit).count == 3
