@@ -40,7 +40,10 @@ class ScriptedBroker:
     """
 
     def __init__(self, answer: Answer, versions: dict[type[Request], int] | None = None, port: int = 0) -> None:
-        """Listen. `versions` contains the newest version of a request, or -1 if the broker does not have it."""
+        """Start to listen.
+
+        `versions` contains the newest version of each request, or -1 if the broker does not have the request.
+        """
         self._answer = answer
         self._versions = versions or {}
         self.oldest_versions: dict[type[Request], int] = {}
@@ -48,8 +51,10 @@ class ScriptedBroker:
         self._clients: list[socket.socket] = []
         self.port: int = self._listener.getsockname()[1]
         self.address = f"127.0.0.1:{self.port}"
-        self.hang_ups: float = 0  # ApiVersions requests that close the connection; inf: a broker before Kafka 0.10
-        self.requests: list[tuple[Request, int]] = []  # without ApiVersions and Metadata
+        # The number of ApiVersions requests that close the connection; inf for a broker before Kafka 0.10.
+        self.hang_ups: float = 0
+        # All received requests except ApiVersions and Metadata, each with its version.
+        self.requests: list[tuple[Request, int]] = []
         self.metadata: Callable[[MetadataRequest], MetadataResponse] = self._metadata
 
     def __enter__(self) -> Self:

@@ -35,7 +35,8 @@ from tests.client.scripted_broker import HangUp, ScriptedBroker
 
 CLIENT_TIMEOUT = 0.3  # seconds; the timeout of the clients
 BOUND = 20.0  # seconds; each test takes much less
-each_seed = pytest.mark.parametrize("seed", range(int(os.environ.get("HMB_TEST_SEEDS", "3"))))  # of the damage
+# A seed decides which bytes of the responses are damaged.
+each_seed = pytest.mark.parametrize("seed", range(int(os.environ.get("HMB_TEST_SEEDS", "3"))))
 
 
 def produce(address: str) -> None:
@@ -225,7 +226,10 @@ def test_damaged_answers_to_other_questions(damage: tuple[Damage, str], seed: in
 
 
 def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A started broker knows no topics at first. The client counted the outage as time without the topics."""
+    """A broker that has just started knows no topics for a moment.
+
+    The client counted the whole outage as time without the topics.
+    """
     monkeypatch.setattr("hmb.client.consuming.partition_errors.GONE_AFTER", 3 * RETRY_PAUSE)
     outage = [True] * 5
     log = Log(encode_batch(RECORDS), len(RECORDS), *outage, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)

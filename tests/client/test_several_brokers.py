@@ -27,11 +27,11 @@ def answer(request: Request, version: int) -> Response:
 
 
 class Brokers:
-    """The metadata that several scripted brokers return. A test can change those of each broker."""
+    """The metadata that several scripted brokers return. A test can change the metadata of each broker."""
 
     def __init__(self, *brokers: ScriptedBroker) -> None:
         self.brokers = dict(enumerate(brokers, 1))
-        self.leaders: dict[str, tuple[int, int]] = {}  # topic -> leader and leader epoch of its only partition
+        self.leaders: dict[str, tuple[int, int]] = {}  # by topic: the leader and the leader epoch of its only partition
         self.ids: dict[str, UUID] = {}
         self.asked: list[list[str | None]] = []
         for broker in brokers:
@@ -120,7 +120,8 @@ def test_an_outdated_response_does_not_restore_the_old_leader() -> None:
     with ScriptedBroker(answer) as one, ScriptedBroker(answer) as two:
         brokers = Brokers(one, two)
         cluster = Cluster(one.address)
-        for leader, epoch, expected in ((2, 5, 2), (1, 4, 2), (1, 6, 1), (2, -1, 2)):  # -1: before Kafka 2.1
+        # The epoch -1 is that of a broker before Kafka 2.1.
+        for leader, epoch, expected in ((2, 5, 2), (1, 4, 2), (1, 6, 1), (2, -1, 2)):
             brokers.leaders["t"] = (leader, epoch)
             cluster.forget("t")
             assert cluster.leader(TopicPartition("t", 0)) == brokers.node(expected)

@@ -13,7 +13,6 @@ from tests.language.texts import ROOT, Text, all_texts
 
 NOT_CLEAN = {
     "hmb/broker",
-    "hmb/client",
     "hmb/coordinator",
     "tests/coordinator",
     "tests/storage",

@@ -23,7 +23,7 @@ Read in this order:
 2. `consumer` and `assigned`: the public class.
 3. `positions`: the two offsets of a partition.
 4. `reader`: partitions, from their start to the buffer.
-5. `fetcher`: the requests to the leaders.
+5. `fetcher`: the requests to the leaders, and `partition_errors`: the errors in their responses.
 6. `buffer`: from batches to records.
 7. `subscription` and `group_reading`: the two ways to find partitions.
 

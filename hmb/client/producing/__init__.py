@@ -26,6 +26,6 @@ Read in this order, which is the order in which a record passes the modules:
 7. `delivery`: the result for the application.
 
 These modules can be skipped in a first reading: `settings` (the keyword arguments), `idempotence` (numbers that prevent
-duplicates), `transactions` (several partitions at once), `columns` (many records at once), `record_checks` and
-`metrics`.
+duplicates), `transactions` and `transaction_states` (several partitions at once), `columns` (many records at once),
+`record_checks` and `metrics`.
 """

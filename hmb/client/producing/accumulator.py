@@ -1,17 +1,17 @@
 """The accumulator: one queue of batches for each partition, between application threads and sender threads.
 
-Sending each record alone would cost a round trip for each. The producer therefore gathers records: `append` encodes a
-record into the open batch of its partition. A sender thread takes complete batches from the front of the queues of its
-leader. A batch may be sent in three cases: when it is full, when it has waited for `linger`, or when a thread waits for
-it (in `flush`, in `result`, or for memory). It is *sealed* then: it takes no more records.
+A request for each record would cost a round trip for each record. The producer therefore gathers records: `append`
+encodes a record into the open batch of its partition. A sender thread takes complete batches from the front of the
+queues of its leader. A batch may be sent in three cases: when it is full, when it has waited for `linger`, or when a
+thread waits for it (in `flush`, in `result`, or for memory). The batch is then *sealed*: it takes no more records.
 
-The bound on memory counts the encoded records, which is the memory really held. A thread whose record does not fit
+The setting `buffer_memory` limits the bytes of the encoded records in all queues. A thread whose record does not fit
 waits until memory is freed.
 
-A record without a key may go to any partition. These records stick to one partition while its batch is open, and the
-next batch goes to another partition (KIP-480). The accumulator draws two partitions at random and takes the one with
-fewer queued batches, so that a slow leader gets fewer records. Kafka's producer does the same with more bookkeeping
-(KIP-794).
+A record without a key may go to any partition. All records without a key go to one partition while its batch is open.
+The next batch goes to another partition (KIP-480). The accumulator draws two partitions at random and takes the one
+with fewer queued batches, so that a slow leader gets fewer records. Kafka's producer chooses in a similar way, and also
+counts bytes (KIP-794).
 
 For example, 1,000 records of 100 bytes that are sent within 5 ms to a topic with one partition make one batch of about
 110 kB, and one request.
@@ -38,7 +38,7 @@ from hmb.records import RECORD_BATCH_OVERHEAD, Header
 
 
 class Accumulator:
-    """The queues of all partitions; their records take at most `memory` bytes."""
+    """The queues of all partitions. Their records take at most `memory` bytes."""
 
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
         self._batch_size, self._linger, self._memory, self._max_block = batch_size, linger, memory, max_block
@@ -48,13 +48,14 @@ class Accumulator:
         self._lock = threading.Lock()
         self._memory_freed = threading.Condition(self._lock)
         self._queues: dict[str, dict[int, PartitionQueue]] = {}
-        self._sticky: dict[str, PartitionQueue] = {}  # topic -> the queue for its records without a key
+        self._sticky: dict[str, PartitionQueue] = {}  # by topic: the queue that receives the records without a key
         self._used = 0
         self._waiting: deque[object] = deque()  # one ticket for each thread that waits for memory, in order
         self._batches = 0
         self._closed = False
         self._all_sender_queues: list[SenderQueues] = []
-        self._seal_now = self._seal_batch_of  # one bound method for all batches saves the garbage collector work
+        # All batches share one bound method, which saves the garbage collector work.
+        self._seal_now = self._seal_batch_of
         self.unrouted = self.new_sender_queues()  # the queues whose leader is not known
 
     def new_sender_queues(self) -> SenderQueues:
@@ -121,7 +122,7 @@ class Accumulator:
         number: int,
         slices: list[BatchSlice],
     ) -> None:
-        """Queue records that consist of a value only, as `append_rows` does for all others."""
+        """Queue records that consist of a value only. `append_rows` queues all other records."""
         ends = list(accumulate([RECORD_OVERHEAD + len(value) for value in values]))
         done = taken = 0
         while done < len(values):
@@ -141,12 +142,12 @@ class Accumulator:
         return self._closed and not self._batches
 
     def topics(self) -> list[str]:
-        """Return all topics to which records were ever sent."""
+        """Return all topics to which the producer has ever sent records."""
         with self._lock:
             return list(self._queues)
 
     def wait_for_batches(self, sender_queues: SenderQueues, timeout: float | None = None) -> list[Batch]:
-        """Wait for batches that may be sent; return them sealed, from each queue as many as its window allows.
+        """Wait for batches that may be sent. Seal and return them: from each queue as many as its window allows.
 
         Returns an empty list after `timeout` seconds, or once the producer is finished.
         """
@@ -179,7 +180,7 @@ class Accumulator:
                 return
             batch.completed = True
             queue = batch.queue
-            queue.batches.remove(batch)  # fast, because the batch is one of the first
+            queue.batches.remove(batch)  # This call is fast, because the batch is one of the first in the queue.
             if not queue.batches:
                 queue.sender_queues.queues.pop(queue)
             self._used -= batch.size
@@ -219,7 +220,7 @@ class Accumulator:
         """Return the batches after this one in its queue that have been sent already."""
         with self._lock:
             batches = iter(batch.queue.batches)
-            any(other is batch for other in batches)  # moves the iterator past the batch
+            any(other is batch for other in batches)  # This loop moves the iterator past the batch.
             return list(takewhile(lambda other: other.number is not None, batches))
 
     def move(self, queue: PartitionQueue, sender_queues: SenderQueues) -> None:
@@ -265,7 +266,7 @@ class Accumulator:
             batch.fail(error)
 
     def _batch_with_room(self, topic: str, partition: int | None, partitions: int, size: int) -> Batch:
-        """Return an open batch with room for `size` bytes, once there is memory for them."""
+        """Return an open batch with room for `size` bytes, after a wait until so much memory is free."""
         if self._used + size > self._memory or self._closed or self._waiting:
             self._wait_for_memory(size)
         queue = self._sticky.get(topic) if partition is None else self._queue(topic, partition)
@@ -288,7 +289,7 @@ class Accumulator:
     def _open(self, queue: PartitionQueue) -> Batch:
         batch = Batch(queue, time.monotonic(), BatchResult(queue.partition))
         batch.result.send_now = self._seal_now
-        # No line before the append calls a function, so Ctrl-C cannot come between them. Otherwise a batch could be
+        # No line before the append calls a function, so Ctrl-C cannot interrupt these lines. Otherwise a batch could be
         # counted, but missing in its queue, and would never be sent.
         queue.open = batch
         queue.sender_queues.queues[queue] = None
@@ -321,7 +322,7 @@ class Accumulator:
         """Seal the batches of a queue that may be sent now, and add them to `due`.
 
         Returns the time (monotonic) at which the next batch may be sent, or infinity. A batch that still takes records
-        waits until no batch of its partition is in flight, because it can grow until then.
+        is sent when no batch of its partition is in flight. It can grow until then.
         """
         taken = queue.in_flight
         while taken < min(queue.window, len(queue.batches)):
@@ -362,7 +363,7 @@ class Accumulator:
     def _wait_for_memory(self, size: int) -> None:
         """Wait until `size` bytes of memory are free, and let every queued batch be sent at once.
 
-        Waiting threads get memory in the order in which they came. A thread with a large record therefore does not
+        Waiting threads get memory in the order of their arrival. A thread with a large record therefore does not
         starve.
         """
         self._seal()
@@ -378,7 +379,7 @@ class Accumulator:
             free = self._memory_freed.wait_for(is_free, self._max_block)
         finally:
             self._waiting.remove(ticket)
-            self._memory_freed.notify_all()  # lets the next waiting thread check again
+            self._memory_freed.notify_all()  # The next waiting thread checks again.
             self.counters.waited(time.monotonic() - started)
         self.check_open()
         if not free:

@@ -13,8 +13,8 @@ batches of the partition are in flight:
 When the producer decides what happens to a failed batch, it therefore knows the results of the batches sent after it,
 and no batch of the partition is in flight.
 
-Only the sender thread of a queue sends its batches and hands the queue to another sender. The thread's own notes on the
-batches in flight therefore need no lock.
+Only one sender thread at a time sends the batches of a queue, or moves the queue to another sender. The thread's data
+about batches in flight therefore needs no lock.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class ProducerIdentity(NamedTuple):
 class PartitionSequence:
     """The sequence numbers of one partition."""
 
-    identity: ProducerIdentity  # as the broker assigned it
+    identity: ProducerIdentity  # the producer id and the epoch that the broker assigned
     epoch: int  # the epoch of this partition, which may be greater than the one in `identity`
     next: int = 0  # the sequence number of the next record
 
@@ -58,8 +58,9 @@ class BatchNumber(NamedTuple):
 class SenderQueues:
     """The partition queues that one sender thread serves."""
 
-    changed: threading.Condition  # uses the accumulator's lock
-    queues: dict[PartitionQueue, None] = field(default_factory=dict)  # the queues that are not empty, in order
+    changed: threading.Condition  # a condition on the accumulator's lock; notified when a queue changes
+    # The queues that are not empty, in the order of their arrival.
+    queues: dict[PartitionQueue, None] = field(default_factory=dict)
     wakes_at: float = -math.inf  # time.monotonic() at which the waiting thread wakes; -inf while it does not wait
 
 
@@ -73,7 +74,7 @@ class PartitionQueue:
     open: Batch | None = None  # the last batch, while it takes more records
     max_size: int = 1 << 31  # the size limit of a batch, lowered when the broker has rejected a larger one
     sequence: PartitionSequence | None = None
-    in_flight: int = 0  # batches sent and not answered; unless the window is 0, these are the first ones of the queue
+    in_flight: int = 0  # the number of unanswered batches; they are the first in the queue unless the window is 0
     window: int = 1  # the limit for `in_flight`
 
 
@@ -82,16 +83,16 @@ class Batch:
     """Records of one partition that are sent together."""
 
     queue: PartitionQueue
-    opened: float  # time.monotonic() of its first record
+    opened: float  # time.monotonic() when the first record was added
     result: BatchResult
-    first: int = 0  # the number of its first record in `result`
+    first: int = 0  # the number of the batch's first record in `result`; above 0 after a split
     records: RecordsBuilder = field(default_factory=RecordsBuilder)
     data: bytes | None = None  # the encoded batch; every attempt sends the same bytes
     number: BatchNumber | None = None
     attempts: int = 0
     uncertain_attempts: int = 0  # attempts after which the broker may have written the batch, or may still write it
     retry_at: float = 0.0  # time.monotonic() before which the batch is not sent again
-    completed: bool = False  # whether it is delivered or has failed; it is no longer in the queue then
+    completed: bool = False  # whether the batch is delivered or has failed, and has left the queue
 
     @property
     def partition(self) -> TopicPartition:

@@ -1,8 +1,8 @@
 """The input of `send_many`: columns of values and keys, as lists of bytes and None or as Arrow columns.
 
 An Arrow column of type binary or string keeps its values in one buffer, one after another, and their ends in a second
-buffer. This module cuts the values out of the buffers directly and so avoids an Arrow object for each value. It does
-not import pyarrow: a program that has an Arrow column has imported it.
+buffer. This module cuts the values out of the buffers directly and so avoids an Arrow object for each value. This
+module does not import pyarrow, because a program with an Arrow column has imported pyarrow already.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from hmb.records import Header
 
 Column = Any  # a sequence of bytes and None, or a pyarrow Array or ChunkedArray of (large) binary or string
 
-ROWS_AT_A_TIME = 4096  # limits the memory for a copy of Arrow values, and the time that a lock is held
+ROWS_AT_A_TIME = 4096  # This number limits the memory for a copy of Arrow values, and the time that a lock is held.
 _END_FORMATS: dict[str, Literal["i", "q"]] = {"binary": "i", "string": "i", "large_binary": "q", "large_string": "q"}
 
 
 class Row(NamedTuple):
-    """One record of a `send_many`. Partition None stands for any; `size` is an upper bound in bytes."""
+    """One record of a `send_many`. Partition None means any partition. `size` is an upper bound in bytes."""
 
     partition: int | None
     size: int
@@ -33,7 +33,7 @@ class Row(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Some records as columns. None means that no record has a key, headers or a timestamp."""
+    """Some records as columns. A column is None if no record has a key, headers or a timestamp."""
 
     values: Sequence[bytes | None]
     keys: Sequence[bytes | None] | None
@@ -42,7 +42,7 @@ class Columns(NamedTuple):
 
     @property
     def are_plain(self) -> bool:
-        """Whether the records consist of values only, without a null among them."""
+        """Whether the records consist of values only, and no value is null."""
         return self[1:] == (None, None, None) and None not in self.values
 
     def rows(self, now: int, partition: int | None, partitioner: Partitioner, partitions: int) -> list[Row]:

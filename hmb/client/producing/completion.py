@@ -1,8 +1,8 @@
 """The completion of batches: after a response or a lost connection, a batch is delivered, fails, or is sent again.
 
-A batch with a *retriable* error (the partition has no leader at the moment, the connection broke) stays in its queue.
-The queue goes back to the producer's `LeaderRouter`, which finds the leader again after a pause. This repeats until the
-delivery timeout.
+A batch with a *retriable* error stays in its queue. For example, its partition has no leader at the moment, or the
+connection broke. The queue goes back to the producer's `LeaderRouter`, which finds the leader again after a pause. This
+repeats until the delivery timeout.
 
 The broker may have written a batch although its response was lost. The module `idempotence` explains how a retry is
 recognized then, and what happens to the batches that were sent after a failed one.
@@ -63,7 +63,8 @@ class FailedBatch:
 
     batch: Batch
     error: Exception
-    record_errors: dict[int, str] = field(default_factory=dict)  # invalid records: number in the batch -> message
+    # The message for each invalid record, by its number in the batch.
+    record_errors: dict[int, str] = field(default_factory=dict)
     answered: bool = False  # whether the error is the broker's answer for this partition
 
 
@@ -75,7 +76,7 @@ class BatchCompletion:
     ) -> None:
         self.accumulator, self.cluster, self.settings, self.guarantee = accumulator, cluster, settings, guarantee
         self.counters = accumulator.counters
-        self.last_error: str | None = None  # why the last postponed batch was postponed; None after a delivery
+        self.last_error: str | None = None  # the reason why the last batch was postponed; None after a delivery
 
     def answered(self, batch: Batch, answer: PartitionAnswer | None) -> FailedBatch | None:
         """Deliver a batch that the broker has written. Otherwise return the failure that the answer reports.
@@ -104,7 +105,8 @@ class BatchCompletion:
             batch.queue.window = self.settings.max_in_flight
         self.counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        self.accumulator.done(batch)  # last, so that the batch counts as memory until its callbacks have returned
+        # This call is the last, so that the batch counts as memory until its callbacks have returned.
+        self.accumulator.done(batch)
 
     def fail(self, batch: Batch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
         """Complete a batch that is not sent again."""
@@ -119,15 +121,15 @@ class BatchCompletion:
         queue.window = 1
         is_postponed = False
         for failure in failures:
-            if not failure.batch.completed:  # a batch may have failed together with one before it
+            if not failure.batch.completed:  # A batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
-        if is_postponed:  # after all decisions, because the queue belongs to another thread from here on
+        if is_postponed:  # This comes after all decisions, because the queue then belongs to another thread.
             self.accumulator.move(queue, self.accumulator.unrouted)
 
     def retry_or_fail(self, batch: Batch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False) -> bool:
-        """Postpone a batch if a retry may help and the delivery timeout allows it; otherwise fail it.
+        """Postpone a batch if a retry may help and the delivery timeout allows it. Otherwise fail the batch.
 
-        `can_retry` says that a retry helps although the error is not retriable. Returns whether the batch is postponed.
+        With `can_retry`, a retry helps although the error is not retriable. Returns whether the batch is postponed.
         """
         now, deadline = time.monotonic(), batch.opened + self.settings.delivery_timeout
         is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry
@@ -135,8 +137,8 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # The batches after an expired batch have waited as long. Another attempt for each would take a request
-            # timeout each.
+            # The batches after an expired batch may have expired, too. One more attempt for each of them would take a
+            # request timeout each.
             for late in self.accumulator.sealed_before(now - self.settings.delivery_timeout, batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:
@@ -145,7 +147,7 @@ class BatchCompletion:
             batch.attempts += 1
             self.counters.retried()
             self.last_error = error.message if isinstance(error, KafkaError) else str(error)
-            self.cluster.forget(batch.partition.topic)  # the reason may be a new leader
+            self.cluster.forget(batch.partition.topic)  # The partition may have a new leader.
             return True
         return False
 
@@ -177,9 +179,10 @@ class BatchCompletion:
         return False
 
     def _follows_another(self, batch: Batch) -> bool:
-        """Return whether a sequence error is only the consequence of a batch before this one.
+        """Return whether an earlier batch is the reason for a sequence error of this batch.
 
-        That batch is still in the queue, or it has failed just now and the numbers of this batch were cleared.
+        The earlier batch is still in the queue. Or it has just failed, and its failure has cleared the numbers of this
+        batch.
         """
         if self.guarantee.abort_reason:
             return False

@@ -1,14 +1,17 @@
-"""The results of sending: `send` returns a `Delivery` at once, and the delivery reports later where the record went.
+"""The results of sending: `send` returns a `Delivery` at once, which later reports where the record was written.
 
-    producer.send("weather", b"rain").result()            waits for the delivery
-    producer.send("weather", b"rain", on_delivery=print)  calls a function after it
+The application waits for a result, or gives a function that the producer calls with the delivery::
 
-A broker answers whole batches, so everything that becomes known of a record belongs to the *result* of its batch. A
-delivery is only a reference to that result and the number of the record in the batch. This is cheap: a
-`concurrent.futures.Future` for each record, with a lock and a list of callbacks, takes 2 us and 1400 bytes. A delivery
-takes 0.3 us and 56 bytes. It takes nothing once the application drops it, because only a callback keeps a delivery.
+    producer.send("weather", b"rain").result()
+    producer.send("weather", b"rain", on_delivery=print)
 
-The method names are those of `Future`. A record that was sent cannot be taken back, so `cancel` is missing.
+A broker answers whole batches, so all deliveries of a batch share one *result*. A delivery is only a reference to that
+result and the number of the record in the batch. Such a delivery is cheap: a `concurrent.futures.Future` for each
+record, with a lock and a list of callbacks, takes 2 us and 1400 bytes. A delivery takes 0.3 us and 56 bytes. If the
+application drops a delivery without a callback, its memory is freed at once.
+
+The method names are those of `Future`. The producer cannot cancel a record after `send`, so the method `cancel` is
+missing.
 """
 
 from __future__ import annotations
@@ -27,7 +30,10 @@ T = TypeVar("T")
 
 
 class RecordMetadata(NamedTuple):
-    """The place of a record in its topic. The offset is -1 if the broker did not report it (acks=0)."""
+    """The position of a record in its topic: the partition and the offset.
+
+    The offset is -1 if the broker did not report it (acks=0).
+    """
 
     topic: str
     partition: int
@@ -40,9 +46,10 @@ class Outcome(NamedTuple):
 
     records: int
     base_offset: int = -1
-    log_append_time: int = -1  # ms; -1 means that the records keep their own timestamps
+    log_append_time: int = -1  # in ms; -1 means that the records keep their own timestamps
     error: Exception | None = None
-    # The records because of which the broker rejected the batch: number in the batch -> the broker's message.
+    # The invalid records because of which the broker rejected the batch: the broker's message, by the number in the
+    # batch.
     record_errors: Mapping[int, str] = {}
 
 
@@ -54,12 +61,14 @@ class BatchResult:
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.callbacks_done = False
-        self.send_now: Callable[[BatchResult], None] | None = None  # sends the batch without waiting for `linger`
+        # A function that sends the batch without waiting for `linger`.
+        self.send_now: Callable[[BatchResult], None] | None = None
         self._missing = 1  # the number of parts without an outcome
-        self._outcomes: dict[int, Outcome] = {}  # number of the first record of a part -> outcome
-        self._callbacks: list[tuple[Callable[[Any], object], object]] = []  # functions with their arguments
+        self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the number of the part's first record
+        # The functions to call, each with its argument.
+        self._callbacks: list[tuple[Callable[[Any], object], object]] = []
         self._lock = threading.Lock()  # guards the three fields above
-        self._changed: threading.Condition | None = None  # on that lock; made when a thread first waits
+        self._changed: threading.Condition | None = None  # a condition on `_lock`; created when a thread first waits
 
     @property
     def completed(self) -> bool:
@@ -94,7 +103,7 @@ class BatchResult:
             self._wake_all()
 
     def add_callback(self, callback: Callable[[T], object], argument: T) -> None:
-        """Call `callback(argument)` once the result is complete, at once if it already is."""
+        """Call `callback(argument)` when the result is complete, or now if it is complete already."""
         with self._lock:
             if self._missing:
                 self._callbacks.append((callback, argument))
@@ -102,7 +111,7 @@ class BatchResult:
         _call(callback, argument)
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait at most `timeout` seconds for the result; return whether it is complete.
+        """Wait at most `timeout` seconds for the result. Return whether the result is complete.
 
         The batch is sent at once, without waiting for `linger`.
         """
@@ -112,7 +121,7 @@ class BatchResult:
         return self._wait_for(lambda: not self._missing, timeout)
 
     def wait_for_callbacks(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until all callbacks have returned; return whether they have."""
+        """Wait at most `timeout` seconds until all callbacks have returned. Return whether all have returned."""
         return self.callbacks_done or self._wait_for(lambda: self.callbacks_done, timeout)
 
     def _wait_for(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
@@ -132,7 +141,7 @@ class BatchResult:
         return first, self._outcomes[first]
 
     def error_of(self, index: int) -> Exception | None:
-        """Return the error of record `index`. It names the invalid record if the broker reported one."""
+        """Return the error of record `index`. The error names the invalid record if the broker reported one."""
         first, outcome = self.part_of(index)
         if not outcome.record_errors or not isinstance(outcome.error, KafkaError):
             return outcome.error
@@ -198,7 +207,7 @@ class Range(NamedTuple):
 
     topic: str
     partition: int
-    base_offset: int  # -1: the broker did not report it
+    base_offset: int  # -1 if the broker did not report the offset
     records: int
 
 
@@ -206,7 +215,7 @@ class Failure(NamedTuple):
     """Records of one `send_many` that were not delivered, for one reason."""
 
     rows: Sequence[int]  # their indexes among the values
-    failed_row: int  # the invalid record among them if the broker reported one, otherwise the first record
+    failed_row: int  # the index of the invalid record if the broker reported one, otherwise of the first record
     error: Exception
     caused_elsewhere: bool = False  # whether the invalid record belongs to another `send_many` with the same batch
 
@@ -215,7 +224,7 @@ class BatchSlice(NamedTuple):
     """Records of one `send_many` that are in the same batch."""
 
     result: BatchResult
-    first: int  # the number of the first one in the batch
+    first: int  # the number of the first record in the batch
     rows: Sequence[int]  # their indexes among the values
 
 
@@ -242,7 +251,7 @@ class Deliveries:
         return [written for piece in self._slices for written in _ranges(piece)]
 
     def exception(self, timeout: float | None = None) -> Exception | None:
-        """Wait for all records and return the first error, with the index of its value; None if all were delivered.
+        """Wait for all records. Return the first error with the index of its value, or None if all were delivered.
 
         Raises TimeoutError after `timeout` seconds.
         """
@@ -255,7 +264,7 @@ class Deliveries:
         return KafkaError(failure.error.code, f"value {failure.failed_row}: {failure.error.message}")
 
     def failures(self) -> list[Failure]:
-        """Return the records that were not delivered, one `Failure` for each batch. Call it when all are done."""
+        """Return the records that were not delivered, one `Failure` for each batch. All records must be done."""
         found: dict[tuple[BatchResult, int], Failure] = {}
         for piece in self._slices:
             for first, failure in _failures(piece):

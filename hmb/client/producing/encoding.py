@@ -1,7 +1,8 @@
 """Encodes batches and builds Produce requests, in the version that the leader supports.
 
 The producer gathers records as record batches (magic 2), which brokers support since Kafka 0.11. For an older broker
-the records become a message set. Records that are only values of one length are encoded together, others one by one.
+the records become a message set. Records that consist only of values of one length are encoded together. All other
+records are encoded one by one.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_r
 from hmb.records.batch import wrap_records
 from hmb.records.builder import RecordsBuilder
 
-NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1  # from there on the broker adds partitions (KIP-890)
-MAGIC_OF_PRODUCE = {0: 0, 1: 0, 2: 1}  # later versions: 2
+# In later versions the broker adds partitions to transactions (KIP-890).
+NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
+MAGIC_OF_PRODUCE = {0: 0, 1: 0, 2: 1}  # by version of Produce; later versions have magic 2
 
 TopicProduceData = ProduceRequest.TopicProduceData
 
@@ -35,7 +37,7 @@ class Encoding:
         """Raise ValueError for a level that the codec does not have."""
         try:
             compress(self.codec, b"x", level=self.level)
-        except Exception as error:  # each codec raises its own errors
+        except Exception as error:  # Each codec raises exceptions of its own.
             what = f"{self.codec.name.lower()} has no compression level {self.level}"
             raise ValueError(f"{what}: {error}") from error
 
@@ -75,7 +77,7 @@ class Encoding:
 
 
 def renumbered(data: bytes, new: BatchNumber) -> bytes:
-    """Return an encoded batch with another number."""
+    """Return an encoded batch with another producer id, epoch and base sequence."""
     return RecordBatch.parse(data).with_producer(*new)
 
 
@@ -103,7 +105,8 @@ def requests(batches: Iterable[Batch], max_size: int) -> list[list[Batch]]:
     A batch that is larger than `max_size` gets a request of its own.
     """
     found: list[list[Batch]] = []
-    number_of: dict[PartitionQueue, int] = {}  # partition -> the first request that may take its next batch
+    # By partition: the index of the first request that may take its next batch.
+    number_of: dict[PartitionQueue, int] = {}
     sizes: list[int] = []
     for batch in batches:
         number = number_of.get(batch.queue, 0)

@@ -10,13 +10,15 @@ A higher number shows a gap, so the broker rejects the batch.
 For example, a producer sends records 0 to 9, and the response gets lost. It sends the batch again with base sequence 0.
 The broker expects 10, recognizes the batch, and answers with the offset of the first copy.
 
-A batch that fails leaves a gap. Perhaps a copy of it still waits in the buffers of a dying connection and would be
-written later. The *producer epoch* solves both problems (KIP-360). The next batch of the partition carries a greater
-epoch and starts from 0 again, and the broker rejects every batch with a lower epoch from then on. The producer raises
-the epoch itself. If the broker has certainly rejected the batch, no gap exists, and the next batch takes its numbers.
+A batch that fails leaves a gap. A copy of the batch may also wait in the buffers of a broken connection, and be written
+later. The *producer epoch* solves both problems, the gap and the late copy (KIP-360). The next batch of the partition
+carries a greater epoch and starts from 0 again, and the broker rejects every batch with a lower epoch from then on. The
+producer raises the epoch itself. If the broker has certainly rejected the batch, no gap exists, and the next batch
+takes its numbers.
 
-Several batches of a partition may be in flight. When the broker rejects one, it rejects those after it, too, because
-their numbers do not follow. All of them stay in the queue. The result of the first one decides about the others:
+Several batches of a partition may be in flight. When the broker rejects one of them, it also rejects the batches after
+it, because their numbers do not follow. All of them stay in the queue. The result of the first one decides about the
+others:
 
     it is sent again    The others are sent again after it, with their own numbers. The broker recognizes those that it
                         has already written.
@@ -27,7 +29,7 @@ their numbers do not follow. All of them stay in the queue. The result of the fi
                         the broker recognizes them, or rejects them and they fail. The first batch that the broker has
                         certainly rejected, and all batches after it, get new numbers in a new epoch.
 
-All this requires that the broker expects a certain number. A broker without any batch of a producer accepts every
+These rules require that the broker expects a certain number. A broker without any batch of a producer accepts every
 number, so it would accept the second batch without the first. Therefore only one batch is in flight until the broker
 has accepted one, also in a new epoch. Batches of two epochs are never in flight together. A broker forgets a producer
 that has been idle for a day (`producer.id.expiration.ms`). If such a producer sends two batches and the first one is
@@ -35,8 +37,8 @@ rejected, the first may be written after the second. It is still written only on
 
 A broker remembers the last five batches of each producer. The producer therefore keeps at most five batches between the
 oldest one that it may have to send again and the newest one that it has sent. Some batches after a rejected one may be
-written already, by an earlier attempt; they count as well. After a failure the producer sends one batch at a time until
-every batch sent before is completed (`PartitionQueue.window`).
+written already, by an earlier attempt. The limit of five includes these batches. After a failure the producer sends one
+batch at a time until every batch sent before is completed (`PartitionQueue.window`).
 """
 
 from __future__ import annotations
@@ -54,7 +56,7 @@ from hmb.protocol.topics import TopicPartition
 
 MAX_EPOCH = 2**15 - 1
 MAX_SEQUENCE = 2**31 - 1
-SEQUENCE_ERRORS = {  # the errors of a broker that expects other numbers
+SEQUENCE_ERRORS = {  # the errors that a broker returns if it expects other numbers
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
     ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -68,7 +70,8 @@ class AtLeastOnce:
     """
 
     transactional_id: str | None = None
-    abort_reason: Exception | None = None  # why no queued batch may be sent any more; None while batches may be sent
+    # The reason why no queued batch may be sent any more, or None while batches may be sent.
+    abort_reason: Exception | None = None
 
     def identity(self, connection: Connection) -> ProducerIdentity | None:
         """Return the producer's id and epoch, or None if batches carry no numbers."""
@@ -91,16 +94,16 @@ class Idempotence(AtLeastOnce):
     """
 
     def __init__(self, *, required: bool) -> None:
-        """`required` False means that the producer works without idempotence if the broker does not support it."""
+        """Without `required`, the producer works without idempotence if the broker does not support it."""
         self._required = required
         self._lock = threading.Lock()  # guards the identity; held during the request to the broker
         self._identity: ProducerIdentity | None = None
 
     def identity(self, connection: Connection) -> ProducerIdentity | None:
-        """Return the producer's id and epoch; None if the broker is older than Kafka 0.11.
+        """Return the producer's id and epoch, or None if the broker is older than Kafka 0.11.
 
-        The first call asks the broker, and so does the first call after an epoch has run out. `connection` may have
-        batches in flight in the second case. It is closed then, and the batches are sent again.
+        The first call sends a request to the broker, and so does the first call after the last epoch. In the second
+        case, `connection` may have batches in flight. The connection is then closed, and the batches are sent again.
         """
         with self._lock:
             if self._identity is None:
@@ -173,7 +176,7 @@ def renumber_in_new_epoch(batch: Batch, after: list[Batch], guarantee: AtLeastOn
 def _have_the_last_numbers(batches: list[Batch]) -> bool:
     """Return whether these batches have all numbers from the first batch's number to the last one assigned.
 
-    If they have not, the broker has accepted a batch between them.
+    Otherwise the broker has accepted a batch between them.
     """
     first, sequence = batches[0].number, batches[0].queue.sequence
     if first is None or sequence is None:

@@ -16,16 +16,16 @@ class ProducerMetrics:
     records_delivered: int
     records_failed: int
     batches_sent: int
-    record_bytes_sent: int  # before compression
-    batch_bytes_sent: int  # after compression
+    record_bytes_sent: int  # bytes before compression
+    batch_bytes_sent: int  # bytes after compression
     requests_sent: int
     batches_retried: int
     batches_split: int
     records_sent: int
     request_latency_avg: float
     request_latency_max: float
-    buffer_bytes_used: int  # at the moment
-    buffer_wait: float  # the sum of all waits for memory
+    buffer_bytes_used: int  # bytes that the buffer holds at the moment
+    buffer_wait: float  # seconds that threads have waited for memory, in total
 
     @property
     def records_per_batch(self) -> float:
@@ -38,10 +38,13 @@ class ProducerMetrics:
 
 
 class Counters:
-    """The counters behind `ProducerMetrics`. The producer's threads count each batch and each request once."""
+    """The counters from which `ProducerMetrics` is made.
+
+    The producer's threads count each batch and each request once.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards the fields below; no other lock is taken under it
+        self._lock = threading.Lock()  # guards the fields below; no thread takes another lock while it holds this one
         self._delivered = self._failed = self._records = self._batches = self._raw_bytes = self._bytes = 0
         self._requests = self._answers = self._retried = self._split = 0
         self._latency = self._slowest = self._waited = 0.0

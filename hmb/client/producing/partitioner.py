@@ -5,8 +5,8 @@ modulo the number of partitions. Kafka 0.7 called this semantic partitioning (Ka
 partitioning"). All clients must use the same hash, or two producers would write one key to two partitions. Kafka's Java
 client uses Austin Appleby's murmur2 with 32 bits and a seed of its own, and every client follows it since Kafka 0.8.2.
 
-A record without a key may go to any partition. Changing the partition after each record would make many small batches,
-so the producer stays with one partition while its batch is open (see `accumulator`).
+A record without a key may go to any partition. If the partition changed after each record, the producer would make many
+small batches. It therefore uses one partition until its batch is closed (see `accumulator`).
 
     murmur2   The key decides by murmur2, and records without a key stay together. This is Kafka's default.
     hash      The key decides by Java's hash of a string, and records without a key are spread at random. This was the
@@ -14,7 +14,7 @@ so the producer stays with one partition while its batch is open (see `accumulat
     random    All records are spread at random, whether they have keys or not.
 
 A program can also give a function from the key and the number of partitions to the partition, like the `Partitioner` of
-Kafka 0.7. The value None stands for any partition.
+Kafka 0.7. The function returns None for any partition.
 
 For example, murmur2 of b"Seattle" leads to partition 1 of 2, in HMB as in Kafka.
 """
@@ -64,7 +64,7 @@ def java_hash(data: bytes) -> int:
 
 
 def by_murmur2(key: bytes | None, partitions: int) -> int | None:
-    """Choose the partition by murmur2 of the key; None for a record without a key."""
+    """Choose the partition by murmur2 of the key. Return None for a record without a key."""
     return None if key is None else partition_of_key(key, partitions)
 
 
@@ -79,7 +79,7 @@ def by_hash(key: bytes | None, partitions: int) -> int:
 
 
 def at_random(key: bytes | None, partitions: int) -> int:
-    """Choose any partition, whatever the key is."""
+    """Choose a random partition for every record, also for records with a key."""
     return random.randrange(partitions)
 
 

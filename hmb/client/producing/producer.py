@@ -51,7 +51,10 @@ ACKS: dict[int | str, Acks] = {0: Acks.NONE, 1: Acks.LEADER, -1: Acks.ALL, "all"
 
 
 class Producer:
-    """Sends records to topics. Several threads may use one producer. It is a context manager that closes it.
+    """Sends records to topics.
+
+    Several threads may use one producer. A producer is a context manager: the end of the `with` block closes the
+    producer.
 
     `ProducerSettings` declares the keyword arguments. `help(hmb.Producer)` shows them with their defaults.
     """
@@ -62,14 +65,15 @@ class Producer:
     def __init__(self, bootstrap_servers: str | Iterable[str], **settings: Unpack[ProducerSettings]) -> None:
         """`bootstrap_servers` are addresses of some brokers: "host:port,host:port", or a list of such texts.
 
-        Raises TypeError and ValueError for settings that cannot be.
+        Raises TypeError and ValueError for invalid settings.
         """
         chosen = cast(ProducerSettings, with_defaults(ProducerSettings, settings, "Producer"))
         self._max_block, self._retry_backoff = chosen["max_block"], chosen["retry_backoff"]
         self._max_request_size = chosen["max_request_size"]
         self._partitioner = partitioner_of(chosen["partitioner"])
         self._key_serializer, self._value_serializer = chosen["key_serializer"], chosen["value_serializer"]
-        # The last attempt may begin just before the delivery timeout. It has to find the leader and to be answered.
+        # The last attempt may begin just before the delivery timeout. It takes up to two requests: one finds the
+        # leader, and one sends the batch.
         self._close_timeout = chosen["delivery_timeout"] + 2 * chosen["request_timeout"]
         sender_settings = _sender_settings(chosen)
         timeout = min(chosen["request_timeout"], chosen["delivery_timeout"])
@@ -166,10 +170,11 @@ class Producer:
     def flush(self, timeout: float | None = None) -> None:
         """Wait until every record that was sent before is delivered or has failed.
 
-        Raises TimeoutError after `timeout` seconds, or if the sender is stuck, for example in a callback.
+        Raises TimeoutError after `timeout` seconds, or if a sender thread does not return from a callback.
         """
         deadline = time.monotonic() + (self._close_timeout if timeout is None else timeout)
-        for result in reversed(self._accumulator.seal()):  # the last batch first, because it usually completes last
+        # The loop waits for the last batch first, because it usually completes last.
+        for result in reversed(self._accumulator.seal()):
             if not result.wait_for_callbacks(max(0.0, deadline - time.monotonic())):
                 raise self._stuck(timeout)
 
@@ -202,7 +207,7 @@ class Producer:
     def commit_transaction(self) -> None:
         """Deliver all records and commit.
 
-        Raises KafkaError if a record was not delivered; the transaction can only be aborted then.
+        Raises KafkaError if a record was not delivered. The application can then only abort the transaction.
         """
         self._with_transactions().commit(self.flush)
 
@@ -235,7 +240,7 @@ class Producer:
         return self._transactions
 
     def metrics(self) -> ProducerMetrics:
-        """Return what the producer has done so far."""
+        """Return counts and times since the producer was created."""
         return self._accumulator.counters.snapshot(self._accumulator.used)
 
     @property
@@ -263,17 +268,23 @@ class Producer:
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
 
     def _known(self, name: str, partition: int | None) -> TopicMetadata:
-        """Return what is known of a topic. Only the number of partitions matters here; the router knows the leaders."""
+        """Return the metadata of a topic, however old it is.
+
+        Only the number of partitions matters, because the router finds the leaders.
+        """
         topic = self._cluster.last_known(name) or self._topic(name)
         if partition is not None and partition not in topic.leaders:
-            self._cluster.forget(name)  # the topic may have got more partitions
+            self._cluster.forget(name)  # The topic may have more partitions since the last request.
             topic = self._topic(name)
             if partition not in topic.leaders:
                 raise no_such_partition(topic, partition)
         return topic
 
     def _topic(self, name: str) -> TopicMetadata:
-        """Ask a broker about a topic. A topic that is just being created gets the time it needs."""
+        """Request the metadata of a topic.
+
+        Retry for `max_block` seconds, because the broker may just be creating the topic.
+        """
         check_topic_name(name)
 
         def attempt() -> TopicMetadata:

@@ -1,4 +1,7 @@
-"""Checks of a record before it is queued. They run in the application's thread, so that `send` itself raises."""
+"""Checks of a record before it is queued.
+
+They run in the application's thread, so that `send` itself raises the error.
+"""
 
 from __future__ import annotations
 

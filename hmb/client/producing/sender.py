@@ -1,9 +1,9 @@
 """The producer's threads that talk to brokers: the router finds leaders, and one sender serves each leader.
 
 A sender repeats three steps. It takes the batches that may be sent, sends them in as few requests as possible, and
-reads the responses that have arrived, at least one. Meanwhile the next batches fill up. A slow broker therefore gets
-few large requests, and a fast one many small requests, without any tuning. Each leader has its own sender, so that a
-slow or silent leader delays no other.
+reads the responses that have arrived, at least one. The next batches fill up in the meantime. A slow broker therefore
+gets few large requests, and a fast broker gets many small requests. Each leader has its own sender, so that a slow or
+silent leader delays no other leader.
 
 A sender need not wait for the last response before it sends the next batches. A connection carries requests one after
 another, and the broker works on them in that order. The window of a queue (`batch`) limits the batches of one partition
@@ -33,7 +33,10 @@ LOGGER = logging.getLogger(__name__)
 
 
 class LeaderRouter(threading.Thread):
-    """Finds the leader of every queue that has batches but no leader. It ends when the closed producer is finished."""
+    """Finds the leader of every queue that has batches but no leader.
+
+    The thread ends when the producer is closed and every batch is completed.
+    """
 
     def __init__(self, completion: BatchCompletion) -> None:
         super().__init__(name="hmb-producer", daemon=True)
@@ -58,13 +61,13 @@ class LeaderRouter(threading.Thread):
             sender.join()
 
     def _refresh_metadata(self) -> None:
-        """Ask about all topics again, because they may have got more partitions."""
+        """Request the metadata of all topics again, because they may have more partitions."""
         for topic in self._completion.accumulator.topics():
-            with suppress(ConnectionFailed, KafkaError):  # the next record for this topic will meet the error
+            with suppress(ConnectionFailed, KafkaError):  # The next `send` to this topic raises the error.
                 self._completion.cluster.topic(topic)
 
     def interrupt(self) -> None:
-        """End every wait for a response. Any thread may call it."""
+        """End every wait for a response. Any thread may call this method."""
         for sender in list(self._senders.values()):
             sender.connection.interrupt()
 
@@ -87,7 +90,8 @@ class Sender(threading.Thread):
         self.connection: Connection = completion.cluster.connect(leader)
         self._completion, self._settings = completion, completion.settings
         self._taken: list[Batch] = []  # batches taken from the queues and not sent yet
-        self._posted: deque[tuple[list[Batch], float]] = deque()  # unanswered requests with their times (monotonic)
+        # Unanswered requests, each with the time (monotonic) at which it was sent.
+        self._posted: deque[tuple[list[Batch], float]] = deque()
         # Failed batches by queue, kept until the batches that were sent after them are answered, too.
         self._failed: dict[PartitionQueue, list[FailedBatch]] = {}
 
@@ -163,7 +167,8 @@ class Sender(threading.Thread):
             batches, since = self._posted[0]
             self._completion.counters.answered(time.monotonic() - since)
             self._complete(batches, response)
-            self._posted.popleft()  # last, so that `_fail_all` finds the batches if the line above raises
+            # This line comes last, so that `_fail_all` finds the batches if the line above raises.
+            self._posted.popleft()
             if not self.connection.has_buffered:
                 return
 

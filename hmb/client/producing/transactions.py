@@ -1,7 +1,8 @@
 """Transactions: records of several partitions, and a consumer's offsets, become visible together or not at all.
 
-A producer with a *transactional id* has a transaction coordinator. The coordinator is a broker, and it keeps the state
-of the id when producer or broker restart. Each method of the producer sends these requests:
+A producer with a *transactional id* has a transaction coordinator. The coordinator is a broker. It stores the state of
+the transactional id, also over restarts of the producer and the broker. Each method of the producer sends these
+requests:
 
     init_transactions            InitProducerId: returns a producer id, and an epoch that fences every older producer
                                  with the same transactional id
@@ -14,8 +15,8 @@ of the id when producer or broker restart. Each method of the producer sends the
 
 A record that cannot be delivered makes the transaction *abortable*: the application can only abort it, and may then
 begin another one. If the result of a batch is unknown, a copy of it may still reach the broker. The producer then
-raises its epoch instead of sending EndTxn, and the coordinator aborts the transaction itself (KIP-360). A *fatal* error
-ends the use of the producer, for example when a newer producer uses the transactional id.
+raises its epoch instead of sending EndTxn, and the coordinator aborts the transaction itself (KIP-360). After a *fatal*
+error, the producer can only be closed. Such an error occurs when a newer producer uses the same transactional id.
 
 HMB's client uses transactions of version 1. Version 2, in which the broker adds partitions and every transaction has an
 epoch of its own (KIP-890), is missing. Brokers with version 2 also serve clients of version 1.
@@ -28,7 +29,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from enum import Enum
 from functools import partial
 from typing import Any
 
@@ -38,6 +38,7 @@ from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.client.metadata import Cluster
 from hmb.client.producing.batch import PartitionQueue, ProducerIdentity
 from hmb.client.producing.idempotence import SEQUENCE_ERRORS, AtLeastOnce
+from hmb.client.producing.transaction_states import TRANSITIONS, TransactionalEvent, TransactionalState
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
@@ -47,7 +48,6 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitPr
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
-from hmb.state_table import StateTable
 
 # The newest versions of the requests that belong to transactions of version 1.
 NEWEST_ADD_PARTITIONS = AddPartitionsToTxnRequest.first_version("transactions") - 1
@@ -69,49 +69,6 @@ FATAL = {
 Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
-class TransactionalState(Enum):
-    """The state of a transactional producer. The value is the end of an error message."""
-
-    UNINITIALIZED = "init_transactions() comes first"
-    READY = "no transaction has begun"
-    IN_TRANSACTION = "a transaction has begun"
-    COMMITTING = "the transaction is being committed"
-    ABORTING = "the transaction is being aborted"
-    ABORTABLE_ERROR = "the transaction has failed and has to be aborted"
-    FATAL_ERROR = "the producer cannot be used any more"
-
-
-class TransactionalEvent(Enum):
-    """An event that changes the state of a transactional producer."""
-
-    INITIALIZED = "the coordinator assigns a producer id"
-    BEGIN = "begin_transaction"
-    COMMIT = "commit_transaction"
-    COMMIT_INTERRUPTED = "the commit ends before the coordinator is asked"
-    ABORT = "abort_transaction"
-    FINISHED = "the coordinator has ended the transaction"
-    BATCH_FAILED = "a record is not delivered"
-    FENCED = "a fatal error, for example a newer producer"
-
-
-_S, _E = TransactionalState, TransactionalEvent
-TRANSITIONS = StateTable(
-    (_S.UNINITIALIZED, _E.INITIALIZED, _S.READY),
-    (_S.READY, _E.BEGIN, _S.IN_TRANSACTION),
-    (_S.IN_TRANSACTION, _E.COMMIT, _S.COMMITTING),
-    (_S.IN_TRANSACTION, _E.ABORT, _S.ABORTING),
-    (_S.IN_TRANSACTION, _E.BATCH_FAILED, _S.ABORTABLE_ERROR),
-    (_S.COMMITTING, _E.COMMIT, _S.COMMITTING),
-    (_S.COMMITTING, _E.COMMIT_INTERRUPTED, _S.IN_TRANSACTION),
-    (_S.COMMITTING, _E.FINISHED, _S.READY),
-    (_S.COMMITTING, _E.BATCH_FAILED, _S.ABORTABLE_ERROR),
-    (_S.ABORTING, _E.ABORT, _S.ABORTING),
-    (_S.ABORTING, _E.FINISHED, _S.READY),
-    (_S.ABORTABLE_ERROR, _E.ABORT, _S.ABORTING),
-    *((state, _E.FENCED, _S.FATAL_ERROR) for state in TransactionalState if state is not _S.FATAL_ERROR),
-)
-
-
 class TransactionManager(AtLeastOnce):
     """The guarantee of a transactional producer. Application threads and sender threads share it."""
 
@@ -128,14 +85,14 @@ class TransactionManager(AtLeastOnce):
         self._error: Exception | None = None  # the reason for an abortable or fatal state
         self._identity: ProducerIdentity | None = None
         self._partitions: set[TopicPartition] = set()  # the partitions that the coordinator has in the transaction
-        self._is_begun = False  # whether the coordinator may have a transaction
+        self._is_begun = False  # whether the coordinator may have an open transaction of this producer
         self._needs_new_epoch = False
 
     def identity(self, connection: Connection) -> ProducerIdentity | None:
         return self._identity
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Let the coordinator raise the epoch when the transaction is aborted."""
+        """Note that the coordinator must raise the epoch when the transaction is aborted."""
         self._needs_new_epoch = True
 
     def failed(self, error: Exception) -> None:
@@ -203,13 +160,14 @@ class TransactionManager(AtLeastOnce):
         self._move(TransactionalEvent.COMMIT)
         try:
             flush()
-        except BaseException:  # Ctrl-C, or a timeout
+        except BaseException:  # also Ctrl-C
             with self._lock:
                 # The coordinator was not asked yet, so the transaction may still be aborted.
                 if is_first_try and self._state is TransactionalState.COMMITTING:
                     self._state = TRANSITIONS.next(self._state, TransactionalEvent.COMMIT_INTERRUPTED)
             raise
-        self._check("commit_transaction", TransactionalEvent.FINISHED)  # a record may have failed
+        # Raises an error if a record has failed during `flush`.
+        self._check("commit_transaction", TransactionalEvent.FINISHED)
         with self._asking_coordinator():
             if self._is_begun:
                 self._end(committed=True)
@@ -234,7 +192,7 @@ class TransactionManager(AtLeastOnce):
     def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
         """Commit a group's offsets together with the transaction.
 
-        A group id in place of the metadata is for a group without members.
+        For a group without members, `group` may be the group id.
         """
         if self._state is not TransactionalState.IN_TRANSACTION:
             self._raise("send_offsets_to_transaction")
@@ -262,7 +220,7 @@ class TransactionManager(AtLeastOnce):
             coordinator.forget()
 
     def close(self) -> None:
-        """End every wait for the coordinator, and close the connection. Any thread may call it."""
+        """End every wait for the coordinator, and close the connection. Any thread may call this method."""
         self._coordinator.interrupt()
         if self._asking.acquire(blocking=False):  # otherwise the thread that holds the lock closes the connection
             try:
@@ -312,7 +270,10 @@ class TransactionManager(AtLeastOnce):
 
     @contextmanager
     def _asking_coordinator(self) -> Iterator[None]:
-        """Let one thread at a time send requests to the coordinator. A fatal error ends the use of the producer."""
+        """Let one thread at a time send requests to the coordinator.
+
+        After a fatal error, the producer can only be closed.
+        """
         with self._asking:
             try:
                 yield

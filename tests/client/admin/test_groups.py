@@ -27,7 +27,10 @@ ZERO, ONE, TWO = (TopicPartition("t", number) for number in range(3))
 
 @pytest.fixture(scope="module")
 def admin(servers: str) -> Iterator[Admin]:
-    """Return an admin. Topic t has ten records in partition 0, at 1000, 1001, ... ms, and five in partition 1."""
+    """Yield the admin of a broker with the topic t.
+
+    Partition 0 has ten records with the timestamps 1000, 1001, ... ms, and partition 1 has five.
+    """
     with hmb.Producer(servers) as producer:
         for partition, count in ((0, 10), (1, 5)):
             for number in range(count):

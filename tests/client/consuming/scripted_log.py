@@ -17,9 +17,9 @@ class Log:
 
     def __init__(self, data: bytes, end: int, *troubles: ErrorCode | bool) -> None:
         self.data, self.end = data, end
-        self.aborted: list[tuple[int, int]] = []  # producer id, first offset
+        self.aborted: list[tuple[int, int]] = []  # the producer id and the first offset of each aborted transaction
         self.troubles = list(troubles)
-        self.asked: list[tuple[int, int]] = []  # offset, partition_max_bytes
+        self.asked: list[tuple[int, int]] = []  # the offset and the partition_max_bytes of each fetch
 
     def __call__(self, request: Request, version: int) -> Response | None:
         if isinstance(request, ListOffsetsRequest):

@@ -25,7 +25,7 @@ T0 = TopicPartition("t", 0)
 
 
 def poll_all(consumer: Consumer, count: int) -> list[bytes]:
-    """Return the next `count` values, or fewer if no more arrive."""
+    """Poll for at most 10 s until the consumer has returned `count` records, and return their values."""
     found: list[bytes] = []
     deadline = time.monotonic() + 10
     while len(found) < count and time.monotonic() < deadline:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hmb.client import Consumer, Producer, TopicPartition
 
-RECORDS = 120  # in each of the three partitions
+RECORDS = 120  # the number of records in each of the three partitions
 PARTITIONS = [TopicPartition("model", number) for number in range(3)]
 partition = st.sampled_from(PARTITIONS)
 steps = st.one_of(
@@ -33,7 +33,7 @@ def written(servers: str) -> str:
 
 
 def taken(consumer: Consumer, step: str, count: object) -> Iterator[tuple[int, int, bytes]]:
-    """Return partition, offset and value of each record that a step returns."""
+    """Yield partition, offset and value of each record that the consumer returns in one step."""
     if step == "arrow":
         batch = consumer.poll_arrow(0.02)
         for row in batch.to_pylist() if batch is not None else []:

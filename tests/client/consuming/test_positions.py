@@ -27,7 +27,7 @@ def write(servers: str, topic: str, count: int = 10, partition: int = 0) -> Topi
 
 
 def read(consumer: Consumer, count: int) -> list[int]:
-    """Return the next `count` values."""
+    """Poll until the consumer has returned `count` records, and return their values as numbers."""
     found: list[ConsumerRecord] = []
     deadline = time.monotonic() + 10
     while len(found) < count and time.monotonic() < deadline:
@@ -173,7 +173,7 @@ def test_no_records_of_a_paused_partition_are_returned(servers: str) -> None:
         here, there = (zero, one) if first.partition == 0 else (one, zero)
         consumer.pause(here)
         assert consumer.paused == {here}
-        assert read(consumer, 3) == [0, 1, 2]  # records of the other topic
+        assert read(consumer, 3) == [0, 1, 2]  # The records belong to the second topic.
         assert consumer.position(here) == 1
         assert consumer.poll(0.05) == []
         consumer.resume(here)

@@ -24,9 +24,10 @@ class TransactionLog:
     def __init__(self) -> None:
         self.data = b""
         self.end = 0
-        self.aborted: list[tuple[int, int]] = []  # producer id, first offset
+        self.aborted: list[tuple[int, int]] = []  # the producer id and the first offset of each aborted transaction
         self.committed: list[bytes] = []
-        self._open: dict[int, tuple[int, list[bytes]]] = {}  # first offset, values
+        # The first offset and the values of each open transaction, by producer id.
+        self._open: dict[int, tuple[int, list[bytes]]] = {}
 
     def write(self, producer_id: int, *values: bytes) -> None:
         records = [Record(timestamp=1, value=value) for value in values]
@@ -56,7 +57,7 @@ def three_transactions() -> TransactionLog:
     written.write(2, b"c1", b"c2")
     written.write(1, b"a2")
     written.finish(1, ABORT)
-    written.write(1, b"c3")  # the next transaction of the same producer
+    written.write(1, b"c3")  # This record belongs to the next transaction of the same producer.
     written.finish(2, COMMIT)
     written.finish(1, COMMIT)
     return written

@@ -30,7 +30,8 @@ def test_a_log_is_read_fetch_by_fetch(servers: str) -> None:
     read: list[bytes] = []
     with hmb.SimpleConsumer(servers) as consumer:
         offset, fetches = 0, 0
-        while fetched := consumer.fetch("walked", 0, offset, max_bytes=1):  # always at least one batch
+        # The broker always returns at least one batch.
+        while fetched := consumer.fetch("walked", 0, offset, max_bytes=1):
             read += values(fetched)
             offset, fetches = fetched.next_offset, fetches + 1
     assert read == [b"0", b"1", b"2", b"3", b"4"]

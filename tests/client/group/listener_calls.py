@@ -1,4 +1,4 @@
-"""The calls of a rebalance listener, as tests compare them."""
+"""Builds the calls of a rebalance listener that tests compare with the actual calls."""
 
 from __future__ import annotations
 

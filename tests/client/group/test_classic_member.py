@@ -251,7 +251,7 @@ def test_partitions_that_are_taken_over_after_the_removal_are_lost_at_once() -> 
     driven.answer(SyncGroupResponse(assignment=assignment(0)))
     call = driven.member.next_call()
     assert call == assigned(owned(0))
-    driven.heartbeat(ErrorCode.UNKNOWN_MEMBER_ID)  # while the listener is running
+    driven.heartbeat(ErrorCode.UNKNOWN_MEMBER_ID)  # The response arrives while the listener is running.
     driven.member.call_finished(call)
     assert driven.calls() == [lost(owned(0))]
 
@@ -380,7 +380,8 @@ def test_a_refused_commit_has_the_effect_of_a_heartbeat_with_the_same_error() ->
     before = driven.member.metadata
     driven.member.commit_refused(ErrorCode.REBALANCE_IN_PROGRESS, before)
     assert driven.join_and_sync(0, generation=2) == [revoked(owned(0)), assigned(owned(0))]
-    driven.member.commit_refused(ErrorCode.UNKNOWN_MEMBER_ID, before)  # a commit of the last generation
+    # The refused commit was sent in the last generation.
+    driven.member.commit_refused(ErrorCode.UNKNOWN_MEMBER_ID, before)
     assert driven.member.is_stable
     driven.member.commit_refused(ErrorCode.UNKNOWN_MEMBER_ID, driven.member.metadata)
     assert driven.calls() == [lost(owned(0))]

@@ -67,7 +67,8 @@ def test_members_share_the_partitions_as_they_come_and_go(servers: str, topic: s
     share(members, partitions)
     for member in members:
         owned: frozenset[TopicPartition] = frozenset()
-        for event, them in member.events:  # Only owned partitions are revoked, and only others are assigned.
+        # Only owned partitions are revoked, and only partitions that the member does not own are assigned.
+        for event, them in member.events:
             assert them <= owned if event == "revoked" else not them & owned
             owned = owned - them if event == "revoked" else owned | them
         assert owned == member.owned
@@ -166,7 +167,8 @@ def test_closing_gives_up_all_partitions_and_leaves(servers: str, topic: str, jo
     owned = first.owned
     first.close()
     assert first.events[-1] == ("revoked", owned)
-    share([second], partitions)  # The session timeout is 45 s, and `share` waits for less.
+    # `share` does not wait 45 s for the session timeout, so the first member must have left the group.
+    share([second], partitions)
 
 
 def test_closing_ends_a_join_that_waits_for_others(servers: str, topic: str, join: Join) -> None:
@@ -175,7 +177,8 @@ def test_closing_ends_a_join_that_waits_for_others(servers: str, topic: str, joi
     share([first], partitions)
     second = join()
     second.poll()
-    until(lambda: second.membership.metadata.member_id)  # The second member has an id, and waits for the first one.
+    # The second member then has an id, and its JoinGroup waits for the first member.
+    until(lambda: second.membership.metadata.member_id)
     second.close()
     assert not second.membership._thread.is_alive()  # type: ignore[attr-defined]
     share([first], partitions)
@@ -203,7 +206,7 @@ def test_a_consumer_that_does_not_poll_has_lost_its_partitions_when_it_does(
     slow = join(max_poll_interval=0.5, **protocol)
     share([slow], partitions)
     other = join(**protocol)
-    share([other], partitions)  # The slow member sometimes does not poll for 0.5 s.
+    share([other], partitions)  # The slow member leaves the group, because it does not poll for 0.5 s.
     with pytest.raises(KafkaError, match="the group has rebalanced without this consumer"):
         slow.membership.offsets.commit({next(iter(partitions)): OffsetAndMetadata(1)})
     slow.poll()

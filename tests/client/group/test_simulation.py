@@ -51,7 +51,7 @@ class Coordinator(Protocol):
     def pass_time(self) -> None: ...
 
     def known(self) -> Iterable[str]:
-        """Return the ids of the members."""
+        """Return the ids of the members that the coordinator knows."""
 
 
 class ClassicCoordinator:
@@ -137,7 +137,7 @@ class Client:
 
     member: GroupMember
     asked: Request | TopicLookup | None = None
-    answer: Any = None  # or a WaitingCall
+    answer: Any = None  # the response to the request in flight, or a WaitingCall until it is known
     call: ListenerCall | None = None  # the call that the listener has begun and not ended
     owned: frozenset[TopicPartition] = frozenset()  # the partitions according to the calls of the listener
     calls_made: list[ListenerCall] = field(default_factory=list)
@@ -257,7 +257,7 @@ class World:
             assert client.owned == client.member.assignment
 
     def settle(self, number: int = 0) -> None:
-        """Let all members finish, without any lost message."""
+        """Exchange messages without any loss until all members are stable."""
         for _ in range(FOREVER):
             self.wait(1)
             for number in list(self.clients):

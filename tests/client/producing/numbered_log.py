@@ -44,14 +44,15 @@ class NumberedLog:
     def __init__(self, fault_of: Callable[[list[int]], Fault], late: Callable[[], bool] = lambda: True) -> None:
         """Use `fault_of` to choose the fault of a batch by its values.
 
-        Before each request, `late` decides whether late batches arrive now.
+        Before each request, the log calls `late`, which returns whether late batches arrive now.
         """
         self._fault_of, self._late = fault_of, late
         self.values: list[int] = []  # the written values, by offset
         self.seen: list[tuple[int, int, int]] = []  # the first value, epoch and sequence number of each received batch
         self._held: list[RecordBatch] = []
         self._epochs: dict[int, int] = {}
-        self._known: dict[int, deque[tuple[int, int, int]]] = {}  # first and last number, and offset, by producer id
+        # The first and last sequence number, and the offset, of the last batches of each producer id.
+        self._known: dict[int, deque[tuple[int, int, int]]] = {}
 
     def __call__(self, request: Request, version: int) -> Response | None:
         if isinstance(request, InitProducerIdRequest):

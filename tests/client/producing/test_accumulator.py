@@ -22,7 +22,7 @@ TINY = 1 + RECORD_OVERHEAD  # the bytes that the accumulator reserves for a reco
 def accumulator(
     records: int = 100, linger: float = AGES, memory: int = 100_000, max_block: float = AGES
 ) -> Accumulator:
-    """Return an accumulator whose batches have room for that many tiny records."""
+    """Return an accumulator whose batches have room for the given number of tiny records."""
     size = RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD + (records - 1) * len(encoded(b"x")) + 1
     return Accumulator(size, linger, memory, max_block)
 
@@ -70,7 +70,7 @@ def test_only_front_batches_go_so_that_order_stays() -> None:
         append(it, value, partition)
     first, other = take(it)
     assert values(first, other) == [b"1", b"3"]
-    assert take(it) == [first, other]  # Both remain until they are complete.
+    assert take(it) == [first, other]  # Both batches remain in the queue until they are complete.
     it.done(first)
     assert values(*take(it)) == [b"2", b"3"]
 
@@ -140,7 +140,8 @@ def test_a_large_record_is_not_overtaken_for_ever_by_small_ones(monkeypatch: pyt
 
     monkeypatch.setattr(it, "_wait_for_memory", announced)
     threads = []
-    for value, name in ((b"y" * 79, "large"), (b"z", "small")):  # The small record would have room at once.
+    # The second, small record would have room at once, but waits behind the large one.
+    for value, name in ((b"y" * 79, "large"), (b"z", "small")):
         threads.append(threading.Thread(target=send, args=(value, name)))
         threads[-1].start()
         assert came.acquire(timeout=10)
@@ -224,7 +225,10 @@ def test_an_abandoned_batch_fails_once() -> None:
 
 
 def test_a_batch_that_was_abandoned_is_not_split() -> None:
-    """Its halves had no position in the queue, and a thread that waited for their records waited forever."""
+    """The halves of such a batch had no position in the queue.
+
+    A thread that waited for their records waited forever.
+    """
     it = accumulator(linger=0)
     first, second = append(it, b"1"), append(it, b"2")
     (batch,) = take(it)

@@ -42,7 +42,7 @@ class Faults:
 def sent(
     count: int, faults: dict[int, list[Fault]], records: int = 1, **settings: object
 ) -> Iterator[tuple[NumberedLog, list[Delivery]]]:
-    """Return the log, after batches were sent together as soon as the first one was delivered."""
+    """Send the first batch, then further batches together after its delivery. Return the log that received them."""
     script = Faults(faults)
     log = NumberedLog(script)
     with (
@@ -97,12 +97,13 @@ def test_five_batches_are_in_flight_after_the_broker_has_accepted_one() -> None:
 def test_the_batches_after_a_rejected_one_wait_until_it_is_sent_again(idempotence: bool | None) -> None:
     with sent(5, {1: [Fault.NOT_LEADER]}, idempotence=idempotence) as (log, deliveries):
         assert all(code(delivery) is None for delivery in deliveries)
-    if idempotence is False:  # The batches in flight overtake it.
+    if idempotence is False:  # Without idempotence, the batches in flight overtake the rejected batch.
         assert log.values == [0, 2, 3, 4, 5, 1]
     else:
         assert log.values == [0, 1, 2, 3, 4, 5]
         assert firsts(log) == [0, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5]
-        assert [number for _, _, number in log.seen[6:]] == [1, 2, 3, 4, 5]  # their own sequence numbers
+        # The batches keep their own sequence numbers.
+        assert [number for _, _, number in log.seen[6:]] == [1, 2, 3, 4, 5]
         assert {epoch for _, epoch, _ in log.seen} == {0}
 
 

@@ -29,13 +29,13 @@ def test_a_key_has_one_partition() -> None:
 
 def test_only_keys_are_hashed() -> None:
     by_murmur2, by_hash = partitioner_of("murmur2"), partitioner_of("hash")
-    assert by_murmur2(None, 3) is None  # any partition
+    assert by_murmur2(None, 3) is None  # None means any partition.
     assert by_murmur2(b"foobar", 6) == partition_of_key(b"foobar", 6)
     assert {by_hash(None, 3) for _ in range(100)} == {0, 1, 2}
 
 
 @pytest.mark.parametrize(
-    ("key", "hashed"),  # of Java's "...".hashCode()
+    ("key", "hashed"),  # The hashes are results of Java's "...".hashCode().
     [(b"", 0), (b"a", 97), (b"hello", 99162322), (b"kafka", 101807910), (b"polygenelubricants", -(2**31))],
 )
 def test_hash_is_that_of_a_java_string(key: bytes, hashed: int) -> None:

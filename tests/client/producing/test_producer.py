@@ -303,7 +303,8 @@ def test_partitions_that_were_added_are_found() -> None:
                 return metadata(request)
 
             leaders.leaders.append(0)
-            assert producer.send("t", b"x", partition=1).result(10).partition == 1  # found at once
+            # The producer finds the new partition at once.
+            assert producer.send("t", b"x", partition=1).result(10).partition == 1
             broker.metadata = answer
             assert asked_again.wait(10)  # Otherwise the producer requests the metadata again later.
 

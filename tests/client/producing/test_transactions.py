@@ -11,7 +11,7 @@ from hmb.client import Cluster, Connection, Consumer, TopicPartition
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.client.metadata import Node
 from hmb.client.producing.producer import Producer
-from hmb.client.producing.transactions import TRANSITIONS, TransactionalState
+from hmb.client.producing.transaction_states import TRANSITIONS, TransactionalState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
@@ -279,7 +279,7 @@ def test_closing_leaves_no_connection_open(monkeypatch: pytest.MonkeyPatch) -> N
         scene.producer.send("t", b"1")
     scene.producer.close(10)
     scene.broker.stop()
-    assert len(made) >= 3  # connections for metadata, to the leader and to the coordinator
+    assert len(made) >= 3  # The producer has connections for metadata, to the leader and to the coordinator.
     assert not any(connection.is_open for connection in made)
 
 

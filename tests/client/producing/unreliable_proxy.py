@@ -26,7 +26,10 @@ class Fate(Enum):
 
 
 class ChaosProxy:
-    """A proxy for a broker on this machine. A given percentage of the Produce requests arrives without a fault."""
+    """A proxy for a broker on this machine.
+
+    The given percentage of the Produce requests is forwarded without a fault.
+    """
 
     def __init__(self, arriving: int, seed: int = 0) -> None:
         bad = [fate for fate in Fate if fate is not Fate.ARRIVES]
