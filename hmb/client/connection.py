@@ -47,7 +47,8 @@ from hmb.protocol.schema import Request
 
 MAX_RESPONSE_SIZE = 256 * 1024 * 1024
 # The bytes of the first correlation id are two line ends. A server of a line protocol (HTTP, SMTP, Redis) would wait
-# for the end of a line. With these bytes it answers at once, and the client sees that it is not a Kafka broker.
+# for the end of a line. With these bytes such a server answers at once, and the client sees that the server is not a
+# Kafka broker.
 FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
 CONNECT_TIMEOUT = 10.0  # seconds; an address that never answers must leave time for the other addresses

@@ -8,7 +8,7 @@ all brokers and the id of each partition's leader::
                            <-----  brokers 1 = host-a:9092, 2 = host-b:9092
                                    weather-0: leader 1, epoch 5; weather-1: leader 2, epoch 3
 
-From then on the client uses the addresses in the response, the brokers' *advertised listeners*.
+After the first Metadata response, the client uses the addresses in the response, the brokers' *advertised listeners*.
 
 A `Cluster` stores the last response. It requests a topic again after `forget` has marked it as outdated, or after
 `metadata_max_age` seconds. One request then asks for all outdated topics together. Brokers learn about a new leader one
@@ -347,7 +347,7 @@ def _request_for(names: Collection[str] | None, version: int, create: bool = Fal
 
 
 def no_such_partition(topic: TopicMetadata, number: int) -> KafkaError:
-    what = f"topic {topic.name!r} has no partition {number}, only {len(topic.leaders)} from 0 on"
+    what = f"topic {topic.name!r} has no partition {number}; its partitions are 0 to {len(topic.leaders) - 1}"
     return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, what)
 
 

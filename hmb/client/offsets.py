@@ -12,9 +12,9 @@ A number from 0 on needs no request. For all other values the client sends ListO
 has one field for the question, a timestamp with two special values: -2 means the first offset, and -1 means the end.
 With `read_committed`, the end is the *last stable offset*: the first offset of the oldest open transaction.
 
-Brokers before Kafka 0.10.1 only have version 0, which searches segments instead of records. With them, `AtTime` returns
-the beginning of the last segment that is older than the time. Reading then starts with up to a segment of older
-records.
+Brokers before Kafka 0.10.1 only have version 0, which searches segments instead of records. With these brokers,
+`AtTime` means the beginning of the last segment that is older than the time. The consumer then reads up to one segment
+of older records first.
 """
 
 from __future__ import annotations

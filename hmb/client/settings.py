@@ -6,8 +6,8 @@ checker knows every name and type::
     class ProducerSettings(TypedDict, total=False):
         linger_ms: Annotated[float, Declared(5, "linger.ms", milliseconds, "How long (ms) a batch waits for records.")]
 
-Everything else is derived from this line of the declaration: the default, the error for a misspelt name, the
-documentation, and the way from Kafka's name in a `client.properties` file to the keyword.
+The line that declares a setting is the only source of its default, of the error for a misspelled name, of its
+documentation, and of its name in a `client.properties` file.
 
 A keyword has Kafka's name with underscores, without `.ms` if the keyword counts seconds. Some of Kafka's settings have
 no keyword. A setting that only concerns a Java client (a serializer class) is accepted and has no effect. A setting
@@ -49,7 +49,7 @@ class Declared(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """A setting, as found by one of Kafka's names.
+    """The keyword for one of Kafka's names, and the function that reads the value.
 
     An empty keyword means that the client accepts and ignores the setting.
     """

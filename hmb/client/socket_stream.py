@@ -29,7 +29,7 @@ class SocketStream:
         self._input.register(its_socket, select.POLLIN)
         self._output.register(its_socket, select.POLLOUT)
         self._ahead = b""  # bytes that were received and not yet read
-        self.deadline = 0.0  # time.monotonic(); the deadline of all reads
+        self.deadline = 0.0  # the deadline of all reads (time.monotonic())
         self.beginning = b""  # the first bytes that the server has sent
 
     def read(self, size: int) -> bytes:

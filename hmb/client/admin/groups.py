@@ -170,7 +170,7 @@ class GroupsAdmin(AdminBase):
             raise
 
     def _refuse_other_types(self, group: str) -> None:
-        """Raise an error that names the group's type, if the group exists and is a share group or a streams group."""
+        """Raise an error with the group's type if the group exists and is neither a classic nor a consumer group."""
         for listed in self.list_groups():
             if listed.group_id == group and listed.type.lower() not in (GroupType.CLASSIC, GroupType.CONSUMER):
                 what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"

@@ -2,16 +2,16 @@
 
 An application gives a start and optionally an end::
 
-    offset    "earliest", "latest", an offset, -n (n before the end), FromStart(n), AtTime(ms)
-    until     "end" (the end at the time when reading begins), an offset, AtTime(ms), or None: no end
+    offset    where to begin: "earliest", "latest", an offset, -n (n before the end), FromStart(n), AtTime(ms)
+    until     where to end: "end" (the end of the log when reading begins), an offset, AtTime(ms); None: never
 
 A consumer finds its partitions in one of three ways:
 
-- With topic names, or with a pattern for names, it reads all partitions of these topics. It also finds topics and
-  partitions that are created later.
+- With topic names, or with a pattern for names, a consumer reads all partitions of these topics. It also finds topics
+  and partitions that are created later.
 - With a `group`, the members of the group share the partitions. Reading begins at the offsets that the group has
   committed. The setting `offset` only concerns partitions without a committed offset.
-- With `assign`, it reads exactly the given partitions.
+- With `assign`, a consumer reads exactly the given partitions.
 
 For example, `Consumer("localhost:9092", "weather", until="end")` reads all records that "weather" has now.
 

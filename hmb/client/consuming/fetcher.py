@@ -11,8 +11,8 @@ request before a single record is decoded. While the application works on one re
     fetcher        F(500)             F(1000)
     broker            |  reads 500-999   |  reads 1000-1499 |
 
-The next response waits in the socket. The fetcher reads one response at a time, and only when the buffer is empty.
-A consumer therefore holds at most `max_bytes` of fetched bytes, with any number of leaders.
+A response waits in the socket until the application has received all buffered records. The fetcher reads one response
+at a time. A consumer therefore holds at most `max_bytes` of fetched bytes, with any number of leaders.
 
 The module `partition_errors` decides what happens after an error of one partition.
 
@@ -254,7 +254,8 @@ class Fetcher:
                 if batch.last_offset >= position.fetched:
                     batches.append(batch)
         except KafkaError as error:
-            if not batches:  # Otherwise the next fetch begins with the damaged batch and raises the error.
+            # With intact batches before the damaged one, the next fetch begins with it and raises the error.
+            if not batches:
                 where = f"{position.partition} from offset {position.fetched}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error
         if batches:

@@ -69,9 +69,6 @@ class Position:
         self.retry_at = 0.0
 
     def lag(self, committed_only: bool) -> int | None:
-        """Return the number of offsets from the position to the end of the log, or None if the end is not known yet.
-
-        The last response contained the end.
-        """
+        """Return the number of offsets from the position to the end of the log, or None before the first response."""
         end = self.last_stable if committed_only and self.last_stable != UNKNOWN else self.high_watermark
         return None if end == UNKNOWN or not self.has_offset else max(0, end - self.consumed)

@@ -96,7 +96,7 @@ class Discovery:
         self._wait_for_topics = wait_for_topics  # whether a topic of the subscription may be created later
         self._numbers = None if numbers is None else sorted(set(numbers))
         self._max_age = max_age
-        self._refresh_at = 0.0  # time.monotonic()
+        self._refresh_at = 0.0  # time.monotonic() of the next refresh
         self._topics: dict[str, TopicMetadata] = {}  # the topics that the last refresh found
 
     @property

@@ -15,8 +15,8 @@ In the *classic* protocol all members meet at a barrier, and one of them, the le
 In the *consumer* protocol (KIP-848) the coordinator assigns the partitions itself. One request, the heartbeat, carries
 the subscription and the owned partitions of the member, and its response carries the assignment.
 
-Both protocols look the same to the consumer. The consumer polls its membership, and the membership calls `on_assigned`,
-`on_revoked` and `on_lost`.
+The classic protocol and the consumer protocol look the same to the consumer. The consumer polls its membership, and the
+membership calls `on_assigned`, `on_revoked` and `on_lost`.
 
 Read in this order:
 

@@ -15,10 +15,10 @@ it reads and the partitions that it owned until now. The group uses the first as
   that moves is left out of the assignment at first. Its owner sees this, gives the partition up and joins again. The
   next assignment gives it to its new owner (KIP-429).
 
-The first three assignors are *eager*: every member gives up all partitions before it joins.
+The assignors range, roundrobin and sticky are *eager*: every member gives up all partitions before it joins.
 
-The result depends only on the arguments, in any order of the members. Members are sorted before the assignment. Static
-members come first, sorted by instance id, because their member ids change at every start.
+The result of an assignor depends only on its arguments, and not on the order of the members. Members are sorted before
+the assignment. Static members come first, sorted by instance id, because their member ids change at every start.
 
 Limits: racks are missing (KIP-881).
 

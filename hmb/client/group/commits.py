@@ -46,7 +46,7 @@ Committed = dict[TopicPartition, OffsetAndMetadata | None]
 T = TypeVar("T")
 
 SHORTEST_ATTEMPT = 1.0  # seconds; the last attempt waits this long, so that its error shows the true reason
-RECONNECT_FOR = 0.1 # seconds; a consumer that is closed does not wait for a broker that is gone
+RECONNECT_FOR = 0.1  # seconds; a consumer that is closed does not wait for a broker that is gone
 PARTITION_ERRORS = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,

@@ -19,7 +19,7 @@ A member has these states::
     RECONCILING    The consumer has not taken over the latest assignment completely.
     STABLE         The member owns its assignment, and sends heartbeats.
     FENCED         The coordinator has removed the member, or the consumer has not polled for `max_poll_interval`.
-                   Its partitions are lost. When the consumer polls, the listener learns it, and the member joins again.
+                   Its partitions are lost. When the consumer polls, it calls `on_lost`, and the member joins again.
     FATAL          An error that no retry repairs. The member sends nothing any more.
 
 Assignments contain topic ids. The member looks up the topic names with Metadata. A topic without a known name waits,

@@ -6,9 +6,9 @@ The idea: the membership has a thread of its own for the coordinator::
     consumer's thread     poll: call the listener, commit offsets
     membership thread     heartbeats, and the requests that wait for other members (JoinGroup, SyncGroup)
 
-Therefore a slow consumer stays a member, and a poll with a short timeout returns in time even while JoinGroup waits.
-The two threads share only the state of the member, under one lock. Neither thread holds the lock while it waits for a
-broker or calls the application.
+With this second thread, a slow consumer stays a member. A poll with a short timeout returns in time, even while a
+JoinGroup request waits. The consumer's thread and the membership's thread share only the state of the member, under one
+lock. Neither thread holds the lock while it waits for a broker or calls the application.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ class GroupMembership:
     def _committing_member(self) -> GroupMetadata:
         """Return the identity for a commit. Raises KafkaError with UNKNOWN_MEMBER_ID before the member has joined.
 
-        An empty group would accept such a commit as one of a consumer that uses `assign`.
+        The check is necessary, because the coordinator of an empty group accepts commits without a member id.
         """
         with self._changed:
             if not self._member.is_member:

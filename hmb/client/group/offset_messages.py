@@ -1,9 +1,9 @@
 """OffsetCommit and OffsetFetch: between the wire format and dictionaries by topic partition.
 
-Both requests group the partitions by topic, and both responses contain an error code for each partition. From version 8
-on, OffsetFetch asks for several groups at once, and all fields move one level down. Only this module handles these
-differences. Version 10 of both requests names topics by id instead of by name. A deleted topic has no id any more, so
-this client does not use version 10.
+OffsetCommit and OffsetFetch group the partitions by topic, and their responses contain an error code for each
+partition. From version 8 on, OffsetFetch asks for several groups at once, and all fields move one level down. Only this
+module handles these differences. Version 10 of both requests names topics by id instead of by name. A deleted topic has
+no id any more, so this client does not use version 10.
 """
 
 from __future__ import annotations

@@ -43,8 +43,8 @@ class Accumulator:
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
         self._batch_size, self._linger, self._memory, self._max_block = batch_size, linger, memory, max_block
         self.counters = Counters()
-        # This lock guards the fields below and the open batches. A thread that holds it may take the locks of counters
-        # and of batch results.
+        # This lock guards the fields below and the open batches. A thread that holds it may take the locks of
+        # `Counters` and of a `BatchResult`.
         self._lock = threading.Lock()
         self._memory_freed = threading.Condition(self._lock)
         self._queues: dict[str, dict[int, PartitionQueue]] = {}

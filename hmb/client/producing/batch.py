@@ -72,7 +72,7 @@ class PartitionQueue:
     sender_queues: SenderQueues
     batches: deque[Batch] = field(default_factory=deque)
     open: Batch | None = None  # the last batch, while it takes more records
-    max_size: int = 1 << 31  # the size limit of a batch, lowered when the broker has rejected a larger one
+    max_size: int = 1 << 31  # the size limit of a batch in bytes, lowered when the broker has rejected a larger batch
     sequence: PartitionSequence | None = None
     in_flight: int = 0  # the number of unanswered batches; they are the first in the queue unless the window is 0
     window: int = 1  # the limit for `in_flight`

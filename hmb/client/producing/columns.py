@@ -58,7 +58,7 @@ class Columns(NamedTuple):
             check_timestamp(timestamp)
             chosen = partitioner(key, partitions) if partition is None else partition
             if chosen is not None and not 0 <= chosen < partitions:
-                raise ValueError(f"value {index}: the topic has no partition {chosen}, only {partitions} from 0 on")
+                raise ValueError(f"value {index}: the topic has no partition {chosen}; its partitions are 0 to {partitions - 1}")
             rows.append(Row(chosen, checked_size(key, value, headers), timestamp, key, value, headers))
         return rows
 
@@ -93,7 +93,7 @@ def _check(name: str, column: Column) -> None:
         if str(column.type) not in _END_FORMATS:
             raise TypeError(f"{name}s are an Arrow column of binary or string, not of {column.type}")
     elif isinstance(column, (bytes, str)):
-        raise TypeError(f"{name}s are a list of bytes, not {type(column).__name__}; for one record there is send")
+        raise TypeError(f"{name}s are a list of bytes, not {type(column).__name__}; to send one record, use send")
     elif not all(issubclass(kind, bytes | None) for kind in set(map(type, column))):
         number, item = next((number, item) for number, item in enumerate(column) if not isinstance(item, bytes | None))
         raise TypeError(f"{name} {number} is bytes or None, not {type(item).__name__}")

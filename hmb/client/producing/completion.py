@@ -123,7 +123,7 @@ class BatchCompletion:
         for failure in failures:
             if not failure.batch.completed:  # A batch may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
-        if is_postponed:  # This comes after all decisions, because the queue then belongs to another thread.
+        if is_postponed:  # The queue moves after all decisions, because it then belongs to another thread.
             self.accumulator.move(queue, self.accumulator.unrouted)
 
     def retry_or_fail(self, batch: Batch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False) -> bool:

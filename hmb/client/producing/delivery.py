@@ -214,7 +214,7 @@ class Range(NamedTuple):
 class Failure(NamedTuple):
     """Records of one `send_many` that were not delivered, for one reason."""
 
-    rows: Sequence[int]  # their indexes among the values
+    rows: Sequence[int]  # the indexes of these records among the values
     failed_row: int  # the index of the invalid record if the broker reported one, otherwise of the first record
     error: Exception
     caused_elsewhere: bool = False  # whether the invalid record belongs to another `send_many` with the same batch
@@ -225,7 +225,7 @@ class BatchSlice(NamedTuple):
 
     result: BatchResult
     first: int  # the number of the first record in the batch
-    rows: Sequence[int]  # their indexes among the values
+    rows: Sequence[int]  # the indexes of these records among the values
 
 
 class Deliveries:

@@ -47,7 +47,7 @@ class Encoding:
         Raises KafkaError if the broker is too old for the codec or for record headers.
         """
         if self.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
-            raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{address} is older than zstd (Kafka 2.1)")
+            raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{address} is older than Kafka 2.1, which zstd needs")
         magic = MAGIC_OF_PRODUCE.get(version, 2)
         if magic < 2:
             return self._message_set(batch, magic, address)
@@ -72,7 +72,7 @@ class Encoding:
         )
         records = list(read_records(data))
         if any(record.headers for record in records):
-            raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"{address} is older than headers (Kafka 0.11)")
+            raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"{address} is older than Kafka 0.11, which record headers need")
         return encode_message_set(records, magic, self.codec, level=self.level)
 
 

@@ -17,17 +17,18 @@ producer raises the epoch itself. If the broker has certainly rejected the batch
 takes its numbers.
 
 Several batches of a partition may be in flight. When the broker rejects one of them, it also rejects the batches after
-it, because their numbers do not follow. All of them stay in the queue. The result of the first one decides about the
-others:
+it, because their numbers do not follow. All of them stay in the queue. The result of the first rejected batch decides
+about the batches after it:
 
-    it is sent again    The others are sent again after it, with their own numbers. The broker recognizes those that it
-                        has already written.
-    it is split         The halves share its numbers, so the numbers of the others still follow.
-    it fails, and
-      was not written   The others were not written either and cannot be any more. They get new numbers.
-      may be written    The others may be written, too, as long as their results are unknown. Those keep their numbers:
-                        the broker recognizes them, or rejects them and they fail. The first batch that the broker has
-                        certainly rejected, and all batches after it, get new numbers in a new epoch.
+    the first batch            the batches after it
+    is sent again              are sent again after it, with their own numbers; the broker recognizes the batches that
+                               it has already written
+    is split                   keep their numbers, because the halves together have the numbers of the first batch
+    fails, and
+      was not written          were not written either, and get new numbers
+      may have been written    may have been written, too; those with an unknown result keep their numbers, and the
+                               broker recognizes or rejects them; the first batch that the broker has certainly
+                               rejected, and all batches after it, get new numbers in a new epoch
 
 These rules require that the broker expects a certain number. A broker without any batch of a producer accepts every
 number, so it would accept the second batch without the first. Therefore only one batch is in flight until the broker

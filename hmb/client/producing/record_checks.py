@@ -1,6 +1,6 @@
 """Checks of a record before it is queued.
 
-They run in the application's thread, so that `send` itself raises the error.
+The checks run in the application's thread, so that `send` itself raises the error.
 """
 
 from __future__ import annotations

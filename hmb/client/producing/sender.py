@@ -52,7 +52,7 @@ class LeaderRouter(threading.Thread):
                     self._route(batch)
                 except (ConnectionFailed, KafkaError) as error:
                     self._completion.retry_or_fail(batch, error)
-                except Exception as error:  # after an internal error, too, no application thread may wait for ever
+                except Exception as error:  # No application thread may wait forever, not even now.
                     LOGGER.exception("the producer's thread failed")
                     self._completion.fail(batch, error)
             if not batches:
@@ -109,7 +109,7 @@ class Sender(threading.Thread):
                     self._receive()
             except (ConnectionFailed, KafkaError) as error:
                 self._fail_all(error)
-            except Exception as error:  # after an internal error, too, no application thread may wait for ever
+            except Exception as error:  # No application thread may wait forever, not even now.
                 LOGGER.exception("the producer's thread failed")
                 self._fail_all(error)
         self.connection.close()

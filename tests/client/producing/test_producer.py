@@ -283,9 +283,9 @@ def test_a_partitioner_of_ones_own() -> None:
 
     with ScriptedBroker(Script()) as broker, Producer(broker.address, partitioner=own) as producer:
         assert producer.send("t", b"x").result(10).partition == 0
-        with pytest.raises(KafkaError, match="topic 't' has no partition 4, only 1 from 0 on"):
+        with pytest.raises(KafkaError, match="topic 't' has no partition 4; its partitions are 0 to 0"):
             producer.send("t", b"x", b"key")
-        with pytest.raises(ValueError, match="value 1: the topic has no partition 4, only 1 from 0 on"):
+        with pytest.raises(ValueError, match="value 1: the topic has no partition 4; its partitions are 0 to 0"):
             producer.send_many("t", [b"x", b"y"], [None, b"key"])
     assert asked == [(None, 1), (b"key", 1), (None, 1), (b"key", 1)]
 
