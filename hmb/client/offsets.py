@@ -8,9 +8,9 @@
     FromStart(10)           10 after the first offset
     AtTime(1700000000000)   the first record at or after this time (ms since 1970), or the end if all are older
 
-A number from 0 on needs no request. For all other values the client sends ListOffsets to the leaders. The request
-has one field for the question, a timestamp with two special values: -2 means the first offset, and -1 means the end.
-With `read_committed`, the end is the *last stable offset*: the first offset of the oldest open transaction.
+A number from 0 on needs no request. For all other values the client sends ListOffsets to the leaders. A ListOffsets
+request contains a timestamp for each partition. Two timestamps are special: -2 means the first offset, and -1 means the
+end. With `read_committed`, the end is the *last stable offset*: the first offset of the oldest open transaction.
 
 Brokers before Kafka 0.10.1 only have version 0, which searches segments instead of records. With these brokers,
 `AtTime` means the beginning of the last segment that is older than the time. The consumer then reads up to one segment
@@ -152,8 +152,8 @@ def list_offsets(
 ) -> dict[TopicPartition, int]:
     """Return the offset of a timestamp (ms since 1970), EARLIEST or LATEST in each partition.
 
-    NOT_FOUND (-1) means that all records are older. Version 0 of the request never returns it. Raises KafkaError for
-    the first partition with an error, and ConnectionFailed.
+    NOT_FOUND (-1) means that all records are older. Version 0 of ListOffsets never returns NOT_FOUND. Raises KafkaError
+    for the first partition with an error, and ConnectionFailed.
     """
     by_leader: dict[Node, list[TopicPartition]] = {}
     for partition in partitions:

@@ -72,7 +72,7 @@ def test_what_is_sent_is_read(broker: Subject, topic: str, acks: int | str, code
     with hmb.Producer(broker.bootstrap, acks=acks, compression=codec, batch_size=3_000) as producer:
         deliveries = [producer.send(topic, value, b"key", partition=1) for value in sent]
         if codec == "zstd" and not broker.is_new:
-            with pytest.raises(KafkaError, match="older than zstd"):
+            with pytest.raises(KafkaError, match="which zstd needs"):
                 deliveries[0].result()
             return
     offsets = [delivery.result().offset for delivery in deliveries]
@@ -91,7 +91,7 @@ def test_nulls_headers_and_timestamps(broker: Subject, topic: str) -> None:
         given = producer.send(topic, None, b"", headers=headers if broker.is_new else (), timestamp=start_of(broker))
         given.result()
         if not broker.is_new:
-            with pytest.raises(KafkaError, match="older than Kafka 0.11, which record headers need"):
+            with pytest.raises(KafkaError, match="which record headers need"):
                 producer.send(topic, b"", headers=headers).result()
     (record,) = read(broker, topic)
     assert (record.key, record.value) == (b"", None)

@@ -17,8 +17,8 @@ trip, and list offsets.
 
 Kafka 0.7 had no index of timestamps. Instead, a consumer could ask for the offsets at which *segments* begin, the
 newest first. To read the records of the last hour, it started in the last segment that began before that hour. Brokers
-before Kafka 4.0 still answer this question (ListOffsets v0). Newer brokers find a single record by its timestamp. With
-them, `offsets_before` returns the offset of that record and the first offset of the log.
+before Kafka 4.0 still return these offsets (ListOffsets v0). Newer brokers find a single record by its timestamp. With
+newer brokers, `offsets_before` returns the offset of that record and the first offset of the log.
 
 Source: thesis (chapter 8.3); Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """

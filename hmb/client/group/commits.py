@@ -181,7 +181,9 @@ class CommittedOffsets:
         return with_retries(try_once, retry_for, wait)
 
     def _connection_lost(self, error: ConnectionFailed | KafkaError) -> None:
-        """Close the connection if the error is about it. The callbacks of pending commits receive the error.
+        """Close the connection if it was lost or the coordinator has moved.
+
+        Call the callbacks of pending commits with the error.
 
         The next request finds the coordinator again.
         """

@@ -150,6 +150,6 @@ class Backoff:
         self._failures = min(self._failures + 1, 16)
 
     def answered(self, now: float) -> None:
-        """Start again with the shortest pause, unless the response itself was counted as a failure."""
+        """Reset the pause to its first value, unless this response was itself counted as a failure."""
         if self.retry_at <= now:
             self._failures = 0

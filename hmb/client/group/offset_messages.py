@@ -1,4 +1,4 @@
-"""OffsetCommit and OffsetFetch: between the wire format and dictionaries by topic partition.
+"""Converts between the messages OffsetCommit and OffsetFetch and dictionaries by topic partition.
 
 OffsetCommit and OffsetFetch group the partitions by topic, and their responses contain an error code for each
 partition. From version 8 on, OffsetFetch asks for several groups at once, and all fields move one level down. Only this

@@ -58,7 +58,8 @@ class Columns(NamedTuple):
             check_timestamp(timestamp)
             chosen = partitioner(key, partitions) if partition is None else partition
             if chosen is not None and not 0 <= chosen < partitions:
-                raise ValueError(f"value {index}: the topic has no partition {chosen}; its partitions are 0 to {partitions - 1}")
+                what = f"the topic has no partition {chosen}; its partitions are 0 to {partitions - 1}"
+                raise ValueError(f"value {index}: {what}")
             rows.append(Row(chosen, checked_size(key, value, headers), timestamp, key, value, headers))
         return rows
 

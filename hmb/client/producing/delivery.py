@@ -313,9 +313,9 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield the failed records of a slice, with the number of the first record of their part of the batch.
+    """Yield each failure of a slice, with the number of the first record of the failed part of the batch.
 
-    A slice yields more than one failure only if its batch was split.
+    A slice has more than one failure only if its batch was split.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:

@@ -47,7 +47,8 @@ class Encoding:
         Raises KafkaError if the broker is too old for the codec or for record headers.
         """
         if self.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
-            raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"{address} is older than Kafka 2.1, which zstd needs")
+            what = f"{address} is older than Kafka 2.1, which zstd needs"
+            raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, what)
         magic = MAGIC_OF_PRODUCE.get(version, 2)
         if magic < 2:
             return self._message_set(batch, magic, address)
@@ -72,7 +73,8 @@ class Encoding:
         )
         records = list(read_records(data))
         if any(record.headers for record in records):
-            raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, f"{address} is older than Kafka 0.11, which record headers need")
+            what = f"{address} is older than Kafka 0.11, which record headers need"
+            raise KafkaError(ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT, what)
         return encode_message_set(records, magic, self.codec, level=self.level)
 
 

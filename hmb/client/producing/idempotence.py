@@ -175,7 +175,7 @@ def renumber_in_new_epoch(batch: Batch, after: list[Batch], guarantee: AtLeastOn
 
 
 def _have_the_last_numbers(batches: list[Batch]) -> bool:
-    """Return whether these batches have all numbers from the first batch's number to the last one assigned.
+    """Return whether these batches have all sequence numbers from the first batch's number to the last assigned number.
 
     Otherwise the broker has accepted a batch between them.
     """

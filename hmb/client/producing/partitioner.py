@@ -51,7 +51,7 @@ def murmur2(data: bytes) -> int:
 
 @lru_cache(RECENT_KEYS)
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """Return the partition that Kafka's default partitioner chooses for a key: the hash without its sign, modulo."""
+    """Return the partition that Kafka's default partitioner chooses for a key: its hash modulo `partitions`."""
     return (murmur2(key) & POSITIVE) % partitions
 
 

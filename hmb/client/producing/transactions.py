@@ -254,7 +254,7 @@ class TransactionManager(AtLeastOnce):
         self._ask(EndTxnRequest, NEWEST_END, lambda version: request, _error_codes)
 
     def _ask(self, kind: type[Request], newest: int, request: RequestFor, error_codes: ErrorCodes) -> Any:
-        """Return the transaction coordinator's response."""
+        """Send a request to the transaction coordinator, with retries, and return its response."""
         return self._coordinator.ask(kind, newest, request, error_codes, self._retry_for, self._retry_backoff)
 
     def _known_identity(self) -> ProducerIdentity:
