@@ -1,14 +1,14 @@
 """Hailstorm: exactly-once stream processing on commutative monoids.
 
 A stream processor reads records from topics as they arrive, passes them through layers of computation, and keeps
-states: counts, sums, the most frequent words. Machines crash in the middle of this. After a crash some records were
-already counted and others were not, and nobody knows which. A processor that starts again from the last position it
-noted counts some records twice or never.
+states: counts, sums, the most frequent words. Machines crash during this work. After a crash some records are already
+counted and others are not, and no processor knows which. A stream processor that resumes from the last position that it
+stored counts some records twice, or never.
 
 Hailstorm's answer has two parts. Each state is a *commutative monoid*: two states can be merged, and neither the order
-nor the grouping of merges matters. And the offsets of the topics are a *clock*: a snapshot at clock C holds exactly the
+nor the grouping of merges matters. The offsets of the topics form a *clock*: a snapshot at clock C holds exactly the
 tuples that originate below C, on every processor, although the processors never stop together. After a crash all
-processors go back to the newest common clock, and everything above it is replayed. Each record then counts exactly
+processors go back to the newest common clock, and all records above it are replayed. Each record then counts exactly
 once, without a transaction for each step.
 
     topic hashtags                                                  snapshot store
@@ -18,7 +18,7 @@ once, without a transaction for each step.
                         ^                 ^                ^
                         +---- registry: master state, written by the negotiator
 
-The smallest program:
+The smallest Hailstorm program counts the words of the topic `lines`:
 
     import hmb
     from hmb.hailstorm import Bolt, Sink, Spout, Sum, Topology, run
@@ -32,19 +32,20 @@ The smallest program:
 
 Read in this order (the essay of each module explains its part):
 
-- `clock`, `payload`      the vocabulary: how far, and from where
+- `clock`, `payload`      the vocabulary: the progress of the topology, and the origin of a tuple
 - `monoids`               the states
 - `spout`, `bolt`, `sink`, `grouping`, `topology`    what a user declares
 - `processors`            what the processors do, as state machines: snapshots, low water marks
-- `master`, `negotiator`  who decides when a snapshot is taken, and where to start after a crash
-- `snapshots`             where states survive
-- `simulation`, `check`   the whole system in a random order of events; is my topology exact?
+- `master`, `negotiator`  the decisions: when to take a snapshot, and where to start after a crash
+- `snapshots`             the stores that keep states after a crash
+- `simulation`, `check`   the whole system in a random order of events; a check that a topology is exact
 - `registry`, `runners`   processes, threads and sockets around the machines
-- `targets`               exactly once at the outside
+- `targets`               databases and topics that receive each output exactly once
 - `codec`, `wire`, `reference`, `errors`    bytes, frames, names of topologies, errors
 
 Source: Dimson and Ganjoo, "Hailstorm: Distributed Stream Processing with Exactly Once Semantics" (Stanford, CS240h,
-2014). The documentation's chapter on Hailstorm has a table of the paper's statements, and where the code differs.
+2014). The documentation's chapter on Hailstorm has a table of the paper's statements. The table shows where the code
+differs.
 """
 
 from hmb.hailstorm.bolt import Bolt

@@ -15,11 +15,12 @@ The paper's word count, whose state maps words to counts:
         lift=lambda pair: {pair[0]: pair[1]},                           # ("love", 1) -> {"love": 1}
     )
 
-or, with a monoid of the library, `Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])`, which is
-faster, because it does not copy the map for each tuple.
+A monoid of the library makes the same bolt faster, because the bolt then does not copy the map for each tuple:
+`Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])`.
 
-All four functions must be pure. `lift` returns a new state at each call. `transform` only reads the state, returns
-tuples that share no changing parts with it, and depends on nothing else. `hailstorm.check` tries these rules.
+The four functions of a bolt (`transform`, `empty`, `merge` and `lift`) must be pure. `lift` returns a new state at each
+call. `transform` only reads the state, returns tuples that share no changing parts with the state, and depends on
+nothing else. `hailstorm.check` tests these rules.
 
 **What may follow a bolt.** `transform` computes values from a running state. These values depend on how partitions
 interleave. In one run #love gets its count 101 from partition 0, and in the next run from partition 1.
@@ -43,8 +44,8 @@ from hmb.hailstorm.monoids.containers import MapOf
 from hmb.hailstorm.monoids.windows import Sessions, Sliding, WindowsOf, session_at
 from hmb.hailstorm.spout import EventTime
 
-Transform = Callable[[Any, Any], Iterable[Any]]  # tuple, state -> tuples
-Lift = Callable[[Any], Any]  # tuple -> state
+Transform = Callable[[Any, Any], Iterable[Any]]  # takes a tuple and a state; returns the tuples to send
+Lift = Callable[[Any], Any]  # takes a tuple; returns the state that contains only this tuple
 
 
 class Bolt:
@@ -80,8 +81,8 @@ class Bolt:
     def keyed(cls, monoid: Monoid[Any], key: Lift, value: Lift, transform: Transform | None = None) -> Self:
         """Return a bolt with one state of `monoid` for each key.
 
-        Without `transform` it sends (key, result) for each tuple, with the key's new result. The node's grouping should
-        use the same key.
+        Without `transform` the bolt sends (key, result) for each tuple, with the key's new result. The node's grouping
+        should use the same key.
         """
 
         def running_result(item: Any, states: Any) -> list[Any]:
@@ -97,9 +98,9 @@ class Bolt:
     ) -> Self:
         """Return a bolt with one state for each window and key.
 
-        `windows` is `Tumbling` or `Sliding` over `MapOf(monoid)`, or `Sessions` over a monoid. Without `transform` it
-        sends ((key, start), result) for each window of a tuple, where `start` is the window's start, or the first time
-        of a session, in ms.
+        `windows` is `Tumbling` or `Sliding` over `MapOf(monoid)`, or `Sessions` over a monoid. Without `transform` the
+        bolt sends ((key, start), result) for each window of a tuple, where `start` is the window's start, or the first
+        time of a session, in ms.
         """
         running = _running_sessions if isinstance(windows, Sessions) else _running_windows
         send = transform or (lambda item, state: running(windows, time(item), key(item), state))
@@ -114,13 +115,13 @@ class Bolt:
 
 
 def _running_windows(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
-    """Return the new results of a key in each open window of a time."""
+    """Return the new result of a key in each open window that contains an event time."""
     assert isinstance(windows, Sliding)
     result = windows.values.values.result  # type: ignore[attr-defined]  # of MapOf, in each window
     return [((key, start), result(state[start][key])) for start in windows.starts(time) if start in state]
 
 
 def _running_sessions(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
-    """Return the new result of the session that a time belongs to."""
+    """Return the new result of the session that contains an event time."""
     start, _, content = session_at(state[key], time)
     return [((key, start), windows.values.values.result(content))]

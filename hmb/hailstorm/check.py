@@ -1,16 +1,16 @@
 """`check` tests whether a bolt obeys the laws, and whether a topology returns the same result in every order.
 
-Nothing in Python can prove that a `merge` is commutative. `check` tries it: on states made of sample tuples it looks
-for a counterexample, and it names the law that is broken with the states that break it.
+Nothing in Python can prove that a `merge` is commutative. `check` looks for a counterexample among states made of
+sample tuples. It names the broken law, and the states that break it.
 
     check(bolt, tuples)          the laws of the bolt's monoid, and the purity of its functions
     check(topology, records)     the same for each bolt, with the tuples that reach it; then the whole topology in the
                                  simulation, in many orders and with crashes: all must end with the same states
 
-The second form finds what the laws cannot show: a bolt that sums up the running values of another bolt. Both obey the
-laws, and still the sum depends on how the partitions interleave.
+The check of a whole topology finds a mistake that the laws cannot show: a bolt that sums up the running values of
+another bolt. Both bolts obey the laws, and still the sum depends on how the partitions interleave.
 
-An empty list of problems means that no counterexample was found. More samples find more.
+An empty list of problems means that `check` found no counterexample. More samples can find more problems.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from hmb.hailstorm.sink import Sink
 from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Topology
 
-ROUNDS = 100  # of random states for each law
-ORDERS = 20  # runs of the simulation
+ROUNDS = 100  # rounds with random states for each law
+ORDERS = 20  # runs of the simulation, each in another order
 SHOWN = 120  # characters of a state in a message
 
 
 def check(what: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partitions], seed: int = 0) -> list[str]:
-    """Return the problems that were found, each as one sentence or two.
+    """Return the problems that the check finds, each described in one or two sentences.
 
     `samples` are tuples for a bolt. For a topology they are records by topic and partition: `{topic: [[record]]}`.
     """
@@ -52,7 +52,7 @@ def check(what: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partition
 
 
 def _bolt_problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Iterator[str]:
-    """Yield every problem with its kind before the colon."""
+    """Yield every problem of one bolt, as text: the kind of the problem, a colon, the details."""
     if isinstance(bolt.monoid, Nothing) or not tuples:
         return
     for _ in range(ROUNDS):
@@ -61,7 +61,7 @@ def _bolt_problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> 
         problem = _codec_problem(bolt, a)
         if problem is not None:
             yield problem
-            return  # the checks below copy states with the codec
+            return  # The checks below copy states with the codec, so they cannot run.
         yield from _law_problems(bolt, a, b, c)
         yield from _operation_problems(bolt, a, b)
         yield from _purity_problems(bolt, item, _state(bolt, [item, *chance.choices(tuples, k=3)]))
@@ -102,7 +102,7 @@ def _law_problems(bolt: Bolt, a: Any, b: Any, c: Any) -> Iterator[str]:
 
 
 def _operation_problems(bolt: Bolt, a: Any, b: Any) -> Iterator[str]:
-    """Yield where the faster operations of the monoid differ from `merge`."""
+    """Yield a problem for each faster operation of the monoid (`absorb`, `view`) whose result differs from `merge`."""
     monoid = bolt.monoid
     merged = monoid.merge(a, b)
     if (absorbed := monoid.absorb(_copy(bolt, a), _copy(bolt, b))) != merged:
@@ -112,7 +112,7 @@ def _operation_problems(bolt: Bolt, a: Any, b: Any) -> Iterator[str]:
 
 
 def _purity_problems(bolt: Bolt, item: Any, state: Any) -> Iterator[str]:
-    """Yield what `lift` and `transform` change, or do not return again."""
+    """Yield a problem if `lift` or `transform` changes its arguments, or returns another value at its second call."""
     lifted = _frozen(bolt, bolt.lift(item))
     grown = bolt.monoid.absorb(bolt.monoid.empty(), bolt.lift(item))
     bolt.monoid.absorb(grown, _copy(bolt, state))
@@ -147,7 +147,7 @@ def _show(value: Any) -> str:
 
 
 def _first_of_each(problems: Iterator[str]) -> Iterator[str]:
-    """Yield one problem of each kind: the text before the colon."""
+    """Yield the first problem of each kind. The kind is the text before the colon."""
     seen = set()
     for problem in problems:
         kind = problem.partition(":")[0]
@@ -180,7 +180,7 @@ def _topology_problems(topology: Topology, records: Mapping[str, Partitions], se
             if isinstance(node.runs, Bolt) and states[node.name] != first[node.name]:
                 if node.name not in broken:
                     yield _order_problem(topology, node.name, node.after, states[node.name], first[node.name])
-                return  # what follows this bolt differs as a consequence
+                return  # The bolts after this one differ as a consequence.
 
 
 def _order_problem(topology: Topology, name: str, after: Sequence[str], one: Any, other: Any) -> str:
@@ -194,7 +194,7 @@ def _order_problem(topology: Topology, name: str, after: Sequence[str], one: Any
 
 
 def _without_sinks(topology: Topology, seen: dict[str, list[Any]]) -> Topology:
-    """Return a copy whose sinks do nothing. Bolts that `seen` has append their tuples there."""
+    """Return a copy of a topology whose sinks do nothing. A bolt whose name is in `seen` appends its tuples there."""
     quiet = Topology(topology.name, topology.version)
     for node in topology.nodes.values():
         runs = node.runs

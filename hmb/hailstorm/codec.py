@@ -2,8 +2,8 @@
 
 The paper's prototype serialized messages with Haskell's `Show`. Python's obvious choice is pickle. Pickle runs code
 that the bytes contain, and only Python can read it. Hailstorm therefore has a small typed codec of its own. It supports
-None, bool, int of any size, float, str, bytes, list, tuple, set, frozenset and dict, and it returns exactly the types
-that it was given. `register` adds a type of the user.
+None, bool, int of any size, float, str, bytes, list, tuple, set, frozenset and dict, and it decodes a value to exactly
+the types that were encoded. `register` adds a type of the user.
 
 A value is one tag byte and its content; counts and lengths are unsigned varints (7 bits a byte, the lowest first):
 
@@ -17,23 +17,23 @@ A value is one tag byte and its content; counts and lengths are unsigned varints
     m  column, column            dict: its keys and its values
     x  name (str), value         a registered type: its name and what its `to_value` returned
 
-A *column* is a sequence of values. States and messages hold thousands of values of one type: words, counts. Writing
-each with its own tag costs about 1 us in Python, so a column whose values have one type is written at once, by `struct`
-and `join`:
+A *column* is a sequence of values. States and messages hold thousands of values of one type: words, counts. Writing one
+value with its own tag takes about 1 us in Python. So a column whose values have one type is written in one call of
+`struct` or `join`:
 
     count, kind, content         kind  content
                                  b h i q  ints of 1, 2, 4 or 8 bytes each, big-endian: the smallest width that fits all
                                  d        floats of 8 bytes
                                  s        column of lengths in characters, then length, bytes: the strings in UTF-8
                                  y        column of lengths in bytes, then length, bytes: the byte strings
-                                 t        arity, then as many columns: tuples of one arity, turned on their side
+                                 t        arity, then as many columns: tuples of one arity, item i in column i
                                  v        values, each with its tag: everything else
 
 The dict {"sun": 2, "fog": 1} has 18 bytes (numbers in decimal): m, the key column 2 s (2 b 3 3) 6 "sunfog", the value
 column 2 b 2 1.
 
-Limits: decoding checks every count and length against the bytes that are left before it allocates anything, and nesting
-is limited.
+Limits: before the decoder allocates memory, it compares every count and length with the number of bytes that are left.
+Values are nested at most 100 deep.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ from typing import Any, NamedTuple, TypeVar
 
 from hmb.hailstorm.errors import CodecError
 
-MAX_DEPTH = 100  # nested containers
+MAX_DEPTH = 100  # the largest number of containers that may be nested
 SMALL_INT = 1 << 63
-INT_WIDTHS = (("b", 1 << 7), ("h", 1 << 15), ("i", 1 << 31), ("q", 1 << 63))  # struct's letters; limits of their values
+# struct's letter for each width, and the limit of its values
+INT_WIDTHS = (("b", 1 << 7), ("h", 1 << 15), ("i", 1 << 31), ("q", 1 << 63))
 WIDTH = {letter: struct.calcsize(">" + letter) for letter in "bhiqd"}  # bytes
 FLOAT = struct.Struct(">d")
 
@@ -54,7 +55,7 @@ T = TypeVar("T")
 
 
 class RegisteredType(NamedTuple):
-    """A type of the user: how its objects become values of the codec, and back."""
+    """A type of the user, with the functions that convert its objects to values of the codec and back."""
 
     name: str
     to_value: Callable[[Any], Any]
@@ -348,7 +349,7 @@ def _write_bytes(out: bytearray, content: bytes) -> None:
 
 
 def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    """Return the bytes behind a length, and the position after them."""
+    """Return the bytes that follow a length, and the position after these bytes."""
     length, at = _read_varint(data, at)
     if length > len(data) - at:
         raise CodecError(f"a length of {length} at byte {at} is beyond the end: {len(data) - at} bytes are left")

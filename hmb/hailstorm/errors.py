@@ -2,7 +2,7 @@
 
 A user's mistake, a lost record and an internal error are different types, so that a runner knows what to do:
 
-- `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. Running it again does not help.
+- `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not help.
 - `UserCodeError`: a function of the topology raised. The same record would raise again, so the topology stops.
 - `SnapshotError`: a snapshot store is full, unreadable or belongs to another topology.
 - `StaleEpochError`: a processor of an older start tried to change something. The processor ends and changes nothing.

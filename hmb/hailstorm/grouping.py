@@ -1,11 +1,12 @@
-"""Groupings: which instance of a processor a tuple goes to.
+"""Groupings: functions that choose the instance of a node to which a tuple goes.
 
 A node with parallelism 3 has three instances. A *grouping function* maps a tuple to its key, and the key's hash modulo
-3 is the number of the instance: all tuples of one key meet in one instance. `count-2` therefore sees every #love, and
-its count of #love is complete.
+3 is the number of the instance. All tuples of one key therefore reach one instance. `count-2` therefore sees every
+#love, and its count of #love is complete.
 
 Sender and receiver may be different processes, started at different times, so the hash must be the same in all of them.
-Python's `hash` of a string is not: it is salted for each process. Hailstorm takes the CRC-32 of the encoded key.
+Python's `hash` of a string is salted, and differs from process to process. Hailstorm takes the CRC-32 of the encoded
+key.
 
 Source: Hailstorm, chapter 3, "Hailstorm Overview" (grouping functions).
 """
@@ -18,8 +19,8 @@ from zlib import crc32
 
 from hmb.hailstorm.codec import encode
 
-Grouping = Callable[[Any], Any]  # tuple -> key
-REMEMBERED_KEYS = 100_000  # per channel; then the memory is cleared
+Grouping = Callable[[Any], Any]  # takes a tuple; returns its key
+REMEMBERED_KEYS = 100_000  # for each router; when it has so many keys, it forgets them all
 
 
 def first(item: Any) -> Any:

@@ -2,8 +2,8 @@
 
 The negotiator and the processors never send each other messages. The negotiator writes one value, the *master state*,
 into the registry, and each processor watches it. Each processor writes one value, its *report*, into its own entry
-below `living`, and the negotiator watches the reports. Both values are complete. A reader that missed earlier values
-needs only the newest one.
+below `living`, and the negotiator watches the reports. The master state and each report are complete values: a reader
+that missed earlier values needs only the newest one.
 
 A report is an answer to one master state. It counts only if the processor has seen the current master state. Otherwise
 a slow spout could still report the position of its last pause, although it is about to read further.
@@ -11,7 +11,7 @@ a slow spout could still report the position of its last pause, although it is a
     negotiator   writes  master             reads   living/*
     count-0      writes  living/count-0     reads   master
 
-A round of the snapshot protocol, as the values change (C is the clock (tags-0: 7)):
+This example shows how the values change in one round of the snapshot protocol. C is the clock (tags-0: 7):
 
     master                         living/tags-0        living/count-0
     Flowing(None)
@@ -91,8 +91,8 @@ class MasterState:
 class Report:
     """The value of a processor's registry entry.
 
-    epoch        of the master state that the processor follows; 0 before it has seen one
-    seen         the number of the master state that it has seen last: its answers are answers to this one
+    epoch        the epoch of the master state that the processor follows; 0 before it has seen one
+    seen         the number of the newest master state that the processor has seen; the report answers this state
     address      (host, port) of its listener, where upstream processors of other processes connect; None in one process
     saved        clocks of its snapshots that are intact; filled when it registers
     start        a spout: the offset where it would begin without a snapshot
@@ -135,7 +135,7 @@ class Report:
 
 
 def _encoded(value: Any) -> Any:
-    """Return the value with the clocks in it replaced by plain values."""
+    """Return a value in which lists, which the codec can store, replace all clocks."""
     if isinstance(value, Clock):
         return value.to_value()
     if isinstance(value, dict):

@@ -1,16 +1,17 @@
 """The payload: a tuple on its way through the topology, with its origin and the sender's low water mark.
 
-A tuple alone does not say whether it belongs to a snapshot. A *payload* adds where it comes from: the partition and the
-offset of the record from which the spout made the first tuple. Bolts copy the origin from each tuple that they receive
-to each tuple that they send, so every tuple of the topology can be compared with a clock.
+A tuple alone does not show whether it belongs to a snapshot. A *payload* adds the origin of the tuple: the partition
+and the offset of the record from which the spout made the first tuple. Bolts copy the origin from each tuple that they
+receive to each tuple that they send, so every tuple of the topology can be compared with a clock.
 
 One record may become several tuples at a sink, because a bolt returns zero or more tuples and because a topology may
 have several paths. Four values identify a tuple: its partition, its offset, the path of nodes that made it, and its
-*number*. A node can make several tuples of one input, and the number has the position of the tuple for each node of the
-path. A replay makes a tuple of the same identity again. Sinks that overwrite by identity rely on it.
+*number*. A node can make several tuples of one input, and the number contains, for each node of the path, the position
+of the tuple among them. A replay makes a tuple with the same identity again. Sinks that overwrite by identity depend on
+this.
 
-Payloads of one partition travel together, as columns, because a Python object for each would cost more than the work on
-it:
+A sender puts the payloads of one partition into columns. One Python object for each payload would cost more time than
+the work of a bolt on it:
 
     sender      count-1                          the processor that sends
     path        (tags, count)                    the nodes that made these tuples
@@ -21,8 +22,8 @@ it:
     mark        tags-0: 11, tags-1: 40           the sender's low water mark after these payloads
     times       tags-0: 1398902400000            the event times that belong to it, in ms
 
-Payloads may hold no tuples at all. They then carry only the mark, so that a receiver to which no tuples go learns of
-the progress, too.
+A `Payloads` object can be without tuples, and then carries only the mark. A receiver to which no tuples go learns of
+the progress from it.
 
 Source: Hailstorm, chapter 3.3, "Spouts", and chapter 3.4.2, "Low Water Mark".
 """
@@ -39,7 +40,7 @@ Number = tuple[int, ...]
 
 
 class TupleId(NamedTuple):
-    """The identity of a tuple: the same in every replay, and of no other tuple."""
+    """The identity of a tuple. Every replay gives the tuple the same identity, and no other tuple has it."""
 
     topic: str
     partition: int
@@ -80,7 +81,7 @@ class Payloads:
         return [TupleId(topic, partition, offset, path, n) for offset, n in zip(self.offsets, numbers, strict=True)]
 
     def slice(self, begin: int, end: int) -> Payloads:
-        """Return payloads with these rows, and with the same mark and times."""
+        """Return payloads with only the rows from `begin` up to `end`, and with the same mark and times."""
         rows = slice(begin, end)
         numbers = self.numbers and self.numbers[rows]
         return replace(self, tuples=self.tuples[rows], offsets=self.offsets[rows], numbers=numbers)

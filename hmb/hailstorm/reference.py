@@ -1,7 +1,8 @@
 """References to topologies: `module:name`, or `path/to/file.py:name`.
 
-Another process cannot get a topology as bytes, because a topology contains functions. It imports the module that
-defines the topology instead. The name may be a `Topology`, or a function without arguments that returns one.
+One process cannot send a topology to another process, because a topology contains functions. The other process imports
+the module that defines the topology instead. The name may be a `Topology`, or a function without arguments that returns
+one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from zlib import crc32
 from hmb.hailstorm.errors import TopologyError
 from hmb.hailstorm.topology import Topology
 
-FILE_PREFIX = "hailstorm_topology_"  # of the names of modules that are loaded from a file
+FILE_PREFIX = "hailstorm_topology_"  # Names of modules that are loaded from a file begin with it.
 
 
 def load_topology(reference: str) -> Topology:
@@ -54,7 +55,7 @@ def reference_to(topology: Topology) -> str:
 
 def _import(name: str) -> ModuleType:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # as `python -m` does
+        sys.path.insert(0, str(Path.cwd()))  # `python -m` does the same.
     return importlib.import_module(name)
 
 

@@ -1,21 +1,22 @@
-"""A simulation of a whole topology: the real machines and the real negotiator, in a random order that a seed repeats.
+"""A simulation of a whole topology: the real machines and negotiator, with a random but repeatable order of events.
 
-Threads and networks deliver messages in an order that no test controls. The machines have neither, so here a seeded
-random generator takes the place of the scheduler. Everything that can happen next is one action, and each step chooses
-one of them. Each channel and each processor has a random speed, so that some lag far behind others:
+Threads and networks deliver messages in an order that no test controls. The machines of Hailstorm use neither threads
+nor networks, so the simulation replaces the scheduler with a seeded random generator. Each step of the simulation
+chooses one of the possible actions. Each channel and each processor has a random speed, so that some lag far behind
+others:
 
-    deliver     the first payloads of one channel (channels keep their order, different channels do not)
+    deliver     the first payloads of one channel (each channel keeps its order; two channels can overtake each other)
     read        a spout takes the next few records
-    watch       a processor sees the next master state, or the newest one: a watch may skip values between them
+    watch       a processor receives the next master state, or the newest one: a watch can skip values
     save        the saver of a processor stores its state; later the processor learns of it
     negotiate   the negotiator looks at the registry
     crash       a processor or the negotiator loses everything it had in memory
-    hang        a negotiator that lost its session does one more step
+    hang        a negotiator that has lost its session takes one more step
 
-A processor that has not yet seen a new epoch goes on with the old one, as a process does that hung. Its payloads and
-snapshots must be refused.
+A processor that has not yet seen a new epoch continues with the old one, like a process that hung. The other processors
+must refuse its payloads, and the store its snapshots.
 
-So a run is a function of (topology, records, seed). It takes a few milliseconds, and a failing seed fails again.
+A run is a function of (topology, records, seed). It takes a few milliseconds, and a failing seed fails again.
 `hailstorm.check` uses the simulation to find bolts whose results depend on the order, and the tests use it to find
 errors of Hailstorm.
 """
@@ -49,15 +50,15 @@ MAX_STEPS = 200_000
 SPEEDS = (1.0, 1.0, 0.3, 0.03)  # some channels and processors are much slower than others
 
 Action = Callable[[], None]
-Partitions = Sequence[Sequence[ConsumerRecord]]  # of one topic
+Partitions = Sequence[Sequence[ConsumerRecord]]  # the records of one topic, by partition
 
 
 @dataclass
 class Save:
-    """A save in progress: first it is stored, then the processor learns of it."""
+    """A save in progress. First the store saves the state, and then the processor learns that the save has ended."""
 
     participant: Participant
-    machine: Machine  # of the epoch in which the save began
+    machine: Machine  # the machine that began the save
     request: SaveRequest
     is_stored: bool = False
 
@@ -67,22 +68,22 @@ class Hung:
     """A negotiator that lost its session while it hung."""
 
     negotiator: Negotiator
-    living: Mapping[str, Report] | None = None  # its last look at the registry, before its successor's first step
+    living: Mapping[str, Report] | None = None  # its last view of the registry, before its successor's first step
 
 
 @dataclass
 class SimulationResult:
-    """How a run ended.
+    """The result of a run.
 
     states      bolt name -> the merged state of its instances
     """
 
     states: dict[str, Any]
     steps: int
-    snapshots: int  # complete ones
+    snapshots: int  # number of complete snapshots
     crashes: int
-    replayed: int  # records that spouts read again
-    refused: int  # tuples of an older epoch
+    replayed: int  # number of records that spouts read again
+    refused: int  # number of tuples that were refused, because they belong to an older epoch
     trace: list[str] = field(default_factory=list)
 
 
@@ -137,10 +138,10 @@ class Simulation:
             action()
         raise TopologyError(f"the simulation has not ended after {MAX_STEPS} steps; {self._state()}")
 
-    # -- what can happen next
+    # -- the possible actions
 
     def _actions(self) -> Iterator[tuple[str, Action]]:
-        """Yield all actions, each with the name of what it advances."""
+        """Yield all possible actions, each with the name of the channel or processor that it advances."""
         yield "negotiator", self._negotiate
         for (sender, receiver), queue in self._channels.items():
             if queue and self._participants[receiver].machine is not None:
@@ -184,7 +185,7 @@ class Simulation:
     def _watch(self, participant: Participant) -> None:
         unseen = self._unseen[participant.name]
         master = unseen.popleft()
-        if self._random.random() < 0.3:  # a watch may skip to the newest value
+        if self._random.random() < 0.3:  # A watch can skip to the newest value.
             while unseen:
                 master = unseen.popleft()
         participant.observe(master)
@@ -192,7 +193,7 @@ class Simulation:
         self._take_results(participant)
 
     def _save(self, save: Save) -> None:
-        """Take the next of the two steps of a save."""
+        """Take the next step of a save: store the state, or notify the processor."""
         name, clock = save.participant.name, save.request.clock
         machine = save.machine
         if save.is_stored:
@@ -208,7 +209,7 @@ class Simulation:
         except StaleEpochError as error:
             self._note(str(error))
             self._saves.remove(save)
-            if save.participant.machine is machine:  # it must not go on in an epoch that has ended
+            if save.participant.machine is machine:  # A machine must not continue in an epoch that has ended.
                 self._lose(name)
 
     def _negotiate(self) -> None:
@@ -224,14 +225,17 @@ class Simulation:
             self._note(f"negotiator: {master}")
 
     def _return_from_hanging(self) -> None:
-        """Let a hung negotiator do the step that follows from its last look. Nobody sees its state."""
+        """Let a hung negotiator take the step that follows from its last view of the registry.
+
+        The registry refuses its master state.
+        """
         hung, self._hung = self._hung, None
         assert hung is not None and hung.living is not None
         master = hung.negotiator.step(RegistryView(hung.living, self.now))
         self._note(f"hung negotiator: {master or 'the store'} is refused")
 
     def on_complete(self, clock: Clock) -> None:
-        """Called when a snapshot is complete: a place for invariants."""
+        """Called when a snapshot is complete. Tests override this method and check invariants."""
         self._snapshots += 1
 
     # -- crashes
@@ -270,7 +274,7 @@ class Simulation:
     # -- results
 
     def _take_results(self, participant: Participant) -> None:
-        """Send what a machine wants to send, begin its save, and publish its report."""
+        """Send a machine's outbox, begin its save, and publish its report."""
         machine = participant.machine
         if machine is not None:
             for receiver, payloads in machine.outbox:
@@ -287,7 +291,7 @@ class Simulation:
         states: dict[str, Any] = {}
         for participant in self._participants.values():
             self._count_refused(participant)
-            while self._unseen[participant.name]:  # the last one releases held-back outputs
+            while self._unseen[participant.name]:  # The last master state releases held-back outputs.
                 self._watch(participant)
             machine = participant.machine
             if isinstance(machine, BoltMachine):

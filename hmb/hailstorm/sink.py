@@ -1,11 +1,10 @@
-"""The sink: where tuples leave the topology, and what each kind promises when processors crash.
+"""The sink: the node that writes tuples to the outside world, and the promise of each kind of sink for crashes.
 
-A sink is the only processor that touches the outside world, so it is the only one whose effects a replay cannot take
-back. The paper leaves this open ("non-idempotent operations may have unexpected results", chapter 3.5). Hailstorm has
-four kinds of sinks:
+Only a sink changes the outside world, and a replay cannot undo these changes. The paper leaves this open
+("non-idempotent operations may have unexpected results", chapter 3.5). Hailstorm has four kinds of sinks:
 
-    Sink                  calls write(tuple) at once. Each output appears at least once. After a crash the outputs of
-                          tuples above the last snapshot come again, and may have other running values.
+    Sink                  calls write(tuple) at once. Each output is written at least once. After a crash the outputs of
+                          tuples above the last snapshot are written again, and may have other running values.
     IdempotentSink        calls write(id, tuple) at once. As Sink, but an output has the same id each time, so a
                           target that overwrites by id holds each output once.
     HeldBackSink          calls write(tuples, clock) when a snapshot is complete, with outputs that no replay can
@@ -13,11 +12,12 @@ four kinds of sinks:
     TransactionalSink     commits outputs and clock in one transaction of the target when a snapshot is complete.
                           Exactly once: the clock shows a restarted sink which outputs the target already has.
 
-The first two show results within milliseconds, the other two when the next snapshot is complete. A held-back output is
-part of the snapshot of its sink: the bolts will not send it again, so it has to survive a crash like a state does.
+`Sink` and `IdempotentSink` show results within milliseconds, `HeldBackSink` and `TransactionalSink` when the next
+snapshot is complete. A held-back output is part of the snapshot of its sink, because the bolts do not send it again
+after a crash.
 
-A target for `TransactionalSink` has two methods; `hmb.hailstorm.targets` has SQLite, any DB-API connection, and a
-topic.
+`TransactionalSink` writes to a *target*. The package `hmb.hailstorm.targets` has targets for SQLite, for any DB-API
+connection, and for a topic.
 
 Source: Hailstorm, chapter 3.5, "Sinks".
 """
@@ -36,13 +36,13 @@ HeldTuple = tuple[TopicPartition, int, Any]  # partition, offset and tuple of an
 
 
 class Target(Protocol):
-    """Something outside that stores outputs and a clock in one transaction. One thread uses it."""
+    """An outside system that stores outputs and a clock in one transaction. One thread uses it."""
 
     def open(self, sink: str, epoch: int) -> Clock | None:
-        """Shut out older epochs of this sink instance, and return the clock of its last transaction, or None."""
+        """Fence older epochs of this sink instance, and return the clock of its last transaction, or None."""
 
     def write(self, tuples: Sequence[Any], clock: Clock) -> None:
-        """Commit the outputs and the clock together, or nothing.
+        """Commit the outputs and the clock in one transaction.
 
         Raises StaleEpochError if a newer epoch has opened the target.
         """

@@ -3,16 +3,16 @@
 A topology declares one `Spout` for each topic that it reads. It runs one processor for each partition of the topic,
 because a partition has one position, and the clock has one offset for each partition.
 
-`convert` makes one tuple of one record, and must be pure: a replay calls it again. It may return None for a record that
-is of no use. A spout reads committed records only, unless `isolation_level` says otherwise: an aborted record could not
-be taken out of a state again.
+`convert` makes one tuple of one record, and must be pure: a replay calls it again. If the topology does not need a
+record, `convert` returns None. By default (`isolation_level`) a spout reads only committed records, because an aborted
+record cannot be removed from a state.
 
-A record that `convert` cannot read stops the topology, because a count that silently leaves records out is wrong. With
-`dead_letters` the spout sends such a record to this topic instead, with headers that name its origin and the error, and
-goes on. A replay sends it again, so that topic may hold it more than once.
+A record that `convert` cannot read stops the topology, because a count that silently leaves records out is wrong. If
+`dead_letters` names a topic, the spout sends such a record to this topic and continues. Headers of the dead letter name
+its origin and the error. A replay sends the record again, so the dead-letter topic can contain it more than once.
 
-Source: Hailstorm, chapter 3.3, "Spouts". The paper's `convertFn` receives the record's value alone; here `convert`
-receives the record, so that keys, headers and timestamps can be used.
+Source: Hailstorm, chapter 3.3, "Spouts". The paper's `convertFn` receives only the value of a record. `convert`
+receives the whole record, so it can use the key, the headers and the timestamp.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any, Literal
 
 from hmb.client import ConsumerRecord
 
-EventTime = Callable[[Any], int]  # tuple -> ms since 1970
+EventTime = Callable[[Any], int]  # takes a tuple; returns its event time, in ms since 1970
 
 
 def value_text(record: ConsumerRecord) -> str:
-    """Return the record's value as text: the simplest `convert`."""
+    """Return the record's value as text. This function is the simplest `convert`."""
     text: str = record.value.decode()
     return text
 
@@ -38,7 +38,7 @@ class Spout:
 
     topic            the topic whose partitions are read
     convert          makes a tuple of a record, or returns None
-    offset           where a topology without snapshots begins: "earliest" or "latest"
+    offset           the position at which a topology without snapshots begins: "earliest" or "latest"
     isolation_level  "read_committed" or "read_uncommitted"
     dead_letters     the topic for records for which `convert` raises; None stops the topology
     event_time       returns the event time of a tuple in ms; None if the topology has no windows

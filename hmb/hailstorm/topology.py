@@ -1,7 +1,8 @@
 """The topology: spouts, bolts and sinks, and how tuples flow between them.
 
-A topology is a directed acyclic graph of *nodes*. A node is declared once and runs as several *processors*: a spout as
-one for each partition of its topic, a bolt or a sink as many as its parallelism says. The paper's trending hashtags:
+A topology is a directed acyclic graph of *nodes*. A node is declared once and runs as several *processors*. A spout has
+one processor for each partition of its topic. The number of processors of a bolt or a sink is its parallelism. The
+paper's example finds trending hashtags:
 
     topology = Topology("trending")
     topology.spout("tags", Spout("hashtags", convert=lambda record: (record.value.decode(), 1)))
@@ -18,15 +19,15 @@ one for each partition of its topic, a bolt or a sink as many as its parallelism
 Each sender sends each tuple to one instance of each following node. The following node's grouping function chooses the
 instance.
 
-`Processors` is the topology together with the partitions that exist now: the names of all processors, who sends to
-whom, and which partitions reach whom. A spout of partition 0 of a second topic is named by its node, so names are
-unique.
+`Processors` is the topology together with the partitions that exist now: the names of all processors, the receivers of
+each one, and the partitions whose tuples reach it. A processor is named after its node, and the names of nodes are
+unique, so names of processors are unique, too.
 
-**Changes.** The states of a bolt with three instances cannot be loaded into four, because tuples would go to other
-instances than the states that they belong to. A topology with another shape is therefore another topology: it needs a
-new snapshot store, and starts at the beginning of its topics. The store keeps a `fingerprint` to notice it. A topic
-that got more partitions is not such a change: nothing of the new partitions has been read, so their clock begins at
-their start.
+**Changes.** The states of a bolt with three instances cannot be loaded into four, because the tuples of a key would
+then go to an instance that does not have the state of this key. A topology with another shape is therefore another
+topology: it needs a new snapshot store, and starts at the beginning of its topics. The store detects the change by a
+`fingerprint`. More partitions of a topic are not such a change. The topology has not read the new partitions, so their
+clock begins at their start.
 
 Source: Hailstorm, chapter 3, "Hailstorm Overview".
 """
@@ -51,7 +52,7 @@ NEGOTIATOR = "negotiator"
 
 @dataclass(frozen=True)
 class Declaration:
-    """One node of a topology: what runs there, after which nodes, in how many instances."""
+    """One node of a topology: its spout, bolt or sink, the nodes before it, and the number of its instances."""
 
     name: str
     runs: Spout | Bolt | AnySink
@@ -63,7 +64,8 @@ class Declaration:
 class Topology:
     """A directed acyclic graph of nodes, in the order of their declaration.
 
-    `version` distinguishes topologies of the same shape whose functions differ: change it to refuse old snapshots.
+    `version` distinguishes topologies of the same shape whose functions differ. After a change of `version`, the store
+    refuses old snapshots.
     """
 
     def __init__(self, name: str, version: str = "1") -> None:
@@ -73,7 +75,7 @@ class Topology:
         self.nodes: dict[str, Declaration] = {}
 
     def spout(self, name: str, spout: Spout) -> None:
-        """Read a topic."""
+        """Add a spout, which reads a topic."""
         if not isinstance(spout, Spout):
             raise TopologyError(f"{name}: a {type(spout).__name__} is not a Spout")
         self._add(Declaration(name, spout))
@@ -81,7 +83,7 @@ class Topology:
     def bolt(
         self, name: str, bolt: Bolt, after: str | Iterable[str], parallelism: int = 1, group: Grouping = first
     ) -> None:
-        """Compute with the tuples of these nodes."""
+        """Add a bolt, which processes the tuples of the nodes `after`."""
         if not isinstance(bolt, Bolt):
             raise TopologyError(f"{name}: a {type(bolt).__name__} is not a Bolt")
         self._add(Declaration(name, bolt, _names(after), parallelism, group))
@@ -89,7 +91,7 @@ class Topology:
     def sink(
         self, name: str, sink: AnySink, after: str | Iterable[str], parallelism: int = 1, group: Grouping = first
     ) -> None:
-        """Write the tuples of these nodes to the outside."""
+        """Add a sink, which writes the tuples of the nodes `after` to the outside."""
         if not isinstance(sink, Sink | IdempotentSink | HeldBackSink | TransactionalSink):
             raise TopologyError(f"{name}: a {type(sink).__name__} is not a sink: wrap the function, Sink(function)")
         self._add(Declaration(name, sink, _names(after), parallelism, group))
@@ -112,7 +114,7 @@ class Topology:
         return [node for node in self.nodes.values() if name in node.after]
 
     def in_order(self) -> list[Declaration]:
-        """Return the nodes so that each comes after all that it receives from.
+        """Return the nodes in topological order: each node comes after all nodes that send to it.
 
         Raises TopologyError for a cycle, an unknown name, a node without input, and a topic that two spouts read.
         """
@@ -150,7 +152,7 @@ def _names(after: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _cycle(nodes: Mapping[str, Declaration]) -> list[str]:
-    """Return the names of a cycle among nodes that all wait for each other; the first name is repeated at the end."""
+    """Return the names of the nodes of a cycle. The first name is repeated at the end."""
     path: list[str] = []
     name = next(iter(nodes))
     while name not in path:
@@ -161,7 +163,7 @@ def _cycle(nodes: Mapping[str, Declaration]) -> list[str]:
 
 @dataclass(frozen=True)
 class Processor:
-    """One instance of a node. `partition` is what a spout reads, None for bolts and sinks."""
+    """One instance of a node. `partition` is the partition that a spout reads, None for bolts and sinks."""
 
     node: Declaration
     index: int
@@ -173,7 +175,10 @@ class Processor:
 
     @property
     def saves(self) -> bool:
-        """Whether it saves snapshots. The state of a spout is its position, unless it also tracks event times."""
+        """Whether this processor saves snapshots.
+
+        A spout saves none, unless it tracks event times, because its state is its position.
+        """
         return not isinstance(self.node.runs, Spout) or self.node.runs.event_time is not None
 
 
@@ -182,7 +187,7 @@ class Processors:
 
     by_name        every processor, in topological order
     followers      node name -> the nodes that receive its tuples
-    upstreams      processor name -> partition -> the processors through which this partition reaches it
+    upstreams      processor name -> partition -> the processors that send it tuples of this partition
     """
 
     def __init__(self, topology: Topology, partitions: Mapping[str, Sequence[int]]) -> None:
@@ -211,7 +216,7 @@ class Processors:
     def _upstreams(
         node: Declaration, instances: Mapping[str, list[Processor]], reached: Mapping[str, set[TopicPartition]]
     ) -> dict[TopicPartition, frozenset[str]]:
-        """Return, for each partition, the processors through which it reaches a node."""
+        """Return, for each partition, the processors that send its tuples to a node."""
         found: dict[TopicPartition, set[str]] = {}
         for before in node.after:
             for processor in instances[before]:
@@ -221,7 +226,7 @@ class Processors:
         return {partition: frozenset(names) for partition, names in found.items()}
 
     def named(self, name: str) -> Processor:
-        """Return a processor. Raises TopologyError with the names that exist."""
+        """Return the processor with this name. If it does not exist, raise TopologyError with the existing names."""
         if name not in self.by_name:
             raise TopologyError(f"{self.topology.name} has no processor {name!r}; it has {', '.join(self.by_name)}")
         return self.by_name[name]
@@ -231,7 +236,7 @@ class Processors:
         return [each.name for each in self.by_name.values() if each.node is node]
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return what must stay the same for snapshots to fit: version, nodes, their order and parallelism, topics."""
+        """Return the values that a snapshot must match: version, nodes, their order and parallelism, topics."""
         return {
             "topology": self.topology.name,
             "version": self.topology.version,

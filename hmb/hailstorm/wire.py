@@ -1,6 +1,7 @@
 """Frames on a socket: a length (uint32, big-endian), then a value of the codec.
 
-The registry and the channels between processes both use them. A length is checked before anything is allocated.
+The registry and the channels between processes use these frames. The receiver checks a length before it allocates
+memory.
 """
 
 from __future__ import annotations
@@ -34,14 +35,17 @@ class FrameSocket:
         return cls(socket.create_connection(address, timeout))
 
     def set_timeout(self, seconds: float | None) -> None:
-        """Limit the time that receiving and sending may take; TimeoutError is raised then."""
+        """Limit the time of a call to `receive` or `send`.
+
+        After this time the call raises TimeoutError. None is no limit.
+        """
         self._socket.settimeout(seconds)
 
     def send(self, value: Any, gives_up: Callable[[], bool] = lambda: False) -> None:
         """Send a value. Raises OSError if the connection is broken, CodecError if the value is unknown or too large.
 
-        If a timeout is set, a full connection is tried again after it until `gives_up` returns True. TimeoutError is
-        raised then, and the connection cannot be used any more.
+        If the connection is full for longer than the timeout, `send` tries again until `gives_up` returns True. It then
+        raises TimeoutError, and the connection cannot be used any more.
         """
         content = encode(value)
         if len(content) > MAX_FRAME:
@@ -56,7 +60,10 @@ class FrameSocket:
                         raise
 
     def receive(self) -> Any:
-        """Return the next value. Raises OSError if the connection is closed or broken, CodecError for other bytes."""
+        """Return the next value.
+
+        Raises OSError if the connection is closed or broken, CodecError if the bytes are not a value.
+        """
         (length,) = LENGTH.unpack(self._read(LENGTH.size))
         if length > MAX_FRAME:
             raise CodecError(f"a frame of {length} bytes is too large: the limit is {MAX_FRAME}")
@@ -69,7 +76,7 @@ class FrameSocket:
         return content
 
     def close(self) -> None:
-        """Close the connection; a thread that receives gets an OSError."""
-        with suppress(OSError):  # it was closed by the other side, or before
+        """Close the connection. A thread that waits in `receive` gets an OSError."""
+        with suppress(OSError):  # The connection may be closed already.
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -8,8 +8,8 @@ is one of them. The data source `hmb` has the options, columns and errors of Spa
 works with HMB and with Apache Kafka, and needs no jar.
 
 Spark's driver plans each query: `source` creates a reader, the reader asks the brokers for offsets, and cuts the
-offsets into ranges. Each range becomes one task. A worker reads the range with `hmb.Consumer` and returns Arrow
-columns. Writing works the other way round: a task receives Arrow columns and sends them with `hmb.Producer`.
+offsets into ranges. Spark runs one task for each range. A worker reads the range with `hmb.Consumer` and returns Arrow
+columns. Writing works in the opposite direction: a task receives Arrow columns and sends them with `hmb.Producer`.
 
 Example: a topic has two partitions, with 100 records in partition 0 and 50 records in partition 1. A batch query reads
 the ranges `weather-0 [0, 100)` and `weather-1 [0, 50)` in two tasks. With `maxRecordsPerPartition=50` the first range
@@ -35,7 +35,7 @@ Read in this order:
     doctor        `hmb spark doctor`: reports everything that Spark needs
     loads         `hmb spark load`: loads a topic into Parquet files, each record once
 
-The last four modules are conveniences. A first reading can leave them out.
+The modules `environment`, `sessions`, `doctor` and `loads` only make Spark easier to use. Skip them in a first reading.
 
 PySpark finds data sources by name: it imports every top-level module that is named `pyspark_*`, and registers the class
 `DefaultSource` of that module. The module of this data source is `pyspark_hmb`.

@@ -1,7 +1,7 @@
 """Checks everything that Spark needs on this machine: the command `hmb spark doctor`.
 
-The module `environment` finds the packages and the Java. `hmb.spark.session()` stops at the first thing that is
-missing. The doctor reports all of them, each with a command that fixes it.
+The module `environment` finds the packages and the Java. `hmb.spark.session()` stops at the first missing package. The
+doctor reports all missing packages, each with a command that installs it.
 
 Two more findings concern Spark sessions that another program starts: whether PySpark can find the data source `hmb`,
 and which Python the workers run. If such a session needs one more setting, the doctor prints the setting as a hint.

@@ -60,9 +60,9 @@ class Java(NamedTuple):
 class Finding(NamedTuple):
     """The result of checking one thing that Spark needs."""
 
-    name: str  # of the package, or "java"
+    name: str  # the name of the package, or "java"
     found: str  # the version, or "" if nothing was found
-    problem: str = ""  # "" if Spark can use it
+    problem: str = ""  # the reason why Spark cannot use the package; "" if it can
     fix: str = ""  # a command that solves the problem
 
 

@@ -1,8 +1,8 @@
 """Turns the bounds of a query into one offset for each partition.
 
 `partitions_of` finds the partitions that a query reads. `resolve` asks the brokers which offset a bound means in each
-of them. Example: the partition `weather-0` holds the offsets from 100 to 499. There the bound "earliest" means offset
-100, and "latest" means offset 500, the next offset that the log will assign.
+of them. Example: the partition `weather-0` holds the offsets from 100 to 499. For this partition the bound "earliest"
+means offset 100, and "latest" means offset 500, the next offset that the log will assign.
 
 The checkpoint of a streaming query stores offsets as JSON, in the same shape as the options:
 `{"weather": {"0": 23, "1": 45}}`. Each number is the next offset to read in its partition.
@@ -53,7 +53,7 @@ def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
 
 
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
-    """Call `action` until it succeeds, as long as its errors may pass: a broker may be restarting.
+    """Call `action` until it succeeds, as long as its errors are temporary (a broker may be restarting).
 
     The option kafka.default.api.timeout.ms limits the retries, as it does for `hmb.Consumer`. The last error is raised.
     """

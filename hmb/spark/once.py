@@ -21,16 +21,16 @@ Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2`
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written", and skips its
 rows.
 
-After step 1 no earlier run can commit under this name, so the note of step 2 stays valid. One commit marker covers
-rows and note: either both are committed or neither is. The query id is stored in the checkpoint, so a restarted
-query uses the same names. The note belongs to partition 0 of the first topic that the task writes to.
+After step 1 no earlier run of the task can commit under this name, so the note of step 2 stays valid. One commit marker
+covers the rows and the note: the transaction commits both, or aborts both. The query id is stored in the checkpoint, so
+a restarted query uses the same names. The note belongs to partition 0 of the first topic that the task writes to.
 
 Limits:
 
-- A batch that runs again must split its rows into the same tasks. A query that has not changed does so, because it
-  reads the same ranges. After a `repartition()` without columns, or with a changed number of tasks, a row may move to
-  another task. The note therefore contains a checksum over the rows, in any order. If the rows of a repeated batch
-  differ, the task fails instead of losing rows silently. A task without rows does not fetch the note.
+- A batch that runs again must split its rows into the same tasks. A query that has not changed splits them in the same
+  way, because it reads the same ranges. After a `repartition()` without columns, or with a changed number of tasks, a
+  row may move to another task. The note therefore contains a checksum over the rows, in any order. If the rows of a
+  repeated batch differ, the task fails instead of losing rows silently. A task without rows does not fetch the note.
 - The rows of each task become visible when that task commits, not for all tasks at the same time. Consumers need the
   isolation level read_committed.
 - A note is an offset of a group without members. Brokers delete such offsets after offsets.retention.minutes (7

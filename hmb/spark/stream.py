@@ -1,6 +1,6 @@
 """A streaming query: at each trigger, the reader decides how far to read, and cuts the new offsets into tasks.
 
-Spark stores the offsets in its checkpoint. Each trigger works like this:
+Spark stores the offsets in its checkpoint. In each trigger Spark calls these methods of the reader:
 
     latestOffset(start, limit)  Spark passes the offsets that are read so far; the reader returns the new end
     partitions(start, end)      Spark has stored `end` in the checkpoint; the reader returns one task for each range
@@ -22,8 +22,8 @@ loss (DataLossError of the module `tasks`) in these cases:
 - a log starts after the next offset to read, because records were deleted;
 - a log ends before the next offset to read, because its topic was deleted and created again.
 
-With failOnDataLoss=false the query continues. In the last case it reads the new log from its start, whereas the
-connector would skip the records that the new log already contains.
+With failOnDataLoss=false the query continues. If the topic was created again, the query reads the new log from its
+start. The connector would skip the records that the new log already contains.
 
 A topic may be deleted and created again with more records than before. While the query runs, the reader notices this by
 the topic's id, which the connector does not check. With failOnDataLoss=false the query logs a warning and continues at
@@ -119,7 +119,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(self._latest) if self._latest else None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Remember that the query ends when all available records are read. The first trigger finds the end offsets.
+        """Store that the query ends when all available records are read. The first trigger finds the end offsets.
 
         The first trigger knows the offsets of the checkpoint, and therefore which partitions may have been deleted.
         """
@@ -218,7 +218,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return retrying(options, lambda: ends(self._open_cluster(), partitions, tasks.isolation_level(options)))[0]
 
     def _waits(self, backlog: int) -> bool:
-        """Return whether the trigger waits: fewer than minOffsetsPerTrigger, and not yet for maxTriggerDelay."""
+        """Return whether the trigger waits for a larger backlog (minOffsetsPerTrigger) or for maxTriggerDelay."""
         least = self._options.min_offsets
         if least is None or self._is_available_now or backlog >= least:
             return False

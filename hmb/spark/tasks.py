@@ -7,9 +7,9 @@ The worker fetches only the records of its range. The columns are those of Spark
 
 A record without a timestamp has the timestamp -1, which is one millisecond before 1970. The connector does the same.
 
-A range may return fewer rows than offsets. If compaction removed records, or if a transaction was aborted, nothing is
-lost. Data is lost if retention deleted records of the range, if the topic was deleted, or if it was created again and
-is shorter. The task then fails and names the missing offsets, unless `failOnDataLoss` is false.
+A range may return fewer rows than offsets. This is not a loss if compaction removed records, or if a transaction was
+aborted. Data is lost if retention deleted records of the range, if the topic was deleted, or if it was created again
+and is shorter. The task then fails and names the missing offsets, unless `failOnDataLoss` is false.
 
 Example: a task reads `weather-0 [100, 200)`, but retention has deleted the records below offset 150. With
 `failOnDataLoss=false` the task logs a warning and returns the records from 150 to 199. By default, the task fails.

@@ -9,21 +9,22 @@ b and c:
 
 Whole numbers with 0 and +, sets with the empty set and union, and maps whose values are such states are examples. The
 laws are what makes exactly-once results cheap. A state is the merge of one small state for each tuple, and the order
-and the grouping of these merges do not matter. So a bolt can put the tuples at or below a clock C into a state A and
-all others into a state B while both kinds arrive interleaved. It saves A as the snapshot at C, and goes on with
-merge(A, B) as if it had never been split. After a crash, a replay that starts from A in another order arrives at the
-same state.
+and the grouping of these merges do not matter. While a snapshot at clock C is taken, tuples at or below C and tuples
+above C arrive interleaved. A bolt can merge the first kind into a state A and the second kind into a state B. The bolt
+saves A as the snapshot at C, and then continues with merge(A, B), as if the state had never been split. After a crash,
+a replay that starts from A in another order arrives at the same state.
 
-Two traps look like commutative monoids and are not. Adding floats is not associative: (0.1 + 0.2) + 0.3 differs from
-0.1 + (0.2 + 0.3), so `Mean` and `FloatSum` add exactly. And a map of sums that is trimmed to its n largest entries
-forgets partial sums, so `TopN` keeps only values that grow. `hailstorm.check` tries the laws on a user's own states.
+Two kinds of states look like commutative monoids and are not. Adding floats is not associative: (0.1 + 0.2) + 0.3
+differs from 0.1 + (0.2 + 0.3), so `Mean` and `FloatSum` add exactly. A map of sums that is trimmed to its n largest
+entries forgets partial sums, so `TopN` keeps only values that grow. `hailstorm.check` tests the laws on a user's own
+states.
 
 Read in this order:
 
 - `base`         `Monoid`: the operations, and the faster ones (`absorb`, `view`) that a bolt calls for each tuple
 - `numbers`      `Sum`, `FloatSum`, `Min`, `Max`, `Mean`
 - `containers`   `SetOf`, `MapOf`, `Newest`: states made of states
-- `top_n`        `TopN`, and where trimming breaks associativity
+- `top_n`        `TopN`, and the reason why trimming a map of sums breaks associativity
 - `sketches`     `HyperLogLog`, `CountMin`, `Quantiles`: estimates in bounded memory, each of them a map of monoids
 - `windows`      `Tumbling`, `Sliding`, `Sessions`: maps from windows of event time to states
 

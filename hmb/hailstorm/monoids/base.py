@@ -1,13 +1,13 @@
-"""`Monoid`: what a bolt asks of its state.
+"""`Monoid`: the operations that a bolt needs for its state.
 
-`empty` and `merge` define a monoid, and they are all that the paper has. A bolt that merged a map of a million words
-with a map of one word for each tuple would copy the large map each time. Two more operations avoid that. They follow
-from `merge`, so a monoid that leaves them out is slower and otherwise equal:
+`empty` and `merge` define a monoid, and the paper has only these two. They are slow for large states: a bolt that
+counts a million words would copy the whole map for each tuple. Two more operations avoid that copy. A monoid that does
+not define them uses `merge` instead. Its results are the same, only slower:
 
-    absorb(a, b)    the same state as merge(a, b); may change `a` and keep parts of `b`, which are not used any more
+    absorb(a, b)    the same state as merge(a, b); may change `a` and keep parts of `b`; use neither again
     view(a, b)      the same state as merge(a, b), only to be read; may refer to `a` and `b` instead of copying
 
-A bolt absorbs each tuple into a state. It reads a view while its state is split into A and B.
+A bolt calls `absorb` for each tuple. While its state is split into A and B, it calls `view` to read both as one state.
 
 A snapshot stores `to_value(state)`. Monoids whose states are plain values (numbers, strings, lists, dicts ...) need no
 conversion.
@@ -41,15 +41,18 @@ class Monoid(Generic[S]):
         return state
 
     def result(self, state: S) -> Any:
-        """Return what a reader wants to know of a state: the mean, the estimate. By default the state itself."""
+        """Return the value that a state stands for, for example a mean or an estimate.
+
+        By default this is the state itself.
+        """
         return state
 
     def absorb(self, a: S, b: S) -> S:
-        """Return merge(a, b); may change `a` and keep parts of `b`."""
+        """Return merge(a, b). The operation may change `a` and keep parts of `b`."""
         return self.merge(a, b)
 
     def view(self, a: S, b: S) -> S:
-        """Return merge(a, b) to read; valid until `a` or `b` changes."""
+        """Return merge(a, b) as a state that the caller only reads. The state is valid until `a` or `b` changes."""
         return self.merge(a, b)
 
     def to_value(self, state: S) -> Any:
@@ -62,7 +65,7 @@ class Monoid(Generic[S]):
         return state
 
     def size(self, state: S) -> int:
-        """Return the number of entries of a state, for displays."""
+        """Return the number of entries of a state, which displays of a running topology show."""
         return len(state) if hasattr(state, "__len__") else 1
 
 

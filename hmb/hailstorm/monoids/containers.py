@@ -4,8 +4,8 @@
 of monoids is a monoid, because maps merge key by key. The key of the map is usually the key by which tuples are
 grouped. Each bolt instance then holds a map of its own keys, and the whole state is the union of the instances' maps.
 
-While a bolt is split, `MapOf.view` returns a `MergedMap`. It looks a key up in both maps when it is asked, and copies
-nothing.
+While a bolt is split, `MapOf.view` returns a `MergedMap`. A `MergedMap` looks a key up in both maps when a bolt reads
+this key, and copies nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 class MergedMap(Mapping[Any, Any]):
-    """Two maps of monoids as one, to read."""
+    """A read-only view of two maps of monoids as one map."""
 
     __slots__ = ("_a", "_b", "_values")
 
@@ -106,9 +106,9 @@ class SetOf(Monoid[set[Any]]):
 class Newest(Monoid[tuple[Any, Any] | None]):
     """The value with the highest version. A state is (version, value); None is the empty state.
 
-    A bolt that follows a running value stores it exactly in this way, if the versions of a key only grow: a count is a
-    version of the mean beside it. Two values of one version should not differ. If they do, the one with the larger
-    encoding is kept: commutativity needs a rule that does not depend on the order.
+    A bolt that follows a running value stores it exactly in this way, if the versions of a key only grow. For example,
+    the number of values is a version of their mean. Two values of one version should not differ. If they differ, the
+    value with the larger encoding wins, because commutativity needs a rule that does not depend on the order.
     """
 
     def empty(self) -> None:

@@ -1,12 +1,12 @@
 """Numbers as monoids: sums, extremes, means.
 
-A mean is not a monoid: from the means 2 and 4 nobody can compute the mean of all values. The pair (total, count) is
-one, and the mean follows from it. The same trick works for variances and for other statistics.
+Means do not form a monoid: from the means 2 and 4 nobody can compute the mean of all values. Pairs (total, count) form
+a monoid, and the mean is total / count. The same method works for variances and for other statistics.
 
-Floats need care. Float addition rounds, so its result depends on the order, and a replay in another order would return
-another last digit. Each finite float, however, is a whole multiple of 2**-1074, the smallest positive float. `FloatSum`
-and `Mean` therefore keep the total as an int in this unit. Python's ints have any size, so the sum is exact,
-associative and commutative. It costs 0.4 us a value:
+Floats need care. Float addition rounds, so the result of a sum depends on the order. A replay in another order would
+change the last digits. Each finite float, however, is a whole multiple of 2**-1074, the smallest positive float.
+`FloatSum` and `Mean` therefore keep the total as an int in this unit. Python's ints have any size, so the sum is exact,
+associative and commutative. Adding one value takes 0.4 us. The numbers 0.5 and 0.1 in this unit:
 
     0.5    ->  2**1073 units
     0.1    ->  exactly 3602879701896397 * 2**-55, which is 3602879701896397 * 2**1019 units
@@ -20,8 +20,8 @@ from typing import Any
 
 from hmb.hailstorm.monoids.base import Monoid
 
-UNIT_BITS = 1074  # a unit is 2**-1074
-UNITS = 1 << UNIT_BITS  # in 1
+UNIT_BITS = 1074  # One unit is 2**-1074.
+UNITS = 1 << UNIT_BITS  # the number of units in 1.0
 
 
 def to_units(number: float) -> int:
@@ -40,7 +40,7 @@ def from_units(units: int, count: int = 1) -> float:
 class Sum(Monoid[int]):
     """Whole numbers (or other exact numbers, such as Fraction and Decimal of one scale) under addition.
 
-    `Sum` also counts: `lift` is then called with 1.
+    `Sum` also counts, if the value of each tuple is 1.
     """
 
     def empty(self) -> int:
@@ -67,7 +67,10 @@ class FloatSum(Monoid[int]):
 
 
 class Mean(Monoid[tuple[int, int]]):
-    """The arithmetic mean. A state is (exact total in units of 2**-1074, count); `result` is None for no values."""
+    """The arithmetic mean.
+
+    A state is (exact total in units of 2**-1074, count); `result` returns None if no value was added.
+    """
 
     def empty(self) -> tuple[int, int]:
         return 0, 0
@@ -86,7 +89,7 @@ class Mean(Monoid[tuple[int, int]]):
 
 
 class Max(Monoid[Any]):
-    """The largest of values with a total order. None is the empty state."""
+    """The largest value, for values with a total order. None is the empty state."""
 
     def empty(self) -> None:
         return None
@@ -101,7 +104,7 @@ class Max(Monoid[Any]):
 
 
 class Min(Max):
-    """The smallest of values with a total order. None is the empty state."""
+    """The smallest value, for values with a total order. None is the empty state."""
 
     def merge(self, a: Any, b: Any) -> Any:
         if a is None or b is None:

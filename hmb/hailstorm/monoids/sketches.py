@@ -4,10 +4,10 @@
     CountMin       how often did a value occur?        cell -> number of occurrences      MapOf(Sum())
     Quantiles      the median, the 99th percentile?    bucket -> number of values         MapOf(Sum())
 
-So their laws are the laws of `MapOf`, and so are their views, their encoding and their merges. A replay returns the
-same estimate, digit for digit. Libraries have faster sketches that lack this. The quantile sketch of `datasketches`
-(KLL), for example, drops values at random, so that the result of a merge differs from run to run. Within its error
-bound that is fine for a query, but it breaks the laws.
+The three sketches inherit merge, view and encoding from `MapOf`, and so they obey the monoid laws. A replay returns the
+same estimate, digit for digit. Libraries have faster sketches without this property. The quantile sketch of
+`datasketches` (KLL), for example, drops values at random, so the result of a merge differs from run to run. A query can
+accept such an error, but it breaks the laws.
 
 Hashes come from BLAKE2b over the encoded value, because Python's `hash` of a string differs from process to process.
 
@@ -31,7 +31,7 @@ HASH_BITS = 64
 
 
 def stable_hash(value: Any, salt: int = 0) -> int:
-    """Return 64 bits that are the same in every process."""
+    """Return a 64-bit hash of a value. The hash is the same in every process."""
     digest = blake2b(encode(value), digest_size=HASH_BITS // 8, salt=salt.to_bytes(2, "big")).digest()
     return int.from_bytes(digest, "big")
 
@@ -83,7 +83,7 @@ def _sigma(x: float) -> float:
 
 
 def _tau(x: float) -> float:
-    """Return the correction for registers at their highest rank."""
+    """Return the correction of the estimate for registers at their highest rank."""
     if x in (0, 1):
         return 0.0
     total, power, before = 1 - x, 1.0, -1.0
@@ -95,11 +95,11 @@ def _tau(x: float) -> float:
 
 
 class CountMin(MapOf):
-    """How often each value occurred, never too low. A state maps cells to counts.
+    """Estimates of how often each value occurred, never too low. A state maps cells to counts.
 
-    Each value adds to one cell in each of `depth` rows of `width` cells. Other values share cells with it, so each cell
-    counts too much, and the smallest one is the best estimate. It exceeds the truth by at most e / width of all
-    occurrences, with a probability of 1 - e**-depth.
+    Each value adds to one cell in each of `depth` rows of `width` cells. Other values share these cells, so each cell
+    can be too high, and the smallest cell is the best estimate. With a probability of 1 - e**-depth, the estimate
+    exceeds the true count by at most e / width of all occurrences.
     """
 
     def __init__(self, width: int = 2048, depth: int = 5) -> None:
@@ -121,9 +121,9 @@ class CountMin(MapOf):
 class Quantiles(MapOf):
     """Quantiles of numbers. A state maps buckets to counts.
 
-    Bucket i holds the numbers in (g**(i-1), g**i] with g = (1 + error) / (1 - error). So the middle of the bucket is at
-    most `error` away from each of them, relative to the number. Buckets of negative numbers have the keys (-1, i), of
-    positive ones (1, i), 0 has (0, 0).
+    Bucket i holds the numbers in (g**(i-1), g**i] with g = (1 + error) / (1 - error). The middle of the bucket
+    therefore has a relative error of at most `error` for each number of the bucket. Positive numbers have the keys (1,
+    i), negative numbers (-1, i), and 0 has the key (0, 0).
     """
 
     def __init__(self, error: float = 0.01) -> None:
@@ -142,7 +142,10 @@ class Quantiles(MapOf):
         return {(1 if value > 0 else -1, math.ceil(math.log(abs(value)) / self._log)): 1}
 
     def quantile(self, state: Mapping[tuple[int, int], int], q: float) -> float | None:
-        """Return the number below which the share `q` (0 to 1) of all numbers is; None if there are no numbers."""
+        """Return the `q` quantile: a share `q` (0 to 1) of all numbers is at or below it.
+
+        Return None for an empty state.
+        """
         left = q * (sum(state.values()) - 1)
         for sign, exponent in sorted(state, key=lambda key: (key[0], key[0] * key[1])):
             left -= state[sign, exponent]

@@ -1,17 +1,17 @@
-"""The n keys with the largest values, and where trimming breaks associativity.
+"""The n keys with the largest values, and the reason why trimming a map of sums breaks associativity.
 
 A map that is trimmed to its n largest entries after each merge has a bounded size. Trimming a map of *sums* is wrong,
-however. Take n = 1 and three states that each count words:
+however. This example has n = 1 and three states that count words:
 
     a = {sun: 5}    b = {fog: 4}    c = {fog: 4}
     merge(merge(a, b), c):   {sun: 5, fog: 4} -> trimmed {sun: 5};   then {sun: 5, fog: 4} -> {sun: 5}
     merge(a, merge(b, c)):   {fog: 8};                               then {sun: 5, fog: 8} -> {fog: 8}
 
-The partial sum 4 was forgotten, although later sums needed it. The *maximum* needs no forgotten value. If a key was
-trimmed, then n other keys had larger values. Under a maximum these only grow, so the key stays out unless a larger
-value of its own arrives, and this value is complete. So `TopN` merges values by maximum. It follows a bolt that sends
-growing running values, as the paper's topn bolts follow its count bolts: count sends (fog, 4), later (fog, 8), and TopN
-replaces 4 by 8.
+The first merge dropped the partial sum 4 of `fog`, although the next merge needed it. A *maximum* never needs a dropped
+value. If a key was trimmed, then n other keys had larger values, and maxima only grow. The key can return only with a
+larger value of its own, and this value is complete. `TopN` therefore merges values by maximum. `TopN` is for a bolt
+that receives growing values, as the paper's topn bolts do from its count bolts. A count bolt sends (fog, 4) and later
+(fog, 8), and `TopN` replaces 4 by 8.
 
 A top n by a value that can shrink, a mean for example, must keep all keys. Use `MapOf(Newest())`, and choose the n
 largest in `transform`.

@@ -1,17 +1,18 @@
 """Windows of event time: maps from windows to states.
 
 "Tweets with #love in each hour" asks for the hour in which a tweet was *written* (event time), not for the hour in
-which the topology saw it. A replay sees tuples at another hour, and must return the same result. So windows follow
-event time, in ms since 1970, and a window is a key of a map like any other:
+which the topology saw it. A replay sees tuples at another hour, and must return the same result. Windows therefore
+follow event time, in ms since 1970. A window is a key of a map, like any other key:
 
     Tumbling(duration)         [0, 60) [60, 120) ...                 one window for each time
     Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        duration / step windows for each time
     Sessions(gap)              grows as long as values are less than `gap` apart; one list of sessions for each key
 
-A map of windows grows forever, and a stream does not end. An *event-time watermark* W says that no value before W will
-come any more. Windows that end at or below W can then be dropped (`expire`). Where W comes from is explained in
-`hmb.hailstorm.processors.event_time`. A value that arrives below W anyway is *late*. Its state is expired, too, before
-the bolt merges it. Otherwise it would start a dropped window again, and an old count would be replaced by 1.
+A stream does not end, so a map of windows would grow forever. An *event-time watermark* W promises that no value with
+an event time before W will arrive. Windows that end at or below W can then be dropped (`expire`). Where W comes from is
+explained in `hmb.hailstorm.processors.event_time`. A value that arrives anyway with an event time before W is *late*.
+The bolt also expires the windows of this value before it merges them. Otherwise the value would start a dropped window
+again, and a count of 1 would replace the complete count.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
 """
@@ -28,7 +29,7 @@ Session = tuple[int, int, Any]  # first and last event time in ms, state
 
 
 class WindowsOf(MapOf):
-    """A map that knows event time, so that old entries can be dropped."""
+    """A map whose entries belong to windows of event time, so that a bolt can drop old entries."""
 
     def expire(self, state: dict[Any, Any], watermark: int) -> dict[Any, Any]:
         """Return the state without the windows that end at or below the watermark, in ms."""
@@ -36,7 +37,10 @@ class WindowsOf(MapOf):
 
 
 class Sliding(WindowsOf):
-    """Windows of `duration` ms, one every `step` ms. A state maps the start of each window to the window's state."""
+    """Windows of `duration` ms.
+
+    A new window starts every `step` ms. A state maps the start of each window to the window's state.
+    """
 
     def __init__(self, duration: int, step: int, values: Monoid[Any]) -> None:
         if not duration >= step >= 1:

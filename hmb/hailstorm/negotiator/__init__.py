@@ -1,25 +1,26 @@
 """The negotiator: takes snapshots while data flows, and recovers the topology when a processor is lost.
 
-It moves the master state through the table `steps.STEPS`; the documentation's picture of the state machine is drawn
-from this table. The plain round is the paper's. Data flows for a grace period. The spouts pause, and their positions
-are the next clock. Data flows again. When every bolt has saved its state at this clock, the snapshot is complete.
+The negotiator moves the master state through the table `steps.STEPS`. The documentation draws its picture of the state
+machine from this table. A round without failures is the same as in the paper. Data flows for a grace period. The spouts
+pause, and their positions are the next clock. Data flows again. When every bolt has saved its state at this clock, the
+snapshot is complete.
 
 The paper's round has a hole, and one additional step closes it. In the paper the spouts resume as soon as the clock is
 chosen, while the bolts learn of the clock from a watch of their own. A tuple above the clock can therefore reach a bolt
-that has not split its state yet. It is merged into the only state, and so into the snapshot, and the replay counts it a
-second time. Here the spouts stay paused in SpoutsPaused(clock) until every processor has reported that it has split its
-state at this clock.
+that has not split its state yet. The bolt merges this tuple into its only state, and so into the snapshot, and the
+replay counts the tuple a second time. In this implementation the spouts stay paused in SpoutsPaused(clock) until every
+processor has reported that it has split its state at this clock.
 
 **Recovery.** When an entry of a processor disappears, the negotiator begins a new epoch. All processors start again
-with it, and register with the clocks of their snapshots. A crash in the middle of a snapshot leaves them with different
-ones. The negotiator chooses the newest clock that all of them have:
+with it, and register with the clocks of their snapshots. After a crash in the middle of a snapshot, the processors have
+snapshots at different clocks. The negotiator chooses the newest clock at which every processor has a snapshot:
 
     tags (positions)    count-0         count-1        count-0, count-1 have in common
                         C1, C2          C1             C1: everything above C1 is replayed
 
-This is the newest *complete* snapshot or a newer one that was completed without anybody noticing. Older clocks are
-never chosen, so a sink may write the outputs up to a complete clock. If a snapshot of the newest complete clock is
-missing, the topology ends with an error.
+The chosen clock is the newest *complete* one, or a newer one: all processors had saved their states, and the negotiator
+crashed before it could record the clock as complete. Older clocks are never chosen, so a sink may write the outputs up
+to a complete clock. If a snapshot of the newest complete clock is missing, the topology ends with an error.
 
 **Failures.** A processor that reports a failure (an exception of the user's code, expired records) ends the topology,
 because a restart would fail at the same record.
@@ -31,7 +32,7 @@ node. A negotiator that lost its session cannot write to this node any more.
 Read in this order:
 
 - `steps`         the table: from which phase to which, when, and with which action
-- `conditions`    when each event of the table has occurred, by what the registry shows
+- `conditions`    when each event of the table has occurred, decided from the contents of the registry
 - `machine`       `Negotiator`, which the table drives, and its actions
 
 Source: Hailstorm, chapter 3.6, "Negotiator", and figure 4.

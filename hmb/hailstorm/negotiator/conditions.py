@@ -1,7 +1,12 @@
-"""When an event of the table has occurred: one function of the master state and of the registry for each event.
+"""The conditions: for each event of the negotiator's table, one function that decides whether the event has occurred.
 
-A function sees only the present values, never messages or their order. So a negotiator that has just taken over, or one
-that missed ten changes of the registry, decides the same.
+A condition depends only on the present values of the master state and the registry, never on messages or their order. A
+negotiator that has just been elected, or that missed ten changes of the registry, therefore makes the same decision.
+
+The negotiator waits `patience` seconds for the answers of a phase. After that it treats a processor that has not
+answered as lost, and begins a new epoch. A limit follows from this rule. A bolt reports its snapshot only when it has
+processed all tuples below the clock. If its backlog takes longer than `patience`, the epoch ends first, and the replay
+brings the same backlog again.
 """
 
 from __future__ import annotations
@@ -20,16 +25,16 @@ Answer = Callable[[MasterState, Report], bool]
 
 @dataclass(frozen=True)
 class NegotiatorSettings:
-    """Times in seconds. `grace_period` None takes only one snapshot, when the topology ends."""
+    """Times in seconds. If `grace_period` is None, the negotiator takes only one snapshot, when the topology ends."""
 
     grace_period: float | None = 1.0
-    patience: float = 30.0  # for answers of processors
+    patience: float = 30.0  # how long a phase may wait for the answers of processors
 
 
 class RegistryView(NamedTuple):
     """The facts on which the negotiator decides its next step."""
 
-    living: Mapping[str, Report]  # by the names of processors
+    living: Mapping[str, Report]  # the reports, by the names of processors
     now: float  # seconds of a clock that never goes back
     is_elected: bool = True  # whether the master node is this negotiator's
     stop_requested: bool = False
@@ -37,7 +42,7 @@ class RegistryView(NamedTuple):
 
 @dataclass
 class Situation:
-    """Everything that the conditions depend on."""
+    """The values on which the conditions depend."""
 
     state: MasterState
     view: RegistryView
@@ -46,7 +51,7 @@ class Situation:
     savers: Iterable[str]  # the processors that save snapshots
     everyone: Iterable[str]
     since: float  # when the present phase began
-    stale: str | None = None  # why the snapshot store refused the epoch
+    stale: str | None = None  # why the snapshot store refused the epoch; else None
 
     def report(self, name: str) -> Report:
         """Return a processor's report of the present epoch; an empty one if it has written none."""
@@ -72,11 +77,11 @@ class Situation:
         return [name for name in self.everyone if self.report(name).epoch == 0]
 
     def failures(self) -> list[str]:
-        """Return the errors that processors of the present epoch report."""
+        """Return the errors in the reports of the processors of the present epoch."""
         return [failure for name in self.everyone if (failure := self.report(name).failure)]
 
     def not_saved(self) -> list[str]:
-        """Return why processors could not save their snapshot at the present clock."""
+        """Return the reasons why processors could not save their snapshot at the present clock."""
         clock = self.state.clock
         pairs = [self.report(name).not_saved for name in self.savers]
         return [why for saved_at, why in filter(None, pairs) if saved_at == clock]
@@ -102,16 +107,16 @@ class Situation:
 
 
 def _age(clock: Clock) -> tuple[int, int]:
-    """Return a number that grows from one common clock to the next.
+    """Return a sort key that grows from one common clock to the next.
 
-    Common clocks form a chain: each start goes on from the newest one. Partitions are only ever added, and offsets only
-    grow.
+    The clocks of a topology can be sorted, because each start continues from the newest common clock. Partitions are
+    added and never removed, and offsets only grow.
     """
     return len(clock), sum(clock.values())
 
 
 
-# For each phase that waits: who has to answer, and how an answer is recognized.
+# For each phase that waits: the processors that have to answer, and the test that recognizes an answer.
 ANSWERS: dict[MasterPhase, tuple[Callable[[Situation], Iterable[str]], Answer]] = {
     MasterPhase.INITIALIZE: (lambda it: it.everyone, lambda state, report: report.epoch > 0),
     MasterPhase.SPOUTS_REWIND: (lambda it: it.everyone, lambda state, report: report.is_ready),

@@ -1,8 +1,8 @@
 """`Negotiator`: moves the master state along the table, one step at a time.
 
-A negotiator has no thread, no clock and no connection. A driver shows it the registry (`RegistryView`) and publishes
-the master state that `step` returns. So a test can run it step by step, and the simulation can run it against thousands
-of orders of events.
+A negotiator has no thread, no clock and no connection. A driver passes the contents of the registry (`RegistryView`) to
+`step`, and publishes the master state that `step` returns. A test can therefore run the negotiator step by step, and
+the simulation can run it against thousands of orders of events.
 """
 
 from __future__ import annotations
@@ -25,13 +25,16 @@ class EpochStore(Protocol):
     """The part of a snapshot store that the negotiator uses."""
 
     def begin_epoch(self) -> int:
-        """Return a number above all earlier ones, and refuse snapshots of earlier epochs from now on."""
+        """Return the number of a new epoch, which is larger than all earlier ones.
+
+        From now on, refuse snapshots of earlier epochs.
+        """
 
     def completed(self) -> Clock | None:
         """Return the newest clock that `complete` was called with, or None."""
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Note that every processor has saved its state at this clock, and delete older snapshots.
+        """Record that every processor has saved its state at this clock, and delete older snapshots.
 
         Raises StaleEpochError if a newer epoch has begun.
         """
@@ -40,7 +43,7 @@ class EpochStore(Protocol):
 class Negotiator:
     """The negotiator of one topology.
 
-    `snapshots` counts the complete snapshots. `why` is the reason of the present epoch.
+    `snapshots` counts the complete snapshots. `why` is the reason for which the present epoch began.
     """
 
     steps = STEPS
@@ -52,12 +55,12 @@ class Negotiator:
         self._processors, self._store, self._settings = processors, store, settings
         self._savers = [name for name, processor in processors.by_name.items() if processor.saves]
         self._since = 0.0
-        self._stale: str | None = None  # why the store refused the epoch
+        self._stale: str | None = None  # why the store refused the epoch; else None
 
     def step(self, view: RegistryView) -> MasterState | None:
         """Take one step if its event has occurred, and return the new master state; else return None.
 
-        Raises SnapshotError if the store cannot note an epoch or a complete clock.
+        Raises SnapshotError if the store cannot record an epoch or a complete clock.
         """
         situation = self._situation(view)
         for step in self.steps:
@@ -121,7 +124,7 @@ class Negotiator:
     def _choose_snapshot(self, before: Situation) -> None:
         snapshot = before.newest_common()
         starts = {partition: before.report(name).start or 0 for partition, name in before.spouts.items()}
-        clock = Clock({**starts, **(snapshot or {})})  # partitions that are new begin at their start
+        clock = Clock({**starts, **(snapshot or {})})  # A new partition begins at its start.
         self.state = replace(self.state, clock=clock, snapshot=snapshot, completed=snapshot)
 
     def _flow(self, before: Situation) -> None:
@@ -146,7 +149,7 @@ class Negotiator:
         self.state = replace(self.state, completed=clock, clock=None)
 
     def _leave_incomplete(self, before: Situation, why: str) -> None:
-        """Go on as if a processor could not save: the store cannot note that the snapshot is complete."""
+        """Continue without this snapshot, because the store cannot record it as complete."""
         LOGGER.warning("the snapshot at %s is not complete: %s", before.state.clock, why)
         phase, error = MasterPhase.FLOWING, None
         if before.state.ending:

@@ -1,8 +1,8 @@
 """The negotiator's table: which event moves the master state from which phase to which, and which action goes with it.
 
 `Negotiator` takes its steps from this table, and the documentation draws the picture of the state machine from it. The
-order of the rows matters: of the steps that leave one phase, the first whose event has occurred is taken. So a lost
-session comes before everything else, and a failure before a restart.
+order of the rows matters. Several steps can leave one phase, and the negotiator takes the first one whose event has
+occurred. A lost session therefore has priority over all other events, and a failure has priority over a restart.
 
 Source: Hailstorm, chapter 3.6, "Negotiator", figure 4. SpoutsPaused(clock), Ended and the failures are additions to the
 paper's machine.
@@ -17,7 +17,7 @@ from hmb.hailstorm.master import MasterPhase
 
 
 class NegotiatorEvent(Enum):
-    """An event that the negotiator notices in the registry, or by the time that has passed."""
+    """An event that the negotiator finds in the registry, or an interval that has passed."""
 
     ELECTED = "the negotiator gets the master node"
     SESSION_LOST = "the negotiator's session ends, and its master node disappears"
@@ -52,7 +52,8 @@ class Step(NamedTuple):
 
 
 _P, _E = MasterPhase, NegotiatorEvent
-_WAITING = (_P.SPOUTS_REWIND, _P.SPOUTS_PAUSED, _P.SPOUTS_PAUSED_AT, _P.FLOWING_TO)  # until processors answer
+# phases that wait for answers of processors
+_WAITING = (_P.SPOUTS_REWIND, _P.SPOUTS_PAUSED, _P.SPOUTS_PAUSED_AT, _P.FLOWING_TO)
 _RUNNING = (_P.FLOWING, *_WAITING)
 
 STEPS = (

@@ -1,37 +1,38 @@
 """The processors: spouts, bolts and sinks as state machines without threads.
 
-Each class here is what one processor does in one epoch. It is driven from outside: a driver hands it payloads, master
-states and the end of a save, and takes what has to be done from its fields. Nothing here waits, reads a clock or opens
-a file. The runners drive these machines with threads and sockets, and `hmb.hailstorm.simulation` drives the same
-machines with a seeded random order of events.
+Each machine of this folder is the work of one processor in one epoch. A driver calls the machine with payloads, with
+master states and with the end of a save. Then the driver reads from the machine's fields what has to be sent, saved and
+reported. A machine never waits, reads the time or opens a file. The runners drive these machines with threads and
+sockets, and `hmb.hailstorm.simulation` drives the same machines with a seeded random order of events.
 
     observe(master)     the registry has a new master state     outbox   payloads to send, in order
     receive(payloads)   an upstream processor has sent these    save     a state to save in the background, or None
     saved(clock)        the save has ended                      report   the value of the registry entry
 
-**The snapshot of a bolt.** A bolt has one state S. When the negotiator desires a snapshot at clock C, S becomes A, and
-an empty state B is added. Each tuple from partition p at offset o enters A if o < C[p], else B:
+*The snapshot of a bolt.** A bolt has one state S. When the negotiator requests a snapshot at clock C, the bolt renames
+S to A, and adds an empty state B. Each tuple from partition p at offset o enters A if o < C[p], else B:
 
     split at C                 A = S, B = empty
     tuple at or below C        A = merge(A, lift(t)),  outputs computed from A
     tuple above C              B = merge(B, lift(t)),  outputs computed from merge(A, B)
-    low water mark reaches C   nothing below C can come any more: A is saved in the background
+    low water mark reaches C   no tuple below C can arrive any more: A is saved in the background
     saved                      S = merge(A, B)
 
-The paper computes the outputs of all tuples from A + B. The tuples at or below C must see A alone: the next bolt puts
-their outputs into its own state A, and would otherwise save a value at clock C that contains tuples above C.
+The paper computes the outputs of all tuples from A + B. Outputs of tuples at or below C must be computed from A alone,
+because the next bolt merges these outputs into its own state A. Otherwise it would save a value at clock C that
+contains tuples above C.
 
-**The low water mark.** How does a bolt know that nothing below C can come any more? Each payload carries the low water
-mark of its sender: a clock below which the sender will send nothing more. Channels keep their order, so the minimum
-over all upstream processors is a clock below which nothing more arrives. Three rules make it work where the paper's do
-not:
+**The low water mark.** How does a bolt know that no tuple below C can arrive any more? Each payload carries the low
+water mark of its sender: a clock below which the sender will send nothing more. Channels keep their order, so the
+minimum over all upstream processors is a clock below which nothing more arrives. Three rules repair cases in which the
+paper's rule fails:
 
-- Marks travel without tuples, too. An instance to which no tuple goes would otherwise never learn of the progress, and
-  the snapshot would wait forever.
+- A mark is sent even if there are no tuples. An instance to which no tuple goes would otherwise never learn of the
+  progress, and the snapshot would wait forever.
 - A mark that is *above* C is enough. After transaction markers or compacted records a spout goes from offset 7 to
-  offset 9, and a mark that waits for exactly 8 never comes.
-- For a partition only those upstream processors count that the partition can reach. The mark of the spout of tags-0
-  says nothing about tags-1.
+  offset 9. A bolt that waits for a mark of exactly 8 would wait forever.
+- The minimum for a partition includes only the upstream processors that records of this partition can reach. The spout
+  of tags-0, for example, sends no mark for tags-1.
 
 Read in this order:
 

@@ -1,4 +1,4 @@
-"""The bolt's machine: merges each tuple into the state, sends what `transform` makes of it, and saves snapshots."""
+"""The bolt's machine: it merges each tuple into the state, sends the results of `transform`, and saves snapshots."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from hmb.hailstorm.processors.low_water_marks import LowWaterMarks
 from hmb.hailstorm.processors.split_state import SplitState
 from hmb.hailstorm.topology import Processor, Processors
 
-Results = list[Sequence[Any]]  # what `transform` returned for each tuple
+Results = list[Sequence[Any]]  # the outputs of `transform` for each tuple
 
 
 class SaveRequest(NamedTuple):
-    """A state to be saved in the background. `state.to_value()` is called there."""
+    """A state that the driver saves in the background. The driver's saver thread calls `state.to_value()`."""
 
     clock: Clock
     state: Any
@@ -42,11 +42,11 @@ class BoltMachine:
         self.state = SplitState(self.bolt)
         upstreams = processors.upstreams[processor.name]
         self.marks, self.watermark = LowWaterMarks(upstreams, start), Watermark(upstreams)
-        self.received = self.refused = 0  # tuples; those of an older epoch are refused
+        self.received = self.refused = 0  # numbers of tuples; a bolt refuses tuples of an older epoch
         self._emitter = Emitter(processors, processor, epoch)
         self._node = processor.node.name
         self._is_saving = False
-        self._desired: Clock | None = None  # not yet split, because an older save is in progress
+        self._desired: Clock | None = None  # the clock of a snapshot that must wait for an older save
         self._waits_at: Clock | None = None  # tuples above this clock wait, because A is not complete
         self._waiting: list[Payloads] = []
         self._is_stateless = isinstance(self.bolt.monoid, Nothing)
@@ -55,10 +55,10 @@ class BoltMachine:
     def outbox(self) -> list[tuple[str, Payloads]]:
         return self._emitter.outbox
 
-    # -- what the driver calls
+    # -- methods that the driver calls
 
     def restore(self, value: Any) -> None:
-        """Continue with the state of a snapshot."""
+        """Restore the state from a snapshot."""
         self.state.restore(value)
 
     def observe(self, master: MasterState) -> None:
@@ -85,7 +85,7 @@ class BoltMachine:
         self._save_if_eligible()
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """End a save: it succeeded, or failed with an error. Join the state again."""
+        """End a save, which succeeded (`error` is None) or failed. Join A and B to one state again."""
         self._is_saving, self.save = False, None
         if error is None:
             self.report.stored = clock
@@ -97,15 +97,15 @@ class BoltMachine:
     # -- tuples
 
     def _without_waiting(self, payloads: Payloads, clock: Clock) -> Payloads:
-        """Put the tuples above the desired clock aside until A is complete, and return the payloads without them."""
-        boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # offsets ascend
+        """Keep the tuples above the desired clock until A is complete, and return the payloads without these tuples."""
+        boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # The offsets ascend, so bisection works.
         if boundary == len(payloads):
             return payloads
         self._waiting.append(payloads.slice(boundary, len(payloads)))
         return payloads.slice(0, boundary)
 
     def _process(self, payloads: Payloads) -> Results:
-        """Merge the tuples into S, A or B, and return what `transform` made of each."""
+        """Merge the tuples into S, A or B, and return the outputs of `transform` for each tuple."""
         state, results = self.state, cast(Results, [])
         try:
             if state.b is None:
@@ -121,7 +121,7 @@ class BoltMachine:
         return results
 
     def _apply(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
-        """Merge tuples into a state, and append what `transform` makes of each to `results`.
+        """Merge tuples into a state, and append the outputs of `transform` for each tuple to `results`.
 
         Outputs are computed from merge(base, state), or from the state alone if `base` is None. Return the new state
         and the number of late tuples.
@@ -140,7 +140,7 @@ class BoltMachine:
         return state, 0
 
     def _apply_in_windows(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
-        """Do the same for a bolt with windows: leave out what falls into windows that are closed."""
+        """Do the work of `_apply` for a bolt with windows, without the contributions to windows that are closed."""
         bolt, windows, closed = self.bolt, self.bolt.windows, self.state.closed
         assert windows is not None and bolt.event_time is not None
         late = 0
@@ -155,7 +155,7 @@ class BoltMachine:
         return state, late
 
     def _send(self, payloads: Payloads, results: Results) -> None:
-        """Send the results and the new mark. A result has the origin of the tuple that it was made of."""
+        """Send the results and the new mark. A result has the same origin as the input tuple."""
         tuples, offsets, numbers = list(chain.from_iterable(results)), payloads.offsets, payloads.numbers
         if set(map(len, results)) != {1}:
             offsets, numbers = _spread(payloads, results)
@@ -175,7 +175,7 @@ class BoltMachine:
     def _split(self) -> None:
         """Begin the snapshot at the desired clock, as soon as no older save is in progress."""
         if self._desired is not None and not self._is_saving:
-            if self._desired != self.report.stored:  # else nothing has happened since the last snapshot
+            if self._desired != self.report.stored:  # If they are equal, no tuple has arrived since the last snapshot.
                 self.state.split(self._desired, self.watermark.time)
                 self._waits_at = None if self._is_stateless else self._desired
             self.report.split, self._desired = self._desired, None
@@ -190,7 +190,7 @@ class BoltMachine:
             self._process_waiting()
 
     def _process_waiting(self) -> None:
-        """Process the tuples that had to wait, and send the mark that was held back with them."""
+        """Process the tuples that waited above the clock of the snapshot, and send the mark that waited with them."""
         waiting, self._waiting = self._waiting, []
         for payloads in waiting:
             self._send(payloads, self._process(payloads))
@@ -207,7 +207,7 @@ class BoltMachine:
 
 
 def _spread(payloads: Payloads, results: Results) -> tuple[list[int], list[Number]]:
-    """Return the offsets and numbers of results, if an input has none or several."""
+    """Return the offset and the number of each result, for inputs that have no result or several."""
     numbers = payloads.numbers or [(0,) * len(payloads.path)] * len(payloads)
     offsets, spread = [], []
     for offset, number, made in zip(payloads.offsets, numbers, results, strict=True):

@@ -1,4 +1,4 @@
-"""The emitter: sends what a spout or a bolt makes to the instances of the following nodes.
+"""The emitter: it sends the tuples of a spout or a bolt to the instances of the following nodes.
 
 One call to `emit` makes one `Payloads` for each instance of each following node. The tuples are distributed by the
 node's grouping. The mark goes to every instance, also to those that get no tuple.
@@ -20,7 +20,7 @@ class Emitter:
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int) -> None:
         self.outbox: list[tuple[str, Payloads]] = []
-        self.sent = 0  # tuples
+        self.sent = 0  # number of tuples
         self._epoch, self._sender = epoch, processor.name
         self._followers = [
             (processors.targets(node), Router(node.group, node.parallelism))
@@ -37,7 +37,7 @@ class Emitter:
         offsets: list[int],
         numbers: list[Number] | None = None,
     ) -> None:
-        """Send the tuples of one origin partition, and the mark after them."""
+        """Send tuples that originate in one partition, and the mark after them."""
         made = Payloads(self._epoch, self._sender, path, partition, mark, tuples, offsets, numbers, times)
         for targets, router in self._followers:
             self.sent += len(tuples)

@@ -1,25 +1,25 @@
-"""Event-time watermarks: up to which event time everything has arrived.
+"""Event-time watermarks: the event time up to which all tuples have arrived.
 
-A low water mark is a clock of offsets. Windows close by times. The bridge between them is the spout, because only the
-spout sees all records of its partition, in order:
+A low water mark is a clock of offsets. Windows close by times. The spout connects both, because only the spout sees all
+records of its partition, in order:
 
     newest(p, o)       the largest event time of the records of partition p below offset o
     late               is a record whose event time is before newest(p, o) - allowed lateness. The spout drops it,
                        counts it and names it.
-    time mark of p     newest - allowed lateness: no tuple before this time will come from p any more
+    time mark of p     newest - allowed lateness: p will send no tuple with an earlier event time
 
-Whether a record is late depends only on the records before it in its own partition. It depends neither on the other
-partitions nor on the speed of the processors, so every replay decides the same, and so does a batch job over the same
-topic.
+Whether a record is late depends only on the records before it in its own partition. Other partitions and the speed of
+the processors have no influence. Every replay therefore finds the same late records, and a batch job over the same
+topic does, too.
 
-A spout sends its time mark with its mark, and both are merged on their way by the minimum. A bolt's watermark is the
-minimum over all partitions. It never goes back.
+A spout sends its time mark with its low water mark, and each processor merges the marks of its senders by the minimum.
+A bolt's watermark is the minimum over all partitions. It never goes back.
 
 **Idle partitions.** A partition without new records would hold the watermark back forever. After `idle_after` seconds
 at the end of its partition a spout sends the time mark IDLE, which is above all times. A later record of this partition
-can then be older than the watermark. The bolt drops its contribution to the windows that are closed already. This is
-the one decision that depends on time, so the bolt saves its watermark with its state: a replay from this snapshot finds
-the same windows closed.
+can then be older than the watermark. The bolt drops its contribution to the windows that are closed already. Only this
+decision depends on real time. The bolt therefore saves its watermark with its state, and a replay from this snapshot
+finds the same windows closed.
 
 **Worked example**, allowed lateness 10: records with times 100, 105, 97, 120, 109 arrive. 97 is in time (105 - 10 =
 95), 109 is late (120 - 10 = 110). The time mark is 110 at the end, and all windows that end at or below 110 can be
@@ -42,18 +42,18 @@ NO_TIME = -(2**62)  # ms; below every event time
 
 @dataclass
 class PartitionTimes:
-    """The event times of one partition, as its spout sees them."""
+    """The newest event time of one partition, and the number of its late records. Its spout updates both."""
 
     allowed_lateness: int  # ms
     newest: int = NO_TIME  # ms
-    late: int = 0  # records since the topology's first start
+    late: int = 0  # number of late records since the topology's first start
 
     @property
     def mark(self) -> int:
         return self.newest - self.allowed_lateness
 
     def is_late(self, time: int) -> bool:
-        """Take the event time of the next record, and return whether it is late."""
+        """Record the event time of the next record, and return whether the record is late."""
         if time < self.mark:
             self.late += 1
             return True
@@ -73,15 +73,18 @@ class Watermark:
         self._marks = {p: dict.fromkeys(names, NO_TIME) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> None:
-        """Take the time marks of a sender."""
+        """Store the time marks of a sender, and advance the watermark."""
         for partition, time in payloads.times.items():
             self._marks[partition][payloads.sender], self._is_known = time, True
         active = [time for time in self.marks().values() if time != IDLE] if payloads.times else []
-        if active:  # if all partitions are idle, the watermark stays
+        if active:  # If all partitions are idle, the watermark does not change.
             self.time = max(self.time, min(active))
 
     def marks(self) -> dict[TopicPartition, int]:
-        """Return the time mark of each partition: the minimum over its upstream processors. Empty if none is known."""
+        """Return the time mark of each partition: the minimum over its upstream processors.
+
+        The dict is empty if the topology has no event times.
+        """
         if not self._is_known:
             return {}
         return {partition: min(marks.values()) for partition, marks in self._marks.items()}

@@ -1,15 +1,15 @@
 """Outputs that a sink holds back until no replay can produce them again.
 
-A sink may write an output to the outside once the snapshot that includes its origin is *complete*: every bolt has saved
-its state at the clock, so no recovery goes back below it. Until then the output waits here. It is part of the sink's
-own snapshot. The bolts restored from clock C never send the outputs below C again, so if the sink lost them in a crash,
-nobody would have them.
+A sink can write an output to the outside when the snapshot that includes its origin is *complete*: every bolt has saved
+its state at the clock, so no recovery goes back below it. Until then the sink holds the output, and saves it in its own
+snapshot. This is necessary because bolts that are restored from clock C never send the outputs below C again. If the
+sink lost these outputs in a crash, no processor would have them.
 
     arrives        held                     snapshot at C saved with       C complete
     t at o < C     t                        t                              written, no longer held
     u at o >= C    t, u                     -                              u stays
 
-Outputs keep the order in which they arrived, also in the snapshot.
+Held outputs keep the order in which they arrived, also in the snapshot.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ class HeldOutputs:
         return self._select(clock, is_included=True)
 
     def after(self, clock: Clock) -> HeldOutputs:
-        """Return a copy with the outputs above a clock. Partitions that the clock does not have are above it."""
+        """Return a copy with the outputs above a clock.
+
+        Outputs of partitions that the clock does not contain are included.
+        """
         return self._select(clock, is_included=False)
 
     def _select(self, clock: Clock, *, is_included: bool) -> HeldOutputs:

@@ -2,7 +2,7 @@
 
     low water mark[p] = min over the upstream processors u that p reaches of mark_u[p]
 
-With 2 partitions, and 3 count bolts that send to topn-0:
+An example with 2 partitions, and with 3 count bolts that send to topn-0:
 
     sender                 tags-0   tags-1
     count-0                     7       40
@@ -35,7 +35,7 @@ class LowWaterMarks:
         self._marks = {p: dict.fromkeys(names, start[p]) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> bool:
-        """Take the mark of a sender, and return whether the minimum moved.
+        """Store the mark of a sender, and return whether the minimum moved.
 
         Raises AssertionError if the mark went back, which is an internal error.
         """

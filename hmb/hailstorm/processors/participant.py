@@ -1,17 +1,17 @@
 """A participant: one processor through all epochs of its topology.
 
-The machines of this folder live for one epoch. A participant makes a new one in each epoch, from the snapshot that the
-negotiator chose:
+The machines of this folder exist for one epoch. A participant makes a new machine in each epoch, from the snapshot that
+the negotiator chose:
 
     Initialize      drop the old machine; register with the clocks of its snapshots (a spout: with its start, too)
     SpoutsRewind    make a machine at the clock, restore its snapshot, and report that it is ready
     then            hand each master state to the machine
 
 A processor that starts while an epoch is running cannot join it, because its state of this epoch is lost. It registers
-with epoch 0. The negotiator takes this for a lost processor, and begins a new epoch.
+with epoch 0. The negotiator treats such a processor as lost, and begins a new epoch.
 
-The paper's negotiator removes the entries of all processors, "a signal to restart". The new epoch in the master state
-is the same signal here. It also distinguishes old payloads and snapshots from new ones.
+The paper's negotiator removes the entries of all processors, "a signal to restart". In this implementation a new epoch
+in the master state is this signal. The epoch also distinguishes old payloads and snapshots from new ones.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ class Participant:
             self.machine.observe(master)
 
     def leave(self) -> None:
-        """Give up the present epoch: the negotiator takes this processor for lost, and begins a new one."""
+        """Leave the present epoch. The negotiator then treats this processor as lost, and begins a new epoch."""
         self.close()
         self._registration = Report(address=self._registration.address)
 
     def close(self) -> None:
-        """Release what the machine holds: the target of a sink."""
+        """Release the resources of the machine. Only a sink has one, its target."""
         if isinstance(self.machine, SinkMachine):
             self.machine.close()
         self.machine = None

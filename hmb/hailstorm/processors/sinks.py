@@ -1,13 +1,13 @@
-"""The sink's machine: calls the user's function for each tuple, or holds outputs back until their snapshot is complete.
+"""The sink's machine: it writes each tuple at once, or holds outputs back until their snapshot is complete.
 
-A sink takes part in snapshots like a bolt does. Its state is the outputs that it holds back. A sink that writes at once
-saves an empty state with the clock. A topology of stateless bolts therefore has a clock to start from, too.
+A sink saves snapshots as a bolt does. Its state consists of the outputs that it holds back. A sink that writes at once
+saves an empty state with the clock. Even a topology of stateless bolts therefore has a clock to start from.
 
 When a sink starts from a snapshot at clock C, it writes the restored outputs at once: C is complete, otherwise it would
-not have been chosen. A transactional target reports the clock K of its last transaction. Outputs at or below K are
-there already:
+not have been chosen. A transactional target reports the clock K of its last transaction. The target already contains
+the outputs at or below K:
 
-    K before C    the sink ended after C was complete, and before it wrote: the outputs between K and C are written now
+    K before C    the sink ended after C was complete, and before it wrote. It writes the outputs between K and C now.
     K equal to C  nothing is missing
     K above C     the snapshots are older than the target: a store was lost or exchanged. The sink refuses to start.
 """
@@ -30,7 +30,7 @@ from hmb.hailstorm.topology import Processor, Processors
 class SinkMachine:
     """One sink instance in one epoch.
 
-    `start` must be called before anything else; it opens the target and writes restored outputs.
+    The driver calls `open` first, which opens the target and writes restored outputs.
     """
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:
@@ -39,10 +39,10 @@ class SinkMachine:
         self.name, self.epoch = processor.name, epoch
         self.report = Report(epoch)
         self.save: SaveRequest | None = None
-        self.outbox: list[tuple[str, Payloads]] = []  # always empty
+        self.outbox: list[tuple[str, Payloads]] = []  # A sink sends no tuples, so its outbox is always empty.
         self.marks = LowWaterMarks(processors.upstreams[processor.name], start)
         self.held = HeldOutputs()
-        self.received = self.refused = self.written = 0  # tuples
+        self.received = self.refused = self.written = 0  # numbers of tuples
         self._start = start
         self._target: Target | None = None
         self._completed: Clock | None = None
@@ -50,13 +50,13 @@ class SinkMachine:
         self._is_saving = False
 
     def restore(self, value: Any) -> None:
-        """Continue with the held outputs of a snapshot."""
+        """Restore the held outputs from a snapshot."""
         self.held = HeldOutputs.from_value(value)
 
     def open(self, snapshot: Clock | None) -> None:
         """Open the target, and write restored outputs. `snapshot` is the clock of the restored snapshot.
 
-        Raises SnapshotError if the target is ahead of the snapshots, and whatever the target raises.
+        Raises SnapshotError if the target contains outputs above `snapshot`. Errors of the target are raised unchanged.
         """
         if isinstance(self.sink, TransactionalSink):
             self._target = self.sink.target()
@@ -79,7 +79,7 @@ class SinkMachine:
             self._save_if_eligible()
 
     def receive(self, payloads: Payloads) -> None:
-        """Write or hold the tuples of an upstream processor. Raises whatever the user's function raises."""
+        """Write or hold the tuples of an upstream processor. Errors of the user's function are raised unchanged."""
         if payloads.epoch != self.epoch:
             self.refused += len(payloads)
             return

@@ -1,15 +1,15 @@
-"""The state of a bolt: S, or A and B while a snapshot is taken.
+"""The state of a bolt: S, or A and B during a snapshot.
 
     S           state.a              every tuple enters S
-    gathering   state.a = A          tuples at or below the clock enter A; the bolt lets the others wait
-    frozen      state.a = A, b = B   A is complete and is saved in the background; the others enter B
+    gathering   state.a = A          tuples at or below the clock enter A; tuples above it wait
+    frozen      state.a = A, b = B   A is complete, a saver thread stores it; tuples above the clock enter B
     S           state.a              merge(A, B), when A has been saved
 
-While A is frozen, the saver reads it in another thread, so nothing may change it. Nothing needs to: the low water mark
-has reached the clock, and no tuple for A can arrive.
+While A is frozen, a saver thread reads it, so no other thread changes it. No change is necessary, because the low water
+mark has reached the clock, and no tuple for A can arrive.
 
-A bolt also counts late tuples, and it remembers up to which time it has dropped windows. The count is split like the
-state. The time belongs to A alone: it changes only when a snapshot begins.
+A bolt also counts late tuples, and it stores the event time up to which it has dropped windows. The count is split as
+the state is. The event time belongs to A alone, because it changes only when a snapshot begins.
 
 Source: Hailstorm, chapter 3.4.1, "Updating state with incoming tuples".
 """
@@ -26,9 +26,9 @@ from hmb.hailstorm.processors.event_time import NO_TIME
 class SplitState:
     """The state of one bolt instance.
 
-    a         S, or A while a snapshot is taken
+    a         S, or A during a snapshot
     b         B while A is frozen, else None
-    clock     of the snapshot that is taken, or None
+    clock     the clock of the snapshot in progress, or None
     closed    windows that end at or below this event time are dropped, in ms
     """
 
@@ -37,7 +37,7 @@ class SplitState:
         self.b: Any = None
         self.clock: Clock | None = None
         self.closed = NO_TIME
-        self.late_in_a = self.late_in_b = 0  # tuples whose windows were all closed
+        self.late_in_a = self.late_in_b = 0  # numbers of tuples that arrived when all their windows were closed
         self._monoid, self._windows = bolt.monoid, bolt.windows
 
     @property
@@ -49,7 +49,7 @@ class SplitState:
         return self.clock is not None and self.b is None
 
     def whole(self) -> Any:
-        """Return the whole state, to read."""
+        """Return the merged state of A and B, or S. The caller only reads it."""
         return self.a if self.b is None else self._monoid.view(self.a, self.b)
 
     def split(self, clock: Clock, watermark: int) -> None:
@@ -65,7 +65,7 @@ class SplitState:
         self.clock = clock
 
     def freeze(self) -> None:
-        """Let further tuples enter B: A is complete."""
+        """Let further tuples enter B, because A is complete."""
         self.b = self._monoid.empty()
 
     def join(self) -> None:
@@ -80,6 +80,6 @@ class SplitState:
         return [self._monoid.to_value(self.a), self.closed, self.late_in_a]
 
     def restore(self, value: Any) -> None:
-        """Continue with a saved A."""
+        """Continue with the state A of a snapshot, as `to_value` returned it."""
         state, self.closed, self.late_in_a = value
         self.a = self._monoid.from_value(state)

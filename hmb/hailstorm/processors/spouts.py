@@ -1,4 +1,4 @@
-"""The spout's machine: makes tuples of records, and pauses and rewinds on the negotiator's request.
+"""The spout's machine: it makes tuples of records, and pauses and rewinds when the negotiator requests it.
 
 A driver reads the partition and calls `take` with records and with the offset after them. That offset also moves over
 offsets without records, so the clock and the mark pass transaction markers and compacted records.
@@ -24,10 +24,10 @@ from hmb.hailstorm.topology import Processor, Processors
 class SpoutMachine:
     """The spout of one partition in one epoch.
 
-    position      the next offset
+    position      the next offset to read
     is_flowing    whether the driver may call `take`
     dead_letters  records for which `convert` raised, with the error; the driver sends them to the dead-letter topic
-    late          (offset, event time) of late records since the driver looked
+    late          (offset, event time) of the late records that the driver has not yet logged
     """
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:
@@ -60,7 +60,7 @@ class SpoutMachine:
         return self._times.late
 
     def restore(self, value: Any) -> None:
-        """Continue with the event times of a snapshot."""
+        """Restore the newest event time and the number of late records from a snapshot."""
         self._times.newest, self._times.late = value
 
     def observe(self, master: MasterState) -> None:
@@ -91,13 +91,13 @@ class SpoutMachine:
             self._emit(tuples, offsets)
 
     def idle(self) -> None:
-        """Send that this partition has had no record for some time."""
+        """Send the time mark IDLE, because this partition has had no record for some time."""
         if self.spout.event_time is not None and not self._is_idle:
             self._is_idle = True
             self._emit([], [])
 
     def _converted(self, records: Sequence[ConsumerRecord]) -> tuple[list[Any], list[int]]:
-        """Return the tuples and their offsets, without the records that have none."""
+        """Return the tuples and their offsets. Records for which `convert` returns None are left out."""
         convert = self.spout.convert
         tuples: list[Any] = []
         try:

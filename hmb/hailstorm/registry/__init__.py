@@ -1,4 +1,4 @@
-"""The registry: which processors are alive, what they report, and what the negotiator wants.
+"""The registry: the list of living processors, their reports, and the master state of the negotiator.
 
 The processors of a topology may be threads, processes or machines. They find each other through a small shared tree of
 *nodes*, each a path with a value of bytes:
@@ -7,12 +7,14 @@ The processors of a topology may be threads, processes or machines. They find ea
     living/count-0      the report of a processor, written by it
 
 All nodes are *ephemeral*: a node belongs to the session that created it, and it disappears when this session ends. A
-session ends when its connection breaks, which the system notices within milliseconds if a process is killed, or when it
-has sent no heartbeat for the session timeout, because the process hangs. So a missing node is how the others learn that
-a processor died. A session can *watch* a prefix of paths: it is called with each value that is there already and with
-each change, in order. It may miss values that are overwritten quickly, but never the newest one.
+session ends in two cases. If a process is killed, its connection breaks, and the registry notices this within
+milliseconds. If a process hangs, it sends no heartbeat for the session timeout. A missing node therefore shows the
+other processors that a processor has died.
 
-Only one session can create `master`. That is how one of several negotiators is elected.
+A session can *watch* a prefix of paths. The registry calls the watch with each value that exists and with each change,
+in order. A watch can miss values that are overwritten quickly, but never the newest value.
+
+Only one session can create the node `master`. If several negotiators run, the owner of this session is elected.
 
     LocalRegistry        the threads of one process
     RegistryServer       the same registry for other processes, over TCP; `RemoteRegistry` is its client
@@ -20,7 +22,7 @@ Only one session can create `master`. That is how one of several negotiators is 
 
 Read in this order:
 
-- `sessions`     what a registry and a session can do
+- `sessions`     the operations of a registry and of a session
 - `local`        the tree itself
 - `server`, `remote`    sessions over TCP
 - `zookeeper`    the same operations on ZooKeeper

@@ -10,14 +10,17 @@ from hmb.hailstorm.registry.sessions import SessionExpiredError, Watch
 
 @dataclass
 class RegistryNode:
-    """A value, and the session that it disappears with."""
+    """The value of a node, and the session that owns the node. The node disappears with this session."""
 
     value: bytes
     owner: LocalSession
 
 
 class LocalRegistry:
-    """The tree of nodes. Watches are called with the lock held, so that each sees the changes in their order."""
+    """The tree of nodes.
+
+    The registry calls watches while it holds its lock, so each watch receives the changes in order.
+    """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()  # guards the two fields below, and the sessions' flags
@@ -35,7 +38,7 @@ class LocalRegistry:
             session.close()
 
     def notify(self, path: str, value: bytes | None) -> None:
-        """Call the watches on a path. The caller holds the lock."""
+        """Call the watches on a path with its new value. The caller holds the lock."""
         for session in list(self.sessions):
             for prefix, watch in session.watches:
                 if path.startswith(prefix):
@@ -44,7 +47,7 @@ class LocalRegistry:
 
 @dataclass(eq=False)
 class LocalSession:
-    """A session of a thread, or of a connection of the server."""
+    """A session in this process. It belongs to a thread, or to a connection of the registry server."""
 
     registry: LocalRegistry
     name: str

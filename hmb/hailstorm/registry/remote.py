@@ -2,8 +2,8 @@
 
 Each session has its own connection and two threads: one reads answers and changes, one sends heartbeats. A
 session expires when its connection breaks, or when the server sends nothing for the session timeout. The server then
-removes the nodes of the session. The owner of an expired session must stop writing to the outside. `is_alive` is False
-from then on.
+removes the nodes of the session. The owner of an expired session must stop writing to the outside. The session's
+`is_alive` is False from then on.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class RemoteSession:
         self._socket = FrameSocket.connect(address, ANSWER_TIMEOUT)
         self._answers: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._watches: list[tuple[str, Watch]] = []
-        self._lock = threading.Lock()  # held during a request, so that answers find their requests
+        self._lock = threading.Lock()  # A thread holds it during a request, so that each answer belongs to one request.
         self._ended = threading.Event()
         self._socket.send(["join", name])
         self._timeout = float(self._socket.receive()[1])

@@ -14,8 +14,8 @@ order:
 A connection that breaks ends its session immediately. The server closes a connection that is silent for the session
 timeout, because its process hangs or its machine has failed. In both cases the watches report that nodes disappeared.
 
-The server serves processes of one user. It binds the loopback interface unless another address is given, and it
-believes everybody who can connect, like a ZooKeeper without access control.
+The server serves processes of one user. By default it binds the loopback interface. Like a ZooKeeper without access
+control, it does not check the identity of its clients.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from hmb.hailstorm.registry.sessions import SessionExpiredError
 from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
-SESSION_TIMEOUT = 5.0  # seconds without a heartbeat; a busy process must not be taken for a dead one
+SESSION_TIMEOUT = 5.0  # seconds without a heartbeat; long enough that a busy process does not look dead
 
 
 class RegistryServer:
@@ -45,7 +45,7 @@ class RegistryServer:
         self._listener = socket.create_server((host, port))
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
         self._connections: set[RegistryConnection] = set()
-        self._lock = threading.Lock()  # guards the set
+        self._lock = threading.Lock()  # guards the set of connections
         self._is_closed = False
         threading.Thread(target=self._accept, name="hailstorm-registry", daemon=True).start()
 
@@ -77,7 +77,10 @@ class RegistryServer:
 
 
 class RegistryConnection(threading.Thread):
-    """One client: reads its requests, and sends answers and changes in order through a second thread."""
+    """The connection of one client.
+
+    Its thread reads requests, and a second thread sends answers and changes in order.
+    """
 
     def __init__(self, server: RegistryServer, client: socket.socket) -> None:
         super().__init__(name="hailstorm-registry-connection", daemon=True)
@@ -140,4 +143,4 @@ class RegistryConnection(threading.Thread):
             while (value := self._outgoing.get()) is not None:
                 self._socket.send(value)
         except OSError:
-            self._socket.close()  # the reading thread notices, and ends the session
+            self._socket.close()  # The reading thread then gets an error, and ends the session.

@@ -10,11 +10,11 @@ from hmb.hailstorm.errors import HailstormError
 MASTER = "master"
 LIVING = "living/"
 
-Watch = Callable[[str, bytes | None], None]  # path and value; None: the node has disappeared
+Watch = Callable[[str, bytes | None], None]  # takes a path and its new value, or None if the node has disappeared
 
 
 class SessionExpiredError(HailstormError):
-    """The session has ended: its nodes are gone, and it can write no more."""
+    """The session has ended. Its nodes have disappeared, and its owner cannot write any more."""
 
 
 class RegistrySession(Protocol):
@@ -24,7 +24,10 @@ class RegistrySession(Protocol):
         """Create a node of this session. Return False if the node exists. Raises SessionExpiredError."""
 
     def write(self, path: str, value: bytes) -> None:
-        """Change the value of a node of this session. Raises SessionExpiredError, also if the node is not its own."""
+        """Change the value of a node of this session.
+
+        Raises SessionExpiredError if the session has ended, or if the node belongs to another session.
+        """
 
     def watch(self, prefix: str, watch: Watch) -> None:
         """Call `watch` with all nodes below a prefix, and with each change, until the session ends.
@@ -34,17 +37,17 @@ class RegistrySession(Protocol):
 
     @property
     def is_alive(self) -> bool:
-        """Whether the session still holds its nodes, as far as its owner can know."""
+        """Whether the session still owns its nodes, as far as this process knows."""
 
     def close(self) -> None:
         """End the session: its nodes disappear."""
 
 
 class Registry(Protocol):
-    """A place where sessions can be opened."""
+    """A registry, which opens sessions."""
 
     def join(self, name: str) -> RegistrySession:
         """Open a session. `name` appears in logs. Raises OSError if the registry cannot be reached."""
 
     def close(self) -> None:
-        """End all sessions that were opened here."""
+        """End all sessions of this registry object."""

@@ -3,14 +3,15 @@
     /hailstorm/<topology>/master              ephemeral
     /hailstorm/<topology>/living/count-0      ephemeral
 
-ZooKeeper's sessions, ephemeral nodes and watches are exactly what `sessions` describes. Each session here is a client
-of its own, so that its nodes disappear with it. A node is written with the version that this session wrote last, so
-that ZooKeeper refuses the write if another session has created the node again in the meantime.
+ZooKeeper's sessions, ephemeral nodes and watches are exactly what `sessions` describes. Each session is a separate
+ZooKeeper client, so that its nodes disappear with it. A write names the version that this session wrote last. ZooKeeper
+refuses the write if another session has created the node again since then.
 
-After a lost connection kazoo would open a new session by itself. A member of a topology must not go on with it, because
-its nodes may have been gone for a while. So the first error ends the session here.
+After a lost connection the client library kazoo opens a new session automatically. A processor must not continue with
+the new session, because its nodes may have disappeared in between. The first error therefore ends a `ZooKeeperSession`.
 
-Needs `pip install 'hmb[zookeeper]'`. Source: Hailstorm, chapter 3.2, "Apache Zookeeper" (there through hzk).
+Needs `pip install 'hmb[zookeeper]'`. Source: Hailstorm, chapter 3.2, "Apache Zookeeper" (the paper uses the library
+hzk).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ START_TIMEOUT = 15.0  # seconds
 
 
 class ZooKeeperRegistry:
-    """The nodes of one topology in an ensemble. `hosts` is `host:port`, or several with commas."""
+    """The nodes of one topology in an ensemble. `hosts` is a list of `host:port`, separated by commas."""
 
     def __init__(self, hosts: str, topology: str, session_timeout: float = 5.0) -> None:
         self._hosts, self._root, self._timeout = hosts, f"/hailstorm/{topology}", session_timeout
@@ -55,9 +56,9 @@ class ZooKeeperSession:
         self.name = name
         self.is_alive = True
         self._root = root
-        self._versions: dict[str, int] = {}  # of the nodes of this session
+        self._versions: dict[str, int] = {}  # the versions of this session's nodes, by their paths
         self._watched: set[str] = set()
-        self._lock = threading.Lock()  # guards the set
+        self._lock = threading.Lock()  # guards the set of watched paths
         self._client = KazooClient(hosts, timeout=timeout)
         self._client.add_listener(self._listen)
         try:
@@ -99,7 +100,7 @@ class ZooKeeperSession:
         self._client.close()
 
     def _watch_node(self, path: str, watch: Watch) -> None:
-        """Call `watch` with the values of one node, from now on and also when it is created again."""
+        """Call `watch` with the values of one node until the session ends, even after the node was deleted."""
         key = f"{path} {id(watch)}"
         with self._lock:
             if key in self._watched:
@@ -108,7 +109,7 @@ class ZooKeeperSession:
         exists = [False]
 
         def changed(value: bytes | None, stat: Any) -> None:
-            if value is not None or exists[0]:  # a node that never existed does not disappear
+            if value is not None or exists[0]:  # A node that has never existed cannot disappear.
                 exists[0] = value is not None
                 watch(path, value)
 

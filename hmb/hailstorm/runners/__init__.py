@@ -1,8 +1,8 @@
 """The runners: threads, sockets and clocks around the machines of a topology.
 
-The machines of `hmb.hailstorm.processors` decide everything, and do nothing by themselves. A runner gives each
-processor a thread with a mailbox, reads the topics, carries payloads, saves snapshots in the background and watches the
-registry:
+The machines of `hmb.hailstorm.processors` make all decisions, but they have no thread and no connection. A runner gives
+each processor a thread with a mailbox, reads the topics, carries payloads, saves snapshots in the background and
+watches the registry:
 
                         registry:  master, living/*
                           |  watch        ^  report
@@ -12,11 +12,11 @@ registry:
                           | saved         v  save
                         saver thread, snapshot store
 
-A mailbox is bounded. A sender waits while the receiver's mailbox is full, so a slow sink slows down the spouts, and the
-memory stays bounded. The topology has no cycle, so processors never wait for each other in a circle. Only a new epoch
-interrupts a waiting sender.
+A mailbox is bounded. A sender waits while the receiver's mailbox is full, so a slow sink slows down the spouts, and
+memory stays bounded. A deadlock is impossible, because the topology has no cycle. Only a new epoch interrupts a waiting
+sender.
 
-Where a processor runs makes no difference to it:
+A processor can run in a thread, in another process or on another machine:
 
     run(topology)                all processors as threads of this process
     run(topology, workers=4)     distributed over 4 processes of this machine, which are started again when they die
@@ -25,12 +25,12 @@ Where a processor runs makes no difference to it:
 
 Read in this order:
 
-- `mailbox`             what a processor has to do next
+- `mailbox`             the queue of a processor: payloads and notices
 - `post`                from an outbox to the receiver's mailbox, in this process or through a socket
 - `partition_reader`    a consumer of one partition, which notices expired and recreated topics
 - `processor_thread`    the loop of one processor
 - `negotiator_thread`   the loop of the negotiator
-- `base`, `threads`     start everything, start again what crashed, return the result
+- `base`, `threads`     start a topology, start crashed processors again, return the result
 - `processes`, `worker` the same with processes
 - `spark`               the same topology on Spark
 
@@ -65,10 +65,11 @@ def start(
 ) -> Runner:
     """Start a topology, and return its runner, to be used in a `with` block.
 
-    Without `store`, snapshots do not survive this process. `workers` distributes the processors over processes; without
-    it they are threads. `until="end"` ends the topology when it has read what the topics hold now. `grace_period` is
-    the time between two snapshots in seconds; with None only one is taken, at the end. `options` are further fields of
-    `RunSettings`. Raises TopologyError if the topology cannot run.
+    Without `store`, snapshots do not survive this process. `workers` is the number of processes over which the
+    processors are distributed. Without `workers` each processor is a thread. `until="end"` ends the topology when it
+    has read all records that the topics hold now. `grace_period` is the time between two snapshots in seconds. If it is
+    None, the only snapshot is taken at the end. `options` are further fields of `RunSettings`. Raises TopologyError if
+    the topology cannot run.
     """
     settings = RunSettings(bootstrap_servers, until, NegotiatorSettings(grace_period), **options)
     if workers is None:

@@ -1,13 +1,13 @@
 """The program of a worker process: `python -m hmb.hailstorm.runners`.
 
-The program reads what it has to run as one line of JSON from its standard input:
+The program reads one line of JSON from its standard input. The line names the processors that it has to run:
 
     {"topology": "trending:topology", "processors": ["words-0", "count-0"], "registry": ["127.0.0.1", 41234],
      "store": "/path/of/snapshots", "settings": {...}}
 
-It ends with exit code 0 when the topology has ended. If a processor crashes, it prints why as one line and ends with
-exit code 1, and the process that started it starts it again. It also ends when its standard input is closed, so that no
-worker survives the process that started it.
+The program ends with exit code 0 when the topology has ended. If a processor crashes, the program prints the reason on
+one line and ends with exit code 1. The parent process then starts it again. The program also ends when its standard
+input is closed, so that no worker survives its parent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def end_with_the_parent() -> None:
     """End this process when its standard input is closed."""
 
     def wait() -> None:
-        while os.read(0, 4096):  # not through sys.stdin, whose lock would be held when the process ends
+        while os.read(0, 4096):  # A read through sys.stdin would hold its lock when the process ends.
             pass
         os._exit(ENDED_BY_PARENT)
 
@@ -41,7 +41,8 @@ def end_with_the_parent() -> None:
 
 def main() -> int:
     """Run the processors that standard input names, and return the exit code."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all processes; the parent ends the topology
+    # Ctrl-C reaches all processes, but only the parent may end the topology.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(format=f"%(asctime)s worker {os.getpid()}: %(message)s")
     request = json.loads(sys.stdin.buffer.readline())
     end_with_the_parent()

@@ -18,7 +18,7 @@ from hmb.hailstorm.topology import Processors, Topology
 
 LOGGER = logging.getLogger(__name__)
 END_TIMEOUT = 2.0  # seconds from the end of the negotiator until processors must have ended
-LOOK_INTERVAL = 0.02  # seconds between two looks at what runs
+LOOK_INTERVAL = 0.02  # seconds between two checks for crashed processors
 
 
 class Runner:
@@ -34,7 +34,10 @@ class Runner:
     negotiator_thread: type[NegotiatorThread] = NegotiatorThread
 
     def __init__(self, topology: Topology, settings: RunSettings, store: SnapshotStore) -> None:
-        """Start the negotiator. Raises TopologyError for a wrong topology, a missing topic or another one's store."""
+        """Start the negotiator.
+
+        Raises TopologyError if the topology is wrong, a topic is missing or the store is another's.
+        """
         self.settings, self.store = settings, store
         topics = SourceTopics(settings.bootstrap_servers, topology)
         self.processors = Processors(topology, topics.partitions)
@@ -42,9 +45,9 @@ class Runner:
         self.registry = LocalRegistry()
         self.restarts = RestartLimit(settings.max_restarts)
         self._checked = CheckedStore(store, topics)
-        self._snapshots_before = 0  # of negotiators that crashed
+        self._snapshots_before = 0  # number of complete snapshots of negotiators that have crashed
         self._is_closed = self._stop_requested = False
-        self._waiting_since = (0, 0.0)  # epoch, and when it began
+        self._waiting_since = (0, 0.0)  # the epoch that waits for processors, and the time (s) since which it waits
         self._ended_at: float | None = None
         self.negotiator = self._start_negotiator()
 
@@ -68,7 +71,7 @@ class Runner:
         return self.negotiator.waits_for()
 
     def wait(self, timeout: float | None = None) -> RunResult:
-        """Wait until the topology has ended, and start again what crashes until then.
+        """Wait until the topology has ended. Until then, start crashed processors again.
 
         Raises HailstormError if the topology ended with an error, TimeoutError if it has not ended in time.
         """
@@ -87,12 +90,12 @@ class Runner:
         return self.wait(timeout)
 
     def request_stop(self) -> None:
-        """Ask for a last snapshot and the end, and return at once."""
+        """Request a last snapshot and the end of the topology, and return at once."""
         self._stop_requested = True
         self.negotiator.request_stop()
 
     def supervise(self) -> None:
-        """Start again what has crashed. End the topology if that does not help.
+        """Start crashed processors and a crashed negotiator again. End the topology if they crash without progress.
 
         Raises HailstormError if the negotiator cannot use the snapshot store.
         """
@@ -111,9 +114,10 @@ class Runner:
         self._look_for_silence()
 
     def has_ended(self) -> bool:
-        """Return whether the negotiator has ended, and the processors, too, or they have had enough time for it.
+        """Return whether the negotiator has ended, and all processors have ended or had END_TIMEOUT for it.
 
-        A processor that was starting when the negotiator ended does not learn of the end.
+        The timeout is for a processor that starts while the negotiator ends, because this processor does not learn of
+        the end.
         """
         if not self.negotiator.has_ended or self.negotiator.is_alive():
             return False
@@ -121,7 +125,7 @@ class Runner:
         return not self._are_processors_running() or time.monotonic() - self._ended_at > END_TIMEOUT
 
     def close(self) -> None:
-        """End everything, without a last snapshot."""
+        """End all threads or processes of the topology, without a last snapshot."""
         self._is_closed = True
         self.negotiator.kill()
         self._end_processors()
@@ -134,10 +138,10 @@ class Runner:
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
-    # -- what the kinds of runners do differently
+    # -- methods that each kind of runner defines
 
     def _restart_processors(self) -> None:
-        """Start processors again that have crashed, and note each restart."""
+        """Start crashed processors again, and record each restart."""
         raise NotImplementedError
 
     def _end_processors(self) -> None:
@@ -155,7 +159,7 @@ class Runner:
         """End processors that have not registered for too long, so that they are started again."""
         LOGGER.warning("the topology waits for %s: not registered for too long", ", ".join(names))
 
-    # -- in common
+    # -- methods that all runners share
 
     def _start_negotiator(self) -> NegotiatorThread:
         negotiator = self.negotiator_thread(self.processors, self._checked, self.registry, self.settings.negotiator)

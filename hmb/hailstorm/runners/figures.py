@@ -1,4 +1,4 @@
-"""Figures of a processor for displays: progress, sizes, counts. They are part of its report."""
+"""The figures in a processor's report, for displays: progress, sizes, counts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hmb.hailstorm.processors.spouts import SpoutMachine
 
 
 def figures_of(machine: Machine | None, queued: int) -> dict[str, Any]:
-    """Return what a display shows of a processor.
+    """Return the figures of a processor that a display shows.
 
-    tuples     how many it has sent (a spout) or received since the epoch began
+    tuples     number of tuples that it has sent (a spout) or received since the epoch began
     position   a spout's next offset
     mark       the low water mark of a bolt or a sink, as the codec stores a clock
     size       entries of a bolt's state, or outputs that a sink holds back
-    late       tuples or records that were left out because they were late
-    refused    tuples of an older epoch
-    queued     payloads in the mailbox
+    late       number of tuples or records that were dropped because they were late
+    refused    number of tuples of an older epoch
+    queued     number of payloads in the mailbox
     """
     if isinstance(machine, SpoutMachine):
         return {"tuples": machine.sent, "position": machine.position, "late": machine.late_count}

@@ -1,8 +1,8 @@
-"""A mailbox: what a processor has to do next.
+"""A mailbox: the queue of a processor, with payloads and notices.
 
-Payloads of upstream processors wait in the order of their arrival; their number is bounded. Notices (a new master
-state, the end of a save) are few. They are taken first and never wait, because a processor that is busy with payloads
-must still pause, split its state or begin a new epoch at once.
+Payloads of upstream processors wait in the order of their arrival. Their number is bounded. Notices (a new master
+state, the end of a save) are few, and the processor takes them first. A processor that has many payloads must still
+pause, split its state or begin a new epoch at once.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from hmb.hailstorm.master import MasterState
 from hmb.hailstorm.payload import Payloads
 from hmb.hailstorm.processors.participant import Machine
 
-CAPACITY = 64  # payloads; each holds what one poll of a spout became
-CHECK_INTERVAL = 0.05  # seconds between two looks of a waiting sender at whether its epoch has ended
+CAPACITY = 64  # payloads; each contains the tuples of one poll of a spout
+CHECK_INTERVAL = 0.05  # seconds after which a waiting sender checks again whether its epoch has ended
 
 
 class SaveNotice(NamedTuple):
@@ -37,7 +37,7 @@ class Mailbox:
     """The mailbox of one processor. Any thread may put something in; the processor's thread takes it out."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        self.newest_epoch = 0  # of the master states that arrived here
+        self.newest_epoch = 0  # the newest epoch of the master states that have arrived
         self._capacity = capacity
         self._notices: deque[Notice] = deque()
         self._payloads: deque[Payloads] = deque()
@@ -50,7 +50,10 @@ class Mailbox:
         return len(self._payloads)
 
     def put(self, payloads: Payloads, is_obsolete: Callable[[], bool] = lambda: False) -> bool:
-        """Add payloads when there is room for them. Return False if the mailbox is closed, or they became obsolete."""
+        """Add payloads as soon as the mailbox has room.
+
+        Return False if it is closed, or if the payloads became obsolete.
+        """
         with self._lock:
             while len(self._payloads) >= self._capacity and not self._is_closed:
                 if is_obsolete() or payloads.epoch < self.newest_epoch:
@@ -86,7 +89,7 @@ class Mailbox:
             return payloads
 
     def close(self) -> None:
-        """Refuse everything from now on, and let go of waiting senders."""
+        """Refuse all payloads and notices from now on, and wake waiting senders."""
         with self._lock:
             self._is_closed = True
             self._payloads.clear()

@@ -1,8 +1,8 @@
 """The loop of the negotiator: look at the registry, take a step, publish the master state.
 
 Several negotiators may run. Each tries to create the `master` node; the one that succeeds is elected, and the others
-wait until the node disappears. The elected one looks again whenever an entry changes, and at least every 50 ms, because
-the grace period and the patience pass without a change.
+wait until the node disappears. The elected negotiator reads the registry whenever an entry changes. It also reads the
+registry every 50 ms, because the end of the grace period or of the patience changes no entry.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class NegotiatorThread(threading.Thread):
     """Runs the negotiator until the topology has ended.
 
     last        the newest master state that it published, or None
-    snapshots   complete snapshots
+    snapshots   number of complete snapshots
     error       the exception that ended the thread, or None
     """
 
@@ -74,13 +74,13 @@ class NegotiatorThread(threading.Thread):
         try:
             while not self._is_killed and not self.has_ended:
                 self._serve_a_session()
-        except Exception as error:  # the runner reports it, and starts another negotiator
+        except Exception as error:  # The runner reports the error, and starts another negotiator.
             self.error = error
             LOGGER.debug("the negotiator crashed", exc_info=True)
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has published the end of the topology."""
+        """Whether this negotiator has published the end of the topology."""
         return self.last is not None and self.last.phase is MasterPhase.ENDED
 
     def _serve_a_session(self) -> None:
@@ -93,7 +93,7 @@ class NegotiatorThread(threading.Thread):
             while not self._is_killed and not session.create(MASTER, encode(negotiator.state.to_value())):
                 self._wait()
             while not self._is_killed and not self.has_ended:
-                if not self.turn(negotiator, session):
+                if not self.step(negotiator, session):
                     self._wait()
             self._wait_for_the_others()
         except SessionExpiredError as error:
@@ -101,12 +101,12 @@ class NegotiatorThread(threading.Thread):
         finally:
             session.close()
 
-    def turn(self, negotiator: Negotiator, session: RegistrySession) -> bool:
-        """Take a step if there is one, and return whether there was."""
+    def step(self, negotiator: Negotiator, session: RegistrySession) -> bool:
+        """Take a step if its event has occurred. Return whether the negotiator took a step."""
         view = RegistryView(self._living, time.monotonic(), session.is_alive, self._stop_requested)
         try:
             master = negotiator.end_with(self._end_error) if self._end_error else negotiator.step(view)
-        except TopologyError as error:  # a topic has changed
+        except TopologyError as error:  # A topic was created again, or has more partitions.
             master = negotiator.end_with(str(error))
         if master is None:
             return False
@@ -134,7 +134,7 @@ class NegotiatorThread(threading.Thread):
         self._changed.clear()
 
     def _wait_for_the_others(self) -> None:
-        """Keep the master node until the processors have seen the end and have left."""
+        """Keep the master node until all processors have seen the end of the topology and have left."""
         deadline = time.monotonic() + self._settings.patience
         while self._living and not self._is_killed and time.monotonic() < deadline:
             self._wait()

@@ -1,12 +1,13 @@
 """A consumer of one partition, for a spout.
 
-Two accidents would make counts silently wrong, so the reader turns them into errors that end the topology:
+Two changes of a topic would silently make counts wrong. The reader raises an error for both, and the error ends the
+topology:
 
 - Records *expired* before the spout read them: the topic's retention deleted the offsets after the clock.
-- The topic was *made again*: its log ends before the clock.
+- The topic was *created again*: its log ends before the clock.
 
-A topic that was made again and already has more records than before looks the same as the old one from here. `topics`
-compares the topics' ids as well.
+If a topic was created again and already has more records than before, the reader cannot distinguish it from the old
+topic. The module `topics` therefore compares the ids of the topics, too.
 """
 
 from __future__ import annotations
@@ -39,20 +40,20 @@ class PartitionReader:
         return self._consumer.beginning_offsets([self._partition])[self._partition]
 
     def seek(self, offset: int) -> None:
-        """Go on reading at an offset. Raises TopologyError if the log does not have it any more, or not yet."""
+        """Continue reading at an offset. Raises TopologyError if the log does not contain this offset."""
         start = self._consumer.beginning_offsets([self._partition])[self._partition]
         if offset < start:
             raise TopologyError(self._expired(offset, start))
         end = self._end_offset()
         if offset > end:
             raise TopologyError(
-                f"{self._partition} ends at offset {end}, before the clock at {offset}: the topic was made again. "
+                f"{self._partition} ends at offset {end}, before the clock at {offset}: the topic was created again. "
                 "Use an empty snapshot store to read it from its beginning"
             )
         self._consumer.assign({self._partition: offset})
 
     def poll(self) -> tuple[Sequence[ConsumerRecord], int]:
-        """Return the next records, and the offset after them and after offsets without records.
+        """Return the next records, and the position after them. The position is also after offsets without records.
 
         Raises TopologyError if the next records have expired.
         """
@@ -66,7 +67,7 @@ class PartitionReader:
         return records, self._consumer.position(self._partition)
 
     def is_at_end(self, position: int) -> bool:
-        """Return whether a bounded topic has been read."""
+        """Return whether the spout has read all records of a bounded topic."""
         return self._end is not None and position >= self._end
 
     def close(self) -> None:

@@ -1,18 +1,18 @@
 """The post: carries payloads from a processor's outbox to the receiver's mailbox.
 
-Receivers in the same process have a mailbox there, and payloads are handed over as they are. Receivers in other
+If the receiver runs in the same process, the post puts the payloads into its mailbox. Receivers in other
 processes are reached through a *channel*: one TCP connection for each pair of sender and receiver. A sender that shared
-one connection among several receivers would stop for all of them when one mailbox is full, and two such processes could
+one connection among several receivers would stop for all of them when one mailbox is full. Two such processes could
 wait for each other forever.
 
     sender -> receiver    ["to", receiver, sender], then payloads, one frame each (`hmb.hailstorm.wire`)
 
-A channel keeps the order of its payloads and loses none, or it breaks. A sender whose channel has broken never opens it
-again in the same epoch, because the payloads in between would be missing. It leaves the epoch instead, and everything
-above the last snapshot is replayed.
+A channel delivers all payloads in order, or it breaks. A sender whose channel has broken does not open it again in the
+same epoch, because some payloads may be lost. The sender leaves the epoch instead, and all records above the last
+snapshot are replayed.
 
-The address of a receiver is in its registry entry, so a processor can go on on another machine (the paper's next step,
-chapter 6).
+The address of a receiver is in its registry entry, so a processor can continue on another machine (the paper's next
+step, chapter 6).
 
 Source: Hailstorm, chapter 5.2, "Network Processing".
 """
@@ -36,7 +36,7 @@ from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
 CONNECT_TIMEOUT = 5.0  # seconds
-LOOK_INTERVAL = 0.005  # seconds between two looks at whether a receiver has registered
+LOOK_INTERVAL = 0.005  # seconds after which a sender checks again whether a receiver has registered
 
 
 class BrokenChannelError(HailstormError):
@@ -48,10 +48,10 @@ class Post:
 
     def __init__(self) -> None:
         self._mailboxes: dict[str, Mailbox] = {}
-        self._lock = threading.Lock()  # guards the dict
+        self._lock = threading.Lock()  # guards the dict of mailboxes
 
     def open_mailbox(self, name: str) -> Mailbox:
-        """Return a new mailbox for a processor that starts. Payloads for its predecessor are dropped."""
+        """Return a new mailbox for a processor that starts. Drop the payloads in the mailbox of its previous start."""
         mailbox = Mailbox()
         with self._lock:
             before = self._mailboxes.get(name)
@@ -61,10 +61,10 @@ class Post:
         return mailbox
 
     def deliver(self, receiver: str, payloads: Payloads, is_obsolete: Callable[[], bool]) -> None:
-        """Hand payloads over, and wait while the mailbox is full. Payloads that became obsolete are dropped.
+        """Put payloads into the receiver's mailbox, and wait while it is full. Drop payloads that became obsolete.
 
-        Payloads for a processor that does not run are dropped, too: the epoch cannot be completed without it. Raises
-        BrokenChannelError if payloads may have been lost on their way to a processor that runs.
+        Drop payloads for a processor that does not run, too, because the epoch cannot be completed without this
+        processor. Raises BrokenChannelError if payloads may have been lost on their way to a processor that runs.
         """
         mailbox = self._mailboxes.get(receiver)
         if mailbox is not None:
@@ -177,7 +177,7 @@ class Channel:
         try:
             self._socket.send(payloads.to_value(), is_obsolete)
         except TimeoutError:
-            self.close()  # the epoch has ended
+            self.close()  # The epoch has ended, so the channel is not used again.
         except OSError as error:
             self.close()
             raise BrokenChannelError(f"the channel to {self._receiver} is broken: {error}") from error

@@ -1,7 +1,7 @@
 """The processors of a topology distributed over worker processes of this machine.
 
-Python runs one thread at a time, so threads do not make a topology faster. Processes do. This process holds the
-registry and the negotiator, and starts the workers:
+Python runs one thread at a time, so more threads do not make a topology faster, but more processes do. The parent
+process runs the registry server and the negotiator, and starts the workers:
 
     this process                 worker 0                         worker 1
     registry server  <---------  tags-0, count-0, topn-0          tags-1, count-1
@@ -37,7 +37,7 @@ END_TIMEOUT = 10.0  # seconds for a worker to end
 
 
 class WorkerProcess:
-    """A worker, and what it prints when it crashes."""
+    """A worker process, and the line that it prints when it crashes."""
 
     def __init__(self, request: dict[str, Any], names: Sequence[str]) -> None:
         self.names, self._request = names, request
@@ -45,7 +45,7 @@ class WorkerProcess:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(request).encode() + b"\n")
-        self.process.stdin.flush()  # it stays open: the worker ends when it is closed
+        self.process.stdin.flush()  # The pipe stays open, because the worker ends when it is closed.
 
     @property
     def exit_code(self) -> int | None:
@@ -53,7 +53,7 @@ class WorkerProcess:
         return self.process.poll()
 
     def why(self) -> str:
-        """Return why the worker ended."""
+        """Return the reason why the worker ended, as text."""
         assert self.process.stdout is not None
         printed = "" if self.process.stdout.closed else self.process.stdout.read().decode(errors="replace").strip()
         code = self.process.returncode
@@ -81,7 +81,7 @@ class ProcessRunner(Runner):
     """A topology in worker processes. A worker that dies or hangs is replaced."""
 
     def __init__(self, topology: Topology, settings: RunSettings, store: SnapshotStore, workers: int) -> None:
-        """Start everything. Raises TopologyError if other processes cannot import the topology, or open the store."""
+        """Start the topology. Raises TopologyError if other processes cannot import it, or cannot open the store."""
         if workers < 1:
             raise TopologyError(f"a topology runs in at least 1 worker, not {workers}")
         location = getattr(store, "location", None)

@@ -1,15 +1,15 @@
-"""The loop of one processor: take what is next, let the machine do it, send what it wants to send.
+"""The loop of one processor: take a notice or payloads, call the machine, send its outbox.
 
-Every turn of the loop has four steps:
+Every pass through the loop has four steps:
 
     1. take a notice or payloads from the mailbox; a spout that flows takes records from its partition
     2. hand them to the participant or its machine
     3. send the outbox, send dead letters, begin a save
     4. publish the report, if it has changed
 
-A user's error, or an error that a restart would not repair, is published as the report's `failure`; the negotiator then
-ends the topology. Any other exception ends the thread. Its session ends with it, the negotiator notices, and the runner
-starts the processor again.
+An error in the user's code is published as the report's `failure`, as are all errors that a restart does not repair.
+The negotiator then ends the topology. Any other exception ends the thread and its session. The negotiator notices the
+missing node and begins a new epoch, and the runner starts the processor again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from hmb.hailstorm.topology import Processor, Processors
 LOGGER = logging.getLogger(__name__)
 HOLDING = (HeldBackSink, TransactionalSink)  # sinks that write when a snapshot is complete
 FIGURES_INTERVAL = 0.5  # seconds between two reports of figures
-IDLE_TIMEOUT = 0.25  # seconds that a processor waits for something to do, before it looks at its session
+IDLE_TIMEOUT = 0.25  # seconds that a processor waits for work before it checks its session
 NODE_TIMEOUT = 30.0  # seconds until the node of a processor's predecessor must have disappeared
 
 
@@ -75,7 +75,7 @@ class ProcessorThread(threading.Thread):
         self._session: RegistrySession | None = None
         self._reader: PartitionReader | None = None
         self._dead_letters: Producer | None = None
-        self._machine: Machine | None = None  # the one whose position the reader has
+        self._machine: Machine | None = None  # the machine to whose position the reader was moved
         self._saving: Any = None  # the request of the save in progress
         self._published: Report | None = None
         self._figures_at = self._record_at = 0.0
@@ -91,15 +91,15 @@ class ProcessorThread(threading.Thread):
         try:
             self._register()
             while not self.has_ended and not self._is_stopped:
-                self.turn()
-        except Exception as error:  # the runner reports it, and starts the processor again
+                self.step()
+        except Exception as error:  # The runner reports the error, and starts the processor again.
             self.error = error
             LOGGER.debug("%s crashed", self._processor.name, exc_info=True)
         finally:
             self._release()
 
-    def turn(self) -> None:
-        """Do the next thing."""
+    def step(self) -> None:
+        """Pass through the loop once: take work, do it, send the results."""
         work = self._next_work()
         try:
             self._do(work)
@@ -115,7 +115,7 @@ class ProcessorThread(threading.Thread):
     # -- the four steps
 
     def _next_work(self) -> Callable[[], None] | None:
-        """Return what to do next; None if nothing arrived."""
+        """Return the next work as a function. Return None if the mailbox is empty and the spout does not read."""
         machine = self._participant.machine
         reads = isinstance(machine, SpoutMachine) and machine.is_flowing and self._failure is None
         item = self._mailbox.take(0.0 if reads else IDLE_TIMEOUT)
@@ -154,7 +154,7 @@ class ProcessorThread(threading.Thread):
             machine.receive(payloads)
 
     def _read(self) -> None:
-        """Take records, and notice that the partition is idle or at its end."""
+        """Pass new records to the spout's machine, and detect an idle partition and the end of a bounded topic."""
         machine, reader = self._participant.machine, self._reader
         assert isinstance(machine, SpoutMachine) and reader is not None
         records, next_offset = reader.poll()
@@ -171,7 +171,7 @@ class ProcessorThread(threading.Thread):
             return
         self._saving = None
         if isinstance(notice.error, StaleEpochError):
-            raise notice.error  # this epoch has ended: nothing that it does may be kept
+            raise notice.error  # This epoch has ended, so its results must not be stored.
         if notice.error is not None:
             LOGGER.warning("%s", notice.error)
         notice.machine.saved(notice.clock, str(notice.error) if notice.error else None)
@@ -207,7 +207,7 @@ class ProcessorThread(threading.Thread):
         threading.Thread(target=self._save, args=(machine, clock, state), name=name, daemon=True).start()
 
     def _save(self, machine: Machine, clock: Clock, state: Any) -> None:
-        """Encode and store a state, in a thread of its own."""
+        """Encode and store a state. The saver thread calls this method."""
         error: Exception | None = None
         try:
             self._store.save(machine.epoch, machine.name, clock, encode(state.to_value()))
@@ -222,7 +222,7 @@ class ProcessorThread(threading.Thread):
         return self._reader.first_offset()
 
     def _send_dead_letters(self, machine: SpoutMachine) -> None:
-        """Send the records that `convert` refused, and wait until they are stored."""
+        """Send the records for which `convert` raised to the dead-letter topic, and wait for the acknowledgment."""
         topic = machine.spout.dead_letters
         if not machine.dead_letters or topic is None:
             return
@@ -270,7 +270,7 @@ class ProcessorThread(threading.Thread):
             self._mailbox.notify(MasterState.from_value(decode(value)))
 
     def _publish(self) -> None:
-        """Write the report into the registry if it has changed, and figures now and then."""
+        """Write the report into the registry if it has changed. Update its figures every FIGURES_INTERVAL."""
         report = self._participant.report
         report.failure = self._failure
         now = time.monotonic()
@@ -283,7 +283,7 @@ class ProcessorThread(threading.Thread):
             self._published = replace(report)
 
     def _release(self) -> None:
-        """End the session, so that the negotiator notices; close what is open."""
+        """End the session, so that the negotiator notices, and close the machine and the clients."""
         self._mailbox.close()
         if self._session is not None:
             self._session.close()

@@ -1,8 +1,8 @@
-"""When to stop starting crashed processors again.
+"""The limit of restarts: when a runner ends a topology whose processors crash again and again.
 
-A processor that crashes because of a bad moment (a broker that was away, a full socket) succeeds in a later epoch, and
-the topology makes progress. A processor that crashes at the same record each time makes none. The measure of progress
-is the complete clock: crashes count only since it last changed.
+Some crashes have a temporary cause, for example a broker that restarts. The processor then succeeds in a later epoch,
+and the topology makes progress. Other crashes repeat at the same record, without any progress. The complete clock
+measures progress, so only crashes since its last change count.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from hmb.hailstorm.master import MasterState
 
 
 class RestartLimit:
-    """Counts restarts without progress. `problem` is an error as soon as there were more than `limit`."""
+    """Counts restarts without progress.
+
+    `problem` is an error message as soon as more than `limit` restarts are counted.
+    """
 
     def __init__(self, limit: int | None) -> None:
         self.problem: str | None = None

@@ -1,4 +1,4 @@
-"""`RunSettings` and `RunResult`: what a run is given, and what it returns."""
+"""`RunSettings` and `RunResult`: the options of a run, and its result."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class RunSettings:
     """How a topology runs. Times are in seconds.
 
     bootstrap_servers   brokers of the cluster that holds the topics
-    until               "end": end with a last snapshot when the spouts have read what the topics hold at the start
+    until               "end": end with a last snapshot when the spouts have read the records that exist at the start
     negotiator          grace period, patience
     poll_records        records that a spout takes at once: larger batches are faster, smaller ones sooner at the sink
     poll_timeout        how long a spout waits for records before it looks at its mailbox
-    restart_pause       before a crashed processor is started again
-    start_timeout       within which a processor must register for a new epoch; a worker that does not is replaced
-    max_restarts        of crashed processors, without progress between them; None: no limit
+    restart_pause       how long a runner waits before it starts a crashed processor again
+    start_timeout       the time within which a processor must register for a new epoch; else its worker is replaced
+    max_restarts        the largest number of restarts of crashed processors without progress; None: no limit
     """
 
     bootstrap_servers: str
@@ -41,12 +41,12 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a run ended.
+    """The result of a run.
 
     completed   the clock of its last complete snapshot
-    states      bolt name -> the state of all its instances at this clock, merged
-    snapshots   how many snapshots were completed
-    epochs      how many times the topology was started: 1, and one more for each recovery
+    states      bolt name -> the merged state of all its instances at this clock
+    snapshots   the number of complete snapshots
+    epochs      the number of starts of the topology: 1, and one more for each recovery
     """
 
     completed: Clock | None

@@ -1,7 +1,8 @@
-"""Some processors, or the negotiator, in this process: the paper's way to run a topology over machines.
+"""Some processors, or the negotiator, in this process. The paper runs a topology on several machines in this way.
 
-Every processor is started by hand, or by whatever starts services on its machine. They find each other in the registry,
-which holds the address of each. A processor that is started again elsewhere is found there.
+The user starts every processor, by hand or with the service manager of its machine. The registry holds the address of
+each processor, so the processors find each other. A processor that is started again on another machine registers its
+new address.
 
 Source: Hailstorm, chapter 5.1, "Running Processors", and chapter 6, "Next Steps".
 """
@@ -31,10 +32,10 @@ def serve(
     registry: Registry,
     host: str = "127.0.0.1",
 ) -> None:
-    """Run these processors, or only "negotiator", until the topology ends. Others reach them at `host`.
+    """Run the named processors, or only "negotiator", until the topology ends. Other processors connect to `host`.
 
-    Raises TopologyError for an unknown name, HailstormError if the topology ends with an error, and the exception with
-    which the processor crashes: start it again then.
+    Raises TopologyError for an unknown name, and HailstormError if the topology ends with an error. If a processor
+    crashes, its exception is raised, and the caller must start the processor again.
     """
     if list(names) == [NEGOTIATOR]:
         negotiate(topology, settings, store, registry)

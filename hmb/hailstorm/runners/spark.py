@@ -1,8 +1,8 @@
-"""The same topology on Spark: `on_spark` makes queries of Structured Streaming of it.
+"""The same topology on Spark: `on_spark` translates it into queries of Structured Streaming.
 
-One machine is not enough for every topic. Spark distributes the same topology over a cluster, with its own means: a
-checkpoint takes the place of the snapshots, and Spark's driver that of the negotiator. The functions of the topology
-stay the same, and so does the result, because the states are commutative monoids.
+One machine is not enough for every topic. Spark distributes the same topology over a cluster. Spark's checkpoint
+replaces the snapshots, and Spark's driver replaces the negotiator. The functions of the topology stay the same, and so
+does the result, because the states are commutative monoids.
 
     node of the topology            part of the query
     spout                           readStream.format("hmb"), and `convert` in mapInPandas
@@ -10,25 +10,26 @@ stay the same, and so does the result, because the states are commutative monoid
     bolt with a state               group by instance, and transformWithStateInPandas; one value of state an instance
     sink                            foreachBatch; Spark's driver calls the sink's function
 
-A row between two nodes is one tuple with its origin, so that an idempotent sink receives the same identities:
+Each row that goes from one node to the next is one tuple with its origin. An idempotent sink therefore receives the
+same identities as without Spark:
 
     topic  partition  offset  path          number   item
     words  0          7       lines/split   [0, 3]   the tuple, encoded by Hailstorm's codec (bytes)
 
-Spark takes the records in micro-batches. A bolt reads its state from the state store, processes all tuples that the
-batch has for the instance, and writes the state back. Spark repeats a batch whose commit it did not see, with the state
-of before. States are therefore exact. A sink can receive a repeated batch again, so each sink on Spark is written at
-least once, and an `IdempotentSink` makes that exact. `HeldBackSink` and `TransactionalSink` are refused: the checkpoint
-has no place for their outputs.
+Spark takes the records in micro-batches. For each instance, a bolt reads its state from the state store, processes all
+tuples of the batch, and writes the state back. If Spark does not see the commit of a batch, it repeats the batch with
+the old state. States are therefore exact. A sink can receive a repeated batch again, so each output reaches a sink at
+least once. With an `IdempotentSink` the results are exact. `HeldBackSink` and `TransactionalSink` are refused: the
+checkpoint has no place for their outputs.
 
 **Late tuples.** Hailstorm's spouts drop a late record by the order of its partition, and bolts drop windows that are
-closed. On Spark a bolt keeps every window and drops nothing. The results of both are equal on data without late
-records. With late records Spark's result includes them.
+closed. On Spark a bolt keeps every window and drops nothing. Without late records both results are equal. Otherwise
+only Spark's result includes the late records.
 
-`transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. Several of these operators can follow
-each other in one query. Of the older `applyInPandasWithState` Spark refuses a second one.
+`transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain several of these
+operators. Spark refuses a second one of the older operator `applyInPandasWithState`.
 
-Source: Hailstorm paper, chapter 6, "Next Steps", which wishes for jobs on a cluster; SPARK-45939 (transformWithState).
+Source: Hailstorm, chapter 6, "Next Steps", which suggests jobs on a cluster; SPARK-45939 (transformWithState).
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ def on_spark(
     """Start one streaming query for each sink of a topology, and return the queries.
 
     `checkpoint` is a directory in which each query gets a directory of its own. The next start continues there. With
-    `until_end` a query ends after the last record that the topics hold now. Raises TopologyError for a sink that Spark
-    cannot run.
+    `until_end` a query ends after the last record that the topics hold when it starts. Raises TopologyError for a sink
+    that Spark cannot run.
     """
     nodes = topology.in_order()
     sinks = [node for node in nodes if isinstance(node.runs, Sink | IdempotentSink)]
@@ -116,7 +117,7 @@ def _union(frames: dict[str, DataFrame], node: Declaration) -> DataFrame:
 
 
 def _records(node: Declaration, spout: Spout, session: SparkSession, servers: str) -> DataFrame:
-    """Return the rows of a spout: one for each record of its topic that `convert` makes a tuple of."""
+    """Return the rows of a spout: one row for each record of its topic that `convert` turns into a tuple."""
     reader = session.readStream.format("hmb").options(
         **{
             "kafka.bootstrap.servers": servers,
@@ -149,7 +150,7 @@ def _converted(frame: pd.DataFrame, name: str, convert: Callable[[Any], Any]) ->
 
 
 def _bolt(node: Declaration, bolt: Bolt, frame: DataFrame) -> DataFrame:
-    """Return the rows that a bolt makes of the rows of its upstream nodes."""
+    """Return the output rows of a bolt for the rows of its upstream nodes."""
     name, transform, group, parallelism = node.name, bolt.transform, node.group, node.parallelism
     if isinstance(bolt.monoid, Nothing):
 
@@ -169,7 +170,7 @@ def _bolt(node: Declaration, bolt: Bolt, frame: DataFrame) -> DataFrame:
 
 
 def _outputs(frame: pd.DataFrame, name: str, transform: Callable[[Any], Iterable[Any]]) -> Iterator[Row]:
-    """Yield the rows that a bolt makes of each row. A result has the origin of the tuple that it was made of."""
+    """Yield the output rows of a bolt for each input row. An output row has the same origin as its input row."""
     for topic, partition, offset, path, number, item in frame[_COLUMNS].itertuples(index=False):
         for index, made in enumerate(transform(decode(item))):
             yield topic, partition, offset, f"{path}/{name}", (*number, index), encode(made)
@@ -179,7 +180,7 @@ _COLUMNS = ["topic", "partition", "offset", "path", "number", "item"]
 
 
 def _frames(frames: Frames, rows: Callable[[pd.DataFrame], Iterator[Row]]) -> Frames:
-    """Return a frame of rows for each frame."""
+    """Apply `rows` to each data frame, and yield its rows as a new data frame."""
     import pandas as pd
 
     for frame in frames:

@@ -1,6 +1,6 @@
 """A stateful bolt as Spark's `StatefulProcessor`: one value of state for each instance of the bolt.
 
-This module is the only one that needs PySpark when it is imported. A worker of Spark imports it.
+Only this module imports PySpark at the top. Spark's workers import it.
 
     key     instance       0, 1, ... parallelism - 1
     state   one value      the bolt's state, encoded by Hailstorm's codec
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BoltProcessor(StatefulProcessor):
-    """The bolt on Spark: merges each tuple into the state, and returns what `transform` makes of it."""
+    """The bolt on Spark: merges each tuple into the state, and returns the outputs of `transform`."""
 
     def __init__(self, name: str, bolt: Bolt) -> None:
         self._name, self._bolt = name, bolt
@@ -33,7 +33,7 @@ class BoltProcessor(StatefulProcessor):
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
         """Process the tuples that a micro-batch has for one instance."""
         bolt = self._bolt
-        stored = self._stored.get()  # None before the first micro-batch
+        stored = self._stored.get()  # The state is None before the first micro-batch.
         state = bolt.monoid.empty() if stored is None else bolt.monoid.from_value(decode(bytes(stored[0])))
 
         def transform(item: Any) -> Iterable[Any]:

@@ -1,4 +1,4 @@
-"""The topics of a topology: how many partitions they have, and whether they are still the same topics."""
+"""The topics of a topology: their partitions, and a check that no topic was created again since the start."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hmb.hailstorm.errors import SnapshotError, TopologyError
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import Processors, Topology
 
-NO_ID = "00000000-0000-0000-0000-000000000000"  # of brokers before Kafka 2.8
+NO_ID = "00000000-0000-0000-0000-000000000000"  # Brokers before Kafka 2.8 return this id for every topic.
 
 
 class SourceTopics:
-    """The topics that the spouts read, as they were when the topology started."""
+    """The topics that the spouts read, with their ids and partitions at the start of the topology."""
 
     def __init__(self, bootstrap_servers: str, topology: Topology) -> None:
         """Raises TopologyError if a topic does not exist."""
@@ -26,11 +26,11 @@ class SourceTopics:
         self.ids = {name: topic_id for name, (topic_id, _) in found.items()}
 
     def check(self) -> None:
-        """Raise TopologyError if a topic was made again, or has got more partitions."""
+        """Raise TopologyError if a topic was created again, or has more partitions than at the start."""
         for name, (topic_id, numbers) in self._describe().items():
             if topic_id != self.ids[name]:
                 raise TopologyError(
-                    f"the topic {name} was made again while the topology read it. "
+                    f"the topic {name} was created again while the topology read it. "
                     "Use an empty snapshot store to read it from its beginning"
                 )
             if numbers != self.partitions[name]:
@@ -40,7 +40,7 @@ class SourceTopics:
                 )
 
     def fingerprint(self, processors: Processors) -> dict[str, Any]:
-        """Return what snapshots must match: the topology, and the identity of its topics."""
+        """Return the values that a snapshot must match: the shape of the topology, and the ids of its topics."""
         shape = processors.fingerprint()
         known = {name: topic_id for name, topic_id in self.ids.items() if topic_id != NO_ID}
         topics = {f"topic {name}": {"id": topic_id} for name, topic_id in known.items()}
@@ -62,9 +62,10 @@ def _numbers(partitions: Iterable[Any]) -> list[int]:
 
 
 class CheckedStore:
-    """A snapshot store that checks the topics before it calls a snapshot complete.
+    """A snapshot store that checks the topics before it records a snapshot as complete.
 
-    If a topic was made again in between, the snapshot may hold records of both. It is then never completed.
+    If a topic was created again since the start, the snapshot may contain records of the old and the new topic. The
+    store then never completes the snapshot.
     """
 
     def __init__(self, store: SnapshotStore, topics: SourceTopics) -> None:

@@ -1,4 +1,4 @@
-"""A worker: some processors of a topology in one process, which talk to the others through sockets."""
+"""A worker: some processors of a topology in one process. Sockets connect them with the processors of other workers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOOK_INTERVAL = 0.02  # seconds
 
 
 class Worker:
-    """Threads for some processors, and a post that reaches the others."""
+    """The threads of some processors, and a post that reaches the processors of other workers."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Worker:
         registry: Registry,
         host: str = "127.0.0.1",
     ) -> None:
-        """Start the processors. `host` is where other processes reach this one."""
+        """Start the processors. Other processes connect to this one at `host`."""
         topics = SourceTopics(settings.bootstrap_servers, topology)
         processors = Processors(topology, topics.partitions)
         store.claim(topics.fingerprint(processors))
@@ -76,7 +76,7 @@ class Worker:
 
 
 def encoded_settings(settings: RunSettings) -> dict[str, Any]:
-    """Return settings as JSON can hold them."""
+    """Return the settings as a dict that JSON can encode."""
     return asdict(settings)
 
 

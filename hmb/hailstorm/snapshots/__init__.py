@@ -4,23 +4,24 @@ A snapshot is the state of one processor at one clock, as bytes. `save` returns 
 negotiator calls a snapshot complete as soon as every processor has reported its save, and after that the older
 snapshots are deleted.
 
-A store keeps three more facts for the whole topology, so that the negotiator needs no memory of its own:
+A store keeps three more values for the whole topology, so that a new negotiator can continue the work of its
+predecessor:
 
-    fingerprint   the shape of the topology that the snapshots belong to: another one is refused
-    epoch         the number of the last start: `save` and `complete` of an older epoch are refused
+    fingerprint   the shape of the topology that the snapshots belong to: the store refuses any other topology
+    epoch         the number of the last start: the store refuses `save` and `complete` of an older epoch
     completed     the newest complete clock: a start must not begin with an older one
 
-The epoch is a fence. A processor that hung in the middle of a save, and returns when the topology has been recovered
-without it, must not add its snapshot. Its clock would look newer than the clock from which the others went on. So a
-store checks the epoch and adds the snapshot in one step.
+The epoch is a fence. Suppose that a processor hangs in the middle of a save, and continues when the topology has
+recovered without it. It must not add its snapshot, whose clock would look newer than the clock of the recovery. A store
+therefore checks the epoch and adds the snapshot in one step.
 
 All processors of a topology use one store: a directory that all can reach, or a database. The paper's DirSnapshotStore
-is `DirectorySnapshotStore`; the SQL database that the paper wishes for is `SqliteSnapshotStore`.
+is `DirectorySnapshotStore`; the SQL database that the paper suggests is `SqliteSnapshotStore`.
 
 Read in this order:
 
 - `store`       `SnapshotStore`, the operations
-- `memory`      in memory, for tests, and for topologies that may start from the beginning
+- `memory`      in memory, for tests and for topologies that can start from the beginning
 - `directory`   one file for each snapshot: write, sync, rename
 - `sqlite`      one database file
 

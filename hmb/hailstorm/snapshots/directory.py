@@ -4,7 +4,7 @@
     <directory>/lock                              locked while the epoch is checked
     <directory>/count-0/00000000000000000007.snapshot
 
-A snapshot file, integers big-endian:
+A snapshot file, with big-endian integers:
 
     magic           4 bytes   HAIL
     version         uint8     1
@@ -13,13 +13,13 @@ A snapshot file, integers big-endian:
     header          bytes     the codec's value [epoch, processor, clock]
     state           bytes     up to the end of the file
 
-A file is written under a temporary name, synced and renamed, and then the directory is synced. So a file with its final
-name is whole, whatever happens to the process. The CRC finds what the disk did to it later. Files are numbered in the
-order of saving.
+A file is written under a temporary name, synced and renamed, and then the directory is synced. A file with its final
+name is therefore complete, even if the process crashes. The CRC detects later damage on the disk. Files are numbered in
+the order of saving.
 
-The epoch and the rename are one step under the lock, so that a hung process cannot rename its file after a new epoch
-has begun. The lock is not held while the state is written. A process that hangs exactly between lock and rename would
-block the store, so a lock that is not released within 10 seconds is an error.
+The store checks the epoch and renames the file under one lock, so that a hung process cannot rename its file after a
+new epoch has begun. The lock is not held while the state is written. A process that hangs between lock and rename
+blocks the store. Other processes wait at most 10 seconds for the lock, and then raise an error.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ from hmb.hailstorm.errors import CodecError, SnapshotError
 from hmb.hailstorm.snapshots.store import Fingerprint, SnapshotListing, check_epoch, check_fingerprint
 
 MAGIC = b"HAIL\x01"
-PREFIX = struct.Struct(">5sII")  # magic and version, crc, header length
+PREFIX = struct.Struct(">5sII")  # magic with version, CRC, header length
 SUFFIX = ".snapshot"
 LOCK_TIMEOUT = 10.0  # seconds
 
 
 class SnapshotFile(NamedTuple):
-    """A snapshot file that was read and checked."""
+    """The contents of a snapshot file whose checksum is correct."""
 
     path: Path
     epoch: int
@@ -62,7 +62,7 @@ class DirectorySnapshotStore:
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
-        self.location = str(self.directory.absolute())  # for `open_store`, in another process
+        self.location = str(self.directory.absolute())  # Another process passes it to `open_store`.
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -126,7 +126,7 @@ class DirectorySnapshotStore:
             if isinstance(found, SnapshotError):
                 errors.append(str(found))
             elif found.clock == clock:
-                state = found.state  # the last one, if a round was repeated at the same clock
+                state = found.state  # If a round was repeated at the same clock, the last file counts.
         if state is not None:
             return state
         raise SnapshotError(f"{processor} has no intact snapshot at {clock}. {'. '.join(errors)}".rstrip())
@@ -144,11 +144,14 @@ class DirectorySnapshotStore:
     # -- files
 
     def _files(self, processor: str) -> Iterator[SnapshotFile | SnapshotError]:
-        """Yield every snapshot of a processor in the order of saving; an error for one that cannot be read."""
+        """Yield every snapshot of a processor in the order of saving.
+
+        Yield an error for a snapshot that cannot be read.
+        """
         for path in sorted((self.directory / processor).glob("*" + SUFFIX)):
             try:
                 yield _read(path)
-            except FileNotFoundError:  # deleted by the negotiator since it was listed
+            except FileNotFoundError:  # The negotiator has deleted the file since it was listed.
                 continue
             except SnapshotError as error:
                 yield error
@@ -202,7 +205,10 @@ class DirectorySnapshotStore:
 
 
 def _read(path: Path) -> SnapshotFile:
-    """Return the contents of a snapshot file. Raises SnapshotError if it is damaged, FileNotFoundError if gone."""
+    """Return the contents of a snapshot file.
+
+    Raises SnapshotError if the file is damaged, FileNotFoundError if it does not exist.
+    """
     try:
         data = path.read_bytes()
     except FileNotFoundError:

@@ -13,7 +13,7 @@ class MemorySnapshotStore:
     """A snapshot store for the threads of one process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards everything below
+        self._lock = threading.Lock()  # guards the fields below
         self._fingerprint: Fingerprint | None = None
         self._epoch = 0
         self._completed: Clock | None = None

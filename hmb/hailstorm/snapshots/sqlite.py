@@ -4,8 +4,7 @@
     snapshot    number, processor, clock, epoch, state
 
 The database's transactions make the check of the epoch and the insertion one step. `PRAGMA synchronous=FULL` syncs each
-transaction. A connection is opened for each operation: SQLite's connections belong to one thread, and opening one takes
-0.1 ms.
+transaction. Each operation opens a connection, because a connection of SQLite belongs to one thread. This takes 0.1 ms.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class SqliteSnapshotStore:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.location = str(self.path.absolute())  # for `open_store`, in another process
+        self.location = str(self.path.absolute())  # Another process passes it to `open_store`.
         with self._connection() as connection:
             connection.executescript(SCHEMA)
 

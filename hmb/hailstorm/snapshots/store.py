@@ -17,23 +17,26 @@ class SnapshotListing(NamedTuple):
     clock: Clock
     epoch: int
     size: int  # bytes of the state
-    error: str | None = None  # why it cannot be read
+    error: str | None = None  # why the snapshot cannot be read; else None
 
 
 class SnapshotStore(Protocol):
     """The store of one topology's snapshots."""
 
     def claim(self, fingerprint: Fingerprint) -> None:
-        """Use the store for this topology. Raises TopologyError if it holds snapshots of another shape."""
+        """Reserve the store for a topology. Raises TopologyError if it holds snapshots of another shape."""
 
     def begin_epoch(self) -> int:
-        """Return a number above all earlier ones, and refuse snapshots of earlier epochs from now on."""
+        """Return the number of a new epoch, which is larger than all earlier ones.
+
+        From now on, refuse snapshots of earlier epochs.
+        """
 
     def completed(self) -> Clock | None:
         """Return the newest clock that `complete` was called with, or None."""
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Note that every processor has saved its state at this clock, and delete all other snapshots.
+        """Record that every processor has saved its state at this clock, and delete all other snapshots.
 
         Raises StaleEpochError if a newer epoch has begun.
         """
@@ -61,7 +64,7 @@ def check_epoch(newest: int, epoch: int, what: str) -> None:
 
 
 def check_fingerprint(known: Fingerprint | None, present: Fingerprint, where: str) -> None:
-    """Raise TopologyError with the differences if snapshots of another shape are stored."""
+    """Raise TopologyError with the differences if the store holds snapshots of a topology with another shape."""
     if known is None or known == present:
         return
     differences = [

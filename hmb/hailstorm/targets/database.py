@@ -2,8 +2,8 @@
 
     hailstorm_clock    sink (text, primary key)   epoch (integer)   clock (text: JSON [[topic, partition, offset]])
 
-`open` writes the epoch of this start. `write` updates the row only if the epoch is still there, in the same transaction
-as the outputs. A sink of an older epoch finds another epoch, rolls back, and ends.
+`open` writes the epoch of this start. In the same transaction as the outputs, `write` updates this row, but only if the
+row still has this epoch. A sink of an older epoch finds another epoch, rolls back, and ends.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from hmb.client import TopicPartition
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import StaleEpochError
 
-MARKERS = {"qmark": "?", "format": "%s", "pyformat": "%s"}  # PEP 249's paramstyle; "numeric" and "named" are rare
+# the parameter marker of each paramstyle of PEP 249, without the rare "numeric" and "named"
+MARKERS = {"qmark": "?", "format": "%s", "pyformat": "%s"}
 CREATE = "CREATE TABLE IF NOT EXISTS hailstorm_clock (sink VARCHAR(200) PRIMARY KEY, epoch INTEGER, clock TEXT)"
 
 
 class DatabaseTarget:
-    """A database that is reached through a DB-API connection.
+    """A database that the sink reaches through a DB-API connection.
 
-    connect     makes a connection; transactions begin implicitly, as PEP 249 demands
-    insert      writes outputs with a cursor, for example `cursor.executemany("INSERT ...", tuples)`; it must not commit
-    paramstyle  of the DB-API module: "qmark", "format" or "pyformat"
+    connect     makes a connection; transactions begin implicitly, as PEP 249 requires
+    insert      writes outputs with a cursor, for example `cursor.executemany("INSERT ...", tuples)`; must not commit
+    paramstyle  the paramstyle of the DB-API module: "qmark", "format" or "pyformat"
     """
 
     def __init__(

@@ -1,13 +1,13 @@
 """A topic as a target: outputs become records, and the clock becomes the committed offsets of a group.
 
 A transaction of Kafka's protocol can write records to partitions and commit offsets of a consumer group, all or
-nothing. A clock is exactly such a set of offsets. So the offsets of the group `hailstorm-<name>-<sink>` are the clock
-of the last transaction, and Kafka's own tools show how far the sink has come:
+nothing. A clock is exactly such a set of offsets. The committed offsets of the group `hailstorm-<name>-<sink>` are
+therefore the clock of the last transaction. Kafka's own tools, and `hmb groups`, show this progress of the sink:
 
     hmb groups describe hailstorm-trending-out-0
 
-`init_transactions` shuts out an older producer of the same transactional id. It also waits until the last transaction
-of that producer is decided, so the offsets that are read afterwards are final.
+`init_transactions` fences an older producer with the same transactional id. It also waits until the last transaction of
+the older producer has committed or aborted. The offsets that the sink reads afterwards are therefore final.
 
 Source: KIP-98, "Exactly Once Delivery and Transactional Messaging"; KIP-447.
 """
@@ -23,14 +23,14 @@ from hmb.hailstorm.errors import StaleEpochError
 
 FENCED = {"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
 
-Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # tuple -> key and value
+Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # takes a tuple; returns key and value of the record
 
 
 class TopicTarget:
     """A topic in the cluster that holds the source topics.
 
-    name      of the topology: sinks of other topologies must not share the group
-    encode    makes key and value of an output
+    name      the name of the topology: sinks of other topologies must not share the group
+    encode    returns the key and the value of an output
     """
 
     def __init__(self, bootstrap_servers: str, topic: str, name: str, encode: Encode) -> None:

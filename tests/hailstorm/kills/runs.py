@@ -88,8 +88,8 @@ class KilledThread(ProcessorThread):
 
     victims: ClassVar[set[str]] = set()
 
-    def turn(self) -> None:
-        super().turn()
+    def step(self) -> None:
+        super().step()
         if self._processor.name in self.victims and not self.has_ended:
             self.victims.discard(self._processor.name)
             raise RandomCrash(self._processor.name)

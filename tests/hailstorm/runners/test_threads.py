@@ -183,10 +183,10 @@ def crashing(rate: float, seed: int) -> type[ThreadRunner]:
     lock = threading.Lock()
 
     class CrashingThread(ProcessorThread):
-        def turn(self) -> None:
+        def step(self) -> None:
             with lock:
                 crashes = chance.random() < rate
-            super().turn()
+            super().step()
             if crashes and not self.has_ended:
                 raise RandomCrash(self.name)
 
@@ -348,7 +348,7 @@ def test_a_topic_that_is_made_again_while_it_is_read_completes_no_snapshot(serve
     with ThreadRunner(broken(topic), settings(servers, end=False, grace=0.02), store) as runner:
         until(lambda: completed_sum(runner) == 10)
         remake(servers, topic, [[b"fog"] * 20])
-        with pytest.raises(HailstormError, match=f"{topic} (was made again|cannot be read: there is no topic)"):
+        with pytest.raises(HailstormError, match=f"{topic} (was created again|cannot be read: there is no topic)"):
             runner.wait(60)
     assert store.completed() == Clock({TopicPartition(topic, 0): 10})
 
