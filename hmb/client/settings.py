@@ -11,7 +11,7 @@ documentation, and of its name in a `client.properties` file.
 
 A keyword has Kafka's name with underscores, without `.ms` if the keyword counts seconds. Some of Kafka's settings have
 no keyword. A setting that only concerns a Java client (a serializer class) is accepted and has no effect. A setting
-that HMB's client cannot honour and that protects data (TLS, SASL) is an error.
+that protects data and that HMB's client does not support (TLS, SASL) is an error.
 """
 
 from __future__ import annotations

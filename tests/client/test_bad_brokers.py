@@ -206,7 +206,7 @@ def damage() -> Iterator[tuple[Damage, str]]:
 def test_damaged_responses_raise_errors_of_this_library_or_have_no_effect(
     damage: tuple[Damage, str], use: Callable[[str], None], seed: int
 ) -> None:
-    """Only these errors are raised, and no thread waits forever."""
+    """A call succeeds, or raises one of the errors of this library. No thread waits forever."""
     started = time.monotonic()
     damage[0].begin(seed)
     with suppress(ConnectionFailed, KafkaError, TimeoutError):
@@ -228,7 +228,7 @@ def test_damaged_answers_to_other_questions(damage: tuple[Damage, str], seed: in
 def test_after_an_outage_a_topic_may_be_unknown_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broker that has just started knows no topics for a moment.
 
-    The client counted the whole outage as time without the topics.
+    The client must not count the outage as time during which the broker does not know the topic.
     """
     monkeypatch.setattr("hmb.client.consuming.partition_errors.GONE_AFTER", 3 * RETRY_PAUSE)
     outage = [True] * 5
@@ -250,7 +250,7 @@ def break_off(client: socket.socket) -> None:
 
 
 def test_a_broker_that_dies_in_the_middle_of_an_answer_is_still_a_broker() -> None:
-    """The error claimed that the broker does not speak Kafka's protocol."""
+    """The error must not claim that the broker does not speak Kafka's protocol."""
     with (
         raw_server(break_off) as port,
         Connection("127.0.0.1", port) as connection,
@@ -260,7 +260,10 @@ def test_a_broker_that_dies_in_the_middle_of_an_answer_is_still_a_broker() -> No
 
 
 def test_a_broker_that_has_named_its_versions_counts_as_reached() -> None:
-    """A connection that broke at the first Metadata request was an error at once, as with a wrong address."""
+    """The client retries after a connection that breaks at the first Metadata request.
+
+    A wrong address is an error at once.
+    """
     troubles = [HangUp()]
     with ScriptedBroker(Script()) as broker, Producer(broker.address, retry_backoff=0.01) as producer:
         answer = broker.metadata

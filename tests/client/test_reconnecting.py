@@ -15,7 +15,7 @@ ADDRESS = "127.0.0.1:9"
 
 
 def pause_after(failures: int) -> float:
-    """Return the pause after that many failures, to a hundredth of a second."""
+    """Return the pause after this number of failures, rounded to a hundredth of a second."""
     clock = Clock()
     known = KnownBrokers(clock)
     for _ in range(failures):

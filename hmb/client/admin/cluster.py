@@ -81,7 +81,10 @@ class ClusterAdmin(AdminBase):
         return ClusterDescription(response.cluster_id, response.controller_id, tuple(brokers))
 
     def describe_versions(self) -> dict[Node, BrokerVersions]:
-        """Return the API versions of each broker. For brokers before Kafka 0.10, they are this client's assumption."""
+        """Return the API versions of each broker.
+
+        Brokers before Kafka 0.10 do not report versions, so this client assumes some.
+        """
         described = {}
         for node in self._nodes():
             connection = self._connection(node)

@@ -1,7 +1,7 @@
 """The methods of `Admin` for groups: list, describe and delete groups, and remove members.
 
 Every broker lists the groups that it coordinates, so a list of all groups needs a request to each broker. The
-coordinator of a group describes it. Kafka has several types of groups:
+description of a group comes from its coordinator. Kafka has several types of groups:
 
 - In a *classic* group the members assign the partitions themselves. The coordinator stores the assignments as bytes,
   and this module decodes those of consumers.

@@ -76,9 +76,10 @@ class RecordsAdmin(AdminBase):
         *,
         isolation_level: IsolationLevelName = "read_uncommitted",
     ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-        """Return an offset of each partition: the start or end of its log, or the first at or after a time (ms).
+        """Return one offset of each partition: the start or end of its log, or the first offset at or after a time.
 
-        Brokers before Kafka 0.10.1 only find the beginning of the last segment that is older than the time.
+        Times are in ms. Brokers before Kafka 0.10.1 only find the beginning of the last segment that is older than the
+        time.
         """
         check_isolation_level(isolation_level)
         asked = by_partition("offsets to list", specs, '"latest"')

@@ -95,7 +95,7 @@ class BatchDecoder:
         return self._deserialized(records) if self.deserializes else (records, None)
 
     def checked(self, fetched: FetchedBatches) -> tuple[list[Batch], int, KafkaError | None]:
-        """Return the intact batches with records for the application, the next offset, and the error after them.
+        """Return the intact batches with records for the application, the next offset, and the error of the next batch.
 
         The method changes nothing, so that it can be repeated after Ctrl-C.
         """

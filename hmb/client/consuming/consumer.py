@@ -105,7 +105,10 @@ class Consumer(AssignedPartitions):
     # -- subscription and assignment
 
     def subscribe(self, *topics: str, pattern: Pattern | None = None, exclude: Pattern | None = None) -> None:
-        """Read these topics, or those that match `pattern` and not `exclude`. They replace the earlier ones."""
+        """Read these topics, or topics that match `pattern` and not `exclude`.
+
+        They replace the earlier subscription.
+        """
         with self._thread_check:
             subscription = Subscription.to(topics, pattern, exclude)
             if not subscription:
@@ -113,7 +116,7 @@ class Consumer(AssignedPartitions):
             self._subscribe(subscription)
 
     def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, Offset]) -> None:
-        """Read exactly these partitions. They replace the earlier ones.
+        """Read exactly these partitions. They replace the earlier partitions.
 
         A mapping contains the start of each partition. Otherwise a consumer with a `group` begins at the committed
         offsets, and other consumers begin at their `offset`. The consumer does not join the group, but commits for it.

@@ -37,7 +37,7 @@ from hmb.client.consuming.buffer import AbortedTransactions, FetchedBatches
 from hmb.client.consuming.partition_errors import PartitionErrors
 from hmb.client.consuming.positions import UNKNOWN, Position
 from hmb.client.errors import answered_error
-from hmb.client.metadata import Cluster, Node, TopicMetadata
+from hmb.client.metadata import Cluster, Node
 from hmb.client.offsets import Offset
 from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.errors import KafkaError
@@ -117,16 +117,14 @@ class Fetcher:
     def post(self) -> None:
         """Send a Fetch request to each leader that has no unanswered one."""
         now = time.monotonic()
-        topics: dict[str, TopicMetadata | ConnectionFailed | KafkaError] = {}
-        by_leader: dict[Node, list[Position]] = {}
+        by_topic: dict[str, list[Position]] = {}
         for position in self._positions.values():
             if not position.is_in_flight and position.may_fetch and position.retry_at <= now:
-                try:
-                    leader = self._leader(position, topics)
-                except (ConnectionFailed, KafkaError) as error:
-                    self.errors.failed(position, error)
-                else:
-                    by_leader.setdefault(leader, []).append(position)
+                by_topic.setdefault(position.partition.topic, []).append(position)
+        by_leader: dict[Node, list[Position]] = {}
+        for name, positions in by_topic.items():
+            for position, leader in self._leaders(name, positions):
+                by_leader.setdefault(leader, []).append(position)
         for leader, positions in by_leader.items():
             if leader not in self._pending:
                 self._send(leader, positions)
@@ -137,23 +135,23 @@ class Fetcher:
             connection.close()
         self._pending.clear()
 
-    def _leader(self, position: Position, topics: dict[str, TopicMetadata | ConnectionFailed | KafkaError]) -> Node:
-        """Return the leader of a partition. `topics` caches lookups, as a topic may have thousands of partitions.
-
-        Raises KafkaError if the topic was deleted and created again.
-        """
-        name, number = position.partition
-        if name not in topics:
+    def _leaders(self, name: str, positions: list[Position]) -> Iterator[tuple[Position, Node]]:
+        """Yield positions of one topic, each with the leader of its partition. Store the errors of other positions."""
+        try:
+            topic = self._cluster.topic(name)
+        except (ConnectionFailed, KafkaError) as error:
+            for position in positions:
+                self.errors.failed(position, error)
+            return
+        for position in positions:
             try:
-                topics[name] = self._cluster.topic(name)
+                self.errors.check_topic_id(position, topic)
+                # If the partition has no leader, `Cluster.leader` raises an error with the reason.
+                leader = topic.leaders.get(position.partition.partition) or self._cluster.leader(position.partition)
             except (ConnectionFailed, KafkaError) as error:
-                topics[name] = error
-        topic = topics[name]
-        if not isinstance(topic, TopicMetadata):
-            raise topic
-        self.errors.check_topic_id(position, topic)
-        # If the partition has no leader, `Cluster.leader` raises an error with the reason.
-        return topic.leaders.get(number) or self._cluster.leader(position.partition)
+                self.errors.failed(position, error)
+            else:
+                yield position, leader
 
     def _send(self, leader: Node, positions: list[Position]) -> None:
         connection = self._connections.get(leader)

@@ -1,7 +1,7 @@
 """The partition reader: the positions of a consumer, the fetcher that fetches for them, and the buffer.
 
-The reader is a consumer without groups and subscriptions. It reads the partitions that are added, until they are
-removed again::
+The reader is a consumer without groups and subscriptions. It reads a partition from the call of `add` until the call of
+`remove`::
 
     add -> Position with a start -> find_offsets -> Position with an offset -> fetch -> RecordBuffer -> poll
 """

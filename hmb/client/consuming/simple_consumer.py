@@ -20,7 +20,7 @@ newest first. To read the records of the last hour, it started in the last segme
 before Kafka 4.0 still return these offsets (ListOffsets v0). Newer brokers find a single record by its timestamp. With
 newer brokers, `offsets_before` returns the offset of that record and the first offset of the log.
 
-Source: thesis (chapter 8.3); Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
+Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """
 
 from __future__ import annotations

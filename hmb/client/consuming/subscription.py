@@ -1,9 +1,9 @@
 """The subscription of a consumer: topics by name, or topics whose names match a pattern.
 
 Kafka 0.7 called patterns topic filters. A *whitelist* was a regular expression for topics to read, and a *blacklist*
-was one for topics not to read. They are called `pattern` and `exclude` here, and can be combined: the consumer reads
-the topics that match `pattern` and do not match `exclude`. An expression must match the whole name. Patterns never
-match Kafka's internal topics.
+was one for topics not to read. The settings `pattern` and `exclude` are HMB's names for these expressions. The consumer
+reads the topics that match `pattern` and do not match `exclude`. An expression must match the whole name. Patterns
+never match Kafka's internal topics.
 
 Topics appear, disappear and get more partitions, and brokers do not notify consumers. A `Discovery` therefore reads the
 metadata again every `metadata_max_age` seconds. The consumer reads a partition that appears later from its beginning,

@@ -8,7 +8,7 @@ that it still owns. An eager member has given up everything by then, so the stic
 partitions in the field `user_data`. Both add the generation in which the member received these partitions. The leader
 needs the generation, because a member that missed a rebalance may list partitions that belong to other members by now.
 
-Clients wrote these bytes differently over the years. Cooperative members of librdkafka write their generation as the
+Clients encode subscriptions in different formats. Cooperative members of librdkafka write their generation as the
 sticky assignor does. Members in Java write it as an int32. The leader therefore tries each known format of the user
 data. If none fits, the leader treats the member as one that had no partitions.
 

@@ -109,7 +109,7 @@ class BatchCompletion:
         self.accumulator.done(batch)
 
     def fail(self, batch: Batch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
-        """Complete a batch that is not sent again."""
+        """Complete a batch that has failed and is not sent again."""
         release_numbers(batch, self.accumulator.batches_after(batch), self.guarantee)
         self.guarantee.failed(error)
         self.counters.failed(batch.records.count)

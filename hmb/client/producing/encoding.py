@@ -84,7 +84,7 @@ def renumbered(data: bytes, new: BatchNumber) -> bytes:
 
 
 def halves(batch: Batch) -> list[Batch]:
-    """Split an encoded batch into two batches that are not encoded yet. They share its sequence numbers."""
+    """Split an encoded batch into two batches that are not encoded yet. The halves share its sequence numbers."""
     records = list(read_records(batch.data or b""))
     middle = len(records) // 2
     parts = []

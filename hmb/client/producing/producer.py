@@ -141,7 +141,7 @@ class Producer:
     ) -> Deliveries:
         """Queue many records, given as lists of bytes and None or as Arrow columns of binary or string.
 
-        Serializers are not used. Values without nulls, keys, headers and timestamps take a third of the time that
+        Serializers are not used. Records that consist only of values, without nulls, take a third of the time that
         `send` takes. Raises the errors of `send`. The message of a KafkaError or TimeoutError contains the number of
         records that were queued before it.
         """

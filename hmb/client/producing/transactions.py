@@ -103,7 +103,7 @@ class TransactionManager(AtLeastOnce):
             self._fail(error, TransactionalEvent.BATCH_FAILED)
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
-        """Send the coordinator the partitions that are new in the transaction."""
+        """Add new partitions to the transaction, with a request to the coordinator."""
         with self._asking:
             new = sorted(set(partitions) - self._partitions)
             if not new:

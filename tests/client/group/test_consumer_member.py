@@ -196,7 +196,7 @@ def test_a_heartbeat_without_a_response_is_sent_again_in_full() -> None:
 
 
 def test_a_lost_response_is_requested_again_also_while_it_reconciles() -> None:
-    """Otherwise the coordinator does not send the lost assignment again, and the member waits for it forever."""
+    """If the member does not send all fields again, the coordinator does not send the lost assignment again."""
     driven = Driven("a", "b")
     driven.join_and_reconcile(0)
     driven.answer(2, topics={B: [0]})

@@ -44,7 +44,7 @@ class Coordinator(Protocol):
     topics: Topics
 
     def ask(self, request: Request) -> Any:
-        """Return the response, or a WaitingCall that is answered later."""
+        """Return the coordinator's response, or a WaitingCall that the coordinator answers later."""
 
     def answer_to(self, call: WaitingCall) -> Any | None: ...
 
@@ -172,7 +172,7 @@ class World:
             self.clients[number] = client
 
     def poll(self, number: int) -> None:
-        """Poll the consumer. Its listener begins a call."""
+        """Poll the consumer, and begin the call of its listener that is due."""
         if client := self.clients.get(number):
             client.member.polled(self.now)
             if client.call is None:
@@ -219,7 +219,7 @@ class World:
             client.member.request_failed(self.now)
 
     def turn(self, number: int) -> None:
-        """Make several steps at once. Otherwise a rebalance would take more steps than a script has."""
+        """Make several steps of one client at once. Otherwise a rebalance would take more steps than a script has."""
         for step in (self.receive, self.poll, self.called, self.send):
             step(number)
 

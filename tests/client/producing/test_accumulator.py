@@ -225,9 +225,9 @@ def test_an_abandoned_batch_fails_once() -> None:
 
 
 def test_a_batch_that_was_abandoned_is_not_split() -> None:
-    """The halves of such a batch had no position in the queue.
+    """The halves of an abandoned batch would have no position in the queue.
 
-    A thread that waited for their records waited forever.
+    A thread that waits for their records would wait forever.
     """
     it = accumulator(linger=0)
     first, second = append(it, b"1"), append(it, b"2")

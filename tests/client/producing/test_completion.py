@@ -19,7 +19,7 @@ LOST = ConnectionFailed("127.0.0.1", 1, "lost")
 
 
 def test_another_thread_gets_a_queue_when_all_its_batches_are_decided_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The queue moved to another thread after the first decision, when later batches were still undecided."""
+    """The queue must not move to another thread while the decision about one of its batches is still missing."""
     it = Accumulator(RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD, 0, 10_000, 1)
     for value in (b"1", b"2", b"3"):
         it.append("t", 0, 1, RECORD_OVERHEAD + 1, 1, None, value, ())
