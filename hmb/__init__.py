@@ -11,14 +11,14 @@ The folders, in the order in which they import each other:
 - `hmb.storage`      the log: segments, indexes, recovery, compaction; the files are Kafka's
 - `hmb.coordinator`  consumer groups, committed offsets, transactions, producer ids
 - `hmb.broker`       connections, dispatch, one handler for each API, topics, settings
-- `hmb.client`       connection, producer, consumer, admin client; imports only `protocol` and `records`
+- `hmb.client`       connection, producer, consumer, admin client, exceptions; imports only `protocol` and `records`
 - `hmb.hailstorm`    exactly-once stream processing on commutative monoids; uses the client
 - `hmb.spark`        topics as tables of Apache Spark; uses the client
 - `hmb.cli`          the commands (in the folder `cli/`)
 - `hmb.bench`        benchmarks of HMB and Kafka (in the folder `bench/`)
 
-The four tours below follow a request through the code. Each line is a function that the request calls, in this order.
-`tests/test_tours.py` compares the tours with the calls of real requests.
+The four tours below follow a request through the code. Each line names a function, and a request calls these functions
+in this order. `tests/test_tours.py` compares the tours with the calls of real requests.
 
 Produce, a tour of at most 9 files:
 
@@ -27,19 +27,20 @@ Produce, a tour of at most 9 files:
 3. `broker/dispatch.py` `Dispatcher.begin` decodes the request, calls the handler and encodes the response
 4. `protocol/connection.py` `ServerConnection.receive` decodes the request's header and body
 5. `broker/handlers/produce.py` `handle` finds the log of each partition
-6. `storage/log.py` `Log.append` has the batch checked and assigns its offsets
+6. `storage/log.py` `Log.append` calls the check of the batch, and assigns its offsets
 7. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
 8. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
 9. `storage/offset_index.py` `OffsetIndex.append` adds an entry every 4 KiB, so that reads find the batch again
 
 With acks=all, the response waits in `Log.flush` until the records are on disk (`broker/deferred.py`). A client may send
-several requests before it reads a response. `broker/network/gathering.py` then sends several responses together.
+several requests before it reads a response. The module `broker/network/gathering.py` then sends several responses
+together.
 
 Fetch, a tour of at most 9 files:
 
 1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if there are too few bytes
-2. `broker/fetch_sessions.py` `FetchSessions.begin` finds out which partitions the consumer wants
-3. `storage/log.py` `Log.read` takes the log's offsets and its segments at one moment
+2. `broker/fetch_sessions.py` `FetchSessions.begin` returns the partitions that the consumer reads
+3. `storage/log.py` `Log.read` takes a consistent view of the log's offsets and segments
 4. `storage/log_reading.py` `read` selects the segment
 5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
 6. `storage/offset_index.py` `OffsetIndex.lookup` returns a position near that batch
@@ -47,7 +48,7 @@ Fetch, a tour of at most 9 files:
 
 JoinGroup and SyncGroup, a tour of at most 8 files:
 
-1. `broker/handlers/join_group.py` `handle` passes the request on, and returns the response
+1. `broker/handlers/join_group.py` `handle` passes the request to the coordinator, and returns its response
 2. `coordinator/groups.py` `GroupCoordinator.join` finds the group, or creates it
 3. `coordinator/shared_group.py` `SharedGroup.step` holds the group's lock during one step of its state machine
 4. `coordinator/classic/group.py` `ClassicGroup.join` adds the member
@@ -58,20 +59,21 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 
 Producer.send, a tour of at most 10 files:
 
-1. `client/producing/producer.py` `Producer.send` is called by the application's thread
+1. `client/producing/producer.py` `Producer.send` runs in the application's thread
 2. `client/producing/partitioner.py` `by_murmur2` selects the partition by the record's key
 3. `client/producing/accumulator.py` `Accumulator.append` adds the record to the partition's newest batch
-4. `client/producing/sender.py` `Sender.run` is a thread for each broker, which takes complete batches
+4. `client/producing/sender.py` `Sender.run` takes complete batches; each broker has one such thread
 5. `client/producing/encoding.py` `Encoding.encode` encodes and compresses a batch
 6. `client/connection.py` `Connection.post_all` sends the request without waiting for its response
 7. `client/producing/sender.py` `Sender._receive` reads the response
-8. `client/producing/completion.py` `BatchCompletion.deliver` finds out what happened to each batch
+8. `client/producing/completion.py` `BatchCompletion.deliver` completes a batch that the broker has written
 9. `client/producing/delivery.py` `BatchResult.complete` wakes the threads that wait for the result
 """
 
 from importlib import import_module
 
-TYPE_CHECKING = False  # As in typing. Ctrl-C prints a traceback until `hmb` can handle it, and typing takes 3 ms.
+# Stands for `typing.TYPE_CHECKING`. An import of typing takes 3 ms, during which Ctrl-C prints a traceback.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.broker import Broker
     from hmb.broker.config.keys import ConfigError

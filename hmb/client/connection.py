@@ -1,11 +1,12 @@
 """A connection to one broker: sends any request, and returns its response.
 
-A Kafka connection has two rules. First, responses arrive in the order of the requests. A client may therefore send
-several requests before it reads the first response (`post`, `post`, `receive`, `receive`). `send` is one `post` and one
-`receive`.
+A Kafka connection has two rules. The first rule: responses arrive in the order of the requests. A client may therefore
+send several requests before it reads the first response (`post`, `post`, `receive`, `receive`). `send` is one `post`
+and one `receive`.
 
-Second, each request contains the version of its API, and both sides must know this version. A new connection therefore
-begins with an ApiVersions request, and then uses the highest version that both sides know (KIP-35)::
+The second rule of a connection: each request contains the version of its API, and both sides must know this version. A
+new connection therefore begins with an ApiVersions request, and then uses the highest version that both sides know
+(KIP-35)::
 
     ApiVersions  ----->
                  <-----  Produce 3 to 12, Fetch 4 to 16, ...

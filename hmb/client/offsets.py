@@ -12,9 +12,9 @@ A number from 0 on needs no request. For all other values the client sends ListO
 request contains a timestamp for each partition. Two timestamps are special: -2 means the first offset, and -1 means the
 end. With `read_committed`, the end is the *last stable offset*: the first offset of the oldest open transaction.
 
-Brokers before Kafka 0.10.1 only have version 0, which searches segments instead of records. With these brokers,
-`AtTime` means the beginning of the last segment that is older than the time. The consumer then reads up to one segment
-of older records first.
+Brokers before Kafka 0.10.1 only have version 0 of ListOffsets, which searches segments instead of records. With these
+brokers, `AtTime` means the beginning of the last segment that is older than the time. The consumer then reads up to one
+segment of older records first.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ pause. For example, with a limit of 0.25 s and a pause of 0.1 s::
     time in s    0.0        0.1        0.2        0.3
     attempt      fails      fails      fails      fails: its error is raised
 
-The fetcher and the sender do not use this loop. They work on many partitions at once, so they store the time of the
-next attempt with each partition.
+The fetcher and the sender do not use `with_retries`. They work on many partitions at once, so they store the time of
+the next attempt with each partition.
 """
 
 from __future__ import annotations

@@ -79,7 +79,10 @@ class BatchDecoder:
         return self.key_deserializer is not None or self.value_deserializer is not None
 
     def records(self, fetched: FetchedBatches, batch: Batch) -> tuple[list[ConsumerRecord], Exception | None]:
-        """Return the records between the position and its end, and the error that stopped the decoding or None."""
+        """Return the records from the position up to its end.
+
+        Also return the error that stopped the decoding, or None.
+        """
         position = fetched.position
         try:
             if self.check_crcs:

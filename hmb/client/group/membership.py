@@ -56,7 +56,8 @@ def group_offsets(cluster: Cluster, settings: MemberSettings) -> CommittedOffset
 class GroupMembership:
     """A consumer's membership in its group. Only the consumer's thread calls the methods.
 
-    `offsets` commits as this member, and raises KafkaError with UNKNOWN_MEMBER_ID while it is not a member.
+    `offsets` commits in the name of this member. It raises KafkaError with UNKNOWN_MEMBER_ID while the consumer is not
+    a member.
     """
 
     def __init__(
