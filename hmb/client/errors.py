@@ -1,6 +1,6 @@
 """The exceptions that an application meets, and how an error code in a response becomes an exception.
 
-All exceptions can be imported from `hmb`, and `except hmb.HmbError` catches all of them::
+All exceptions of HMB can be imported from `hmb`, and `except hmb.HmbError` catches all of them::
 
     HmbError
       KafkaError            a broker refuses a request, or a record can never be sent; `code` is Kafka's error code

@@ -86,6 +86,7 @@ class CommittedOffsets:
         self._identity, self._refused = identity, refused
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, settings.group_id)
         self._pending: deque[_PendingCommit] = deque()
+        self._is_lost = False  # whether the last commit before leaving has found no coordinator
 
     @property
     def metadata(self) -> GroupMetadata:
@@ -103,14 +104,19 @@ class CommittedOffsets:
         Raises KafkaError if the coordinator refuses the commit, and ConnectionFailed if it cannot be reached.
         """
         if offsets:
-            self._until_done(lambda left: self._commit(offsets, left), timeout)
+            self._until_done(partial(self._commit, offsets), timeout)
 
     def commit_before_leaving(self, offsets: Offsets, timeout: float | None = None) -> None:
         """Commit as `commit` does, but retry a lost connection for only 0.1 s.
 
         A consumer that is closed must not wait for a broker that is gone. The next consumer reads some records again.
         """
-        self._until_done(lambda left: self._commit(offsets, left), timeout, reconnect_for=RECONNECT_FOR, shortest=0.0)
+        try:
+            attempt = partial(self._commit, offsets)
+            self._until_done(attempt, timeout, reconnect_for=RECONNECT_FOR, shortest=0.0)
+        except ConnectionFailed:
+            self._is_lost = True
+            raise
 
     def commit_async(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
         """Send a commit once, without waiting. A later `poll` or `commit` calls `callback` with the error or None."""
@@ -128,10 +134,15 @@ class CommittedOffsets:
     def committed(self, partitions: Iterable[TopicPartition], timeout: float | None = None) -> Committed:
         """Return the committed offset of each partition, or None. Retry as `commit` does."""
         wanted = list(partitions)
-        return self._until_done(lambda left: self._fetch(wanted, left), timeout) if wanted else {}
+        return self._until_done(partial(self._fetch, wanted), timeout) if wanted else {}
 
     def send_leave_request(self, request: Request, timeout: float) -> None:
-        """Send the member's LeaveGroup or last heartbeat, after all pending commits."""
+        """Send the member's LeaveGroup or last heartbeat, after all pending commits.
+
+        If the last commit has found no coordinator, nothing is sent, because a second attempt would only take time.
+        """
+        if self._is_lost:
+            return
         self._receive_all(timeout)
         self._coordinator.send(type(request), partial(for_version, request), timeout=timeout)
 

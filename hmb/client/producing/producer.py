@@ -4,10 +4,10 @@ The application's thread chooses the partition, encodes the record and queues it
 threads gather batches, send them to brokers and complete the deliveries (`sender`). The setting `acks` says when a
 record counts as sent:
 
-     0    when the record is written to the connection; a lost record is never noticed
-     1    when the partition's leader has the record in its log
-    -1    when all in-sync replicas have the record ("all"). This is the default, and it makes the producer
-          idempotent: each record is written once
+    acks=0    when the record is written to the connection; a lost record is never noticed
+    acks=1    when the partition's leader has the record in its log
+    acks=-1   when all in-sync replicas have the record ("all"). This is the default, and it makes the producer
+              idempotent: each record is written once
 
 Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Producer"). Here `send(...)` is the
 asynchronous one, and `send(...).result()` the synchronous one: a thread that waits for a record makes the producer send

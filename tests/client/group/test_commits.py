@@ -54,8 +54,10 @@ class Coordinator:
             return self._fetched(version)
         return LeaveGroupResponse() if isinstance(request, LeaveGroupRequest) else None
 
-    def _committed(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    def _committed(self, request: OffsetCommitRequest) -> OffsetCommitResponse | None:
         code = self.codes.pop(0) if self.codes else 0
+        if code == SILENT:
+            return None
         if code == HANG_UP:
             raise HangUp
         answered = OffsetCommitResponse.OffsetCommitResponseTopic
@@ -95,6 +97,7 @@ class Coordinator:
 
 
 HANG_UP = 1000
+SILENT = -1000  # stands for an error code: the coordinator sends no response
 
 
 def offsets_of(
@@ -268,3 +271,15 @@ def test_a_coordinator_that_was_interrupted_waits_for_no_answer() -> None:
         connection.interrupt()
         with pytest.raises(ConnectionFailed):
             connection.send(HeartbeatRequest, lambda version: HeartbeatRequest(group_id="g"))
+
+
+def test_a_consumer_that_closed_waited_twice_for_a_silent_coordinator() -> None:
+    coordinator = Coordinator(SILENT)
+    with coordinator.broker:
+        offsets = offsets_of(coordinator)
+        with pytest.raises(ConnectionFailed, match="did not answer within"):
+            offsets.commit_before_leaving({P0: OffsetAndMetadata(1)}, timeout=0.2)
+        offsets.send_leave_request(LeaveGroupRequest(group_id="g", member_id="me"), timeout=5)
+    sent = [type(request) for request, _ in coordinator.broker.requests]
+    assert sent.count(OffsetCommitRequest) == 1
+    assert LeaveGroupRequest not in sent
