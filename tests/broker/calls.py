@@ -1,4 +1,4 @@
-"""Produce, Fetch and ListOffsets of one topic and partition, as tests ask for them, and what was answered."""
+"""Helpers for tests: Produce, Fetch and ListOffsets requests for one topic partition, and their responses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fetch(
 
 
 def outcome(response: object) -> int:
-    """The error code of the only partition that a produce or fetch answers."""
+    """Return the error code of the only partition in the response to a Produce or a Fetch."""
     topic = response.responses[0]  # type: ignore[attr-defined]
     partitions = getattr(topic, "partition_responses", None) or topic.partitions
     code: int = partitions[0].error_code

@@ -1,4 +1,4 @@
-"""A broker to ask, with and without a network."""
+"""Fixtures: a broker that receives requests from a test, with and without a network."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LISTENER = Listener("PLAINTEXT", "127.0.0.1", 9092, "broker.example", 9093)
 
 @dataclass
 class Asker:
-    """Sends requests through dispatch, bytes to bytes, as a connection does but for the socket."""
+    """A client without a socket. It passes the bytes of each request to dispatch, as a connection does."""
 
     broker: BrokerContext
     dispatcher: Dispatcher
@@ -58,7 +58,7 @@ class Asker:
         return b"".join(map(as_bytes, parts))[4:] if parts else None
 
     def close(self) -> None:
-        """As the broker does when it stops."""
+        """Close the coordinators and the logs, as a broker does when it stops."""
         if not self.closed:
             self.broker.groups.stop(time.monotonic() + 5)
             self.broker.transactions.stop(time.monotonic() + 5)
@@ -76,7 +76,7 @@ def as_bytes(part: object) -> bytes:
 
 
 def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = False) -> Asker:
-    """A broker's parts without a network; `sync`: the coordinators answer after a sync."""
+    """Return an asker for a broker without a network. With `sync`, the coordinators answer after a sync."""
     logs = LogManager(directory)
     configs = DynamicConfig(properties, ConfigStore(logs.directory, logs.manifest))
     config = configs.current
@@ -131,7 +131,7 @@ def ask(make_asker: Callable[..., Asker]) -> Asker:
 
 @dataclass
 class Wire:
-    """A client's socket with nothing between it and the test."""
+    """A client's socket. The test itself reads and writes the bytes."""
 
     socket: socket.socket
 
@@ -139,7 +139,7 @@ class Wire:
         self.socket.sendall(data)
 
     def frame(self) -> bytes | None:
-        """The next answer; None where the broker has closed the connection."""
+        """Return the next response, or None if the broker has closed the connection."""
         frame = read_frame(self._stream, 1 << 26)
         return None if frame is None else bytes(frame)
 

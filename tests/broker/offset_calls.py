@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete as tests ask for them, in whichever shape the version has."""
+"""Helpers for tests: OffsetCommit, OffsetFetch and OffsetDelete requests, in the form that each version requires."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def named(ask: Asker, name: str, version: int) -> dict[str, Any]:
 def commit(
     ask: Asker, partitions: dict[int, int], version: int = NEWEST, *, group: str = "g", topic: str = "t", **fields: Any
 ) -> list[tuple[int, int]]:
-    """Partition -> offset; the answer's partitions with their errors."""
+    """Commit an offset for each partition. Return `[(partition, error code)]` from the response."""
     of_partition = {name: fields.pop(name) for name in list(fields) if name in Partition.fields}
     of_partition.setdefault("committed_metadata", "")
     wanted = [Partition(partition_index=i, committed_offset=at, **of_partition) for i, at in partitions.items()]
@@ -47,7 +47,7 @@ def commit(
 
 
 def fetch_group(ask: Asker, indexes: Sequence[int] | None, version: int, group: str, topic: str) -> Any:
-    """The answer for the group, in whichever shape the version has."""
+    """Return the part of an OffsetFetch response that belongs to the group. Its class depends on the version."""
     if version < 8:
         topics = [OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=list(indexes or ()))]
         return ask(OffsetFetchRequest(group_id=group, topics=None if indexes is None else topics), version)
@@ -75,7 +75,7 @@ def offsets(ask: Asker, **fields: Any) -> dict[int, int]:
 
 
 def join(ask: Asker) -> tuple[str, int]:
-    """A consumer of the group, in its first generation, which has no assignment yet."""
+    """Join the group as its first consumer, without a SyncGroup. Return the member id and the generation."""
     protocol = JoinGroupRequest.JoinGroupRequestProtocol(
         name="range", metadata=b"\0\0" + b"\0\0\0\1\0\1t" + b"\xff" * 4
     )
@@ -100,7 +100,7 @@ def restarted(ask: Asker, make_asker: Callable[..., Asker]) -> Asker:
 
 def await_loaded(ask: Asker) -> None:
     while fetch_group(ask, None, 9, "g", "t").error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        pass  # the loader is a thread; pytest's timeout ends this
+        pass  # The loader runs in its own thread. If it never ends, pytest's timeout ends this loop.
 
 
 def delete(ask: Asker, topics: dict[str, list[int]], group: str = "g") -> Any:

@@ -1,4 +1,7 @@
-"""Requests that contradict themselves get Apache Kafka 4.3.0's error codes (tests/conformance/same_bytes has more)."""
+"""A request whose fields contradict each other gets the same error code as from Apache Kafka 4.3.0.
+
+The tests in tests/conformance/same_bytes compare more of these requests.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,7 @@ def test_offsets_asked_for_twice_are_refused_once(ask: Asker) -> None:
 
 @pytest.mark.parametrize(("timestamp", "version"), [(-3, 6), (-4, 7), (-5, 8), (-6, 10), (-7, 11), (-(2**63), 1)])
 def test_special_times_that_a_version_does_not_know(ask: Asker, timestamp: int, version: int) -> None:
-    """Even of a topic that is not there."""
+    """The broker checks the timestamp first, so an unknown topic gets the same error."""
     wanted = [ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(timestamp=timestamp)]
     request = ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name="nobody", partitions=wanted)])
     assert ask(request, version).topics[0].partitions[0].error_code == ErrorCode.UNSUPPORTED_VERSION
@@ -81,7 +84,7 @@ def test_a_producer_tells_both_id_and_epoch_or_neither(ask: Asker, producer_id: 
 
 
 def test_what_is_wrong_with_a_new_topic_is_told_in_order(ask: Asker) -> None:
-    """The name, the settings, the partitions, the replicas."""
+    """The broker checks the name first, then the settings, the partitions and the replicas."""
     ask.broker.topics.create("there", 1)
     bad = [Creatable.CreatableTopicConfig(name="colour", value="blue")]
     for wanted, code in (
@@ -101,7 +104,7 @@ GOOD = encode_batch([Record(0, 0, b"k", b"v", ())])
 
 
 def produced(ask: Asker, data: bytes, topic: str = "t") -> tuple[int, int]:
-    """The error code, and the log's start as the answer names it."""
+    """Produce a batch; return the error code and the log start offset from the response."""
     partition = ProduceRequest.TopicProduceData.PartitionProduceData(records=memoryview(data))
     topics = [ProduceRequest.TopicProduceData(name=topic, partition_data=[partition])]
     (answer,) = ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics), 9).responses[0].partition_responses
@@ -116,7 +119,7 @@ def test_a_produce_of_anything_but_one_whole_batch_is_invalid(ask: Asker, data: 
 
 @pytest.mark.parametrize(("position", "value"), [(57, 0), (57, 2), (57, -1), (23, 5), (23, -1)])
 def test_counts_that_cannot_be_are_invalid_where_the_checksum_is_right(ask: Asker, position: int, value: int) -> None:
-    """CORRUPT_MESSAGE would let the client try again."""
+    """The error is INVALID_RECORD, because a client retries after CORRUPT_MESSAGE."""
     ask.broker.topics.create("t", 1)
     lying = bytearray(GOOD)
     struct.pack_into(">i", lying, position, value)
@@ -126,7 +129,7 @@ def test_counts_that_cannot_be_are_invalid_where_the_checksum_is_right(ask: Aske
 
 
 def test_more_records_than_the_bytes_have_room_for_are_invalid(ask: Asker) -> None:
-    """They would take the log's offsets with them, 2 billion at a time."""
+    """A batch of a few bytes with a record count of 2 billion would use up 2 billion offsets of the log."""
     log = ask.broker.topics.create("t", 1).partitions[0]
     lying = bytearray(GOOD)
     struct.pack_into(">i", lying, 23, 2**31 - 2)

@@ -1,6 +1,6 @@
-"""Behaviour that hand-written brokers get wrong and clients depend on, numbered as in the list that HMB is built to.
+"""Behaviour on which clients depend, and that new brokers often get wrong. Each behaviour has a number.
 
-Each is tried here once, in the shortest form; the details are tried where their API is.
+Each behaviour has one short test in this module. The tests of its API contain the details.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tests.broker.conftest import LISTENER, Asker, Wire
 from tests.broker.test_transaction_apis import Producer, committed_offset
 from tests.storage.conftest import batch
 
-TOPIC = 2  # a config resource's type
+TOPIC = 2  # the resource type of a topic
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 

@@ -25,7 +25,7 @@ HOUR = 60 * 60 * 1000
     ],
 )
 def test_of_kafka_s_names_for_a_time_the_finer_one_wins(properties: dict[str, str], retention_ms: int) -> None:
-    """hours and minutes were unknown settings, and records stayed for seven days."""
+    """Regression: log.retention.hours and log.retention.minutes were ignored, and records stayed for seven days."""
     assert BrokerConfig.from_properties(properties).log.retention_ms == retention_ms
     assert unknown_names(properties) == []
 
@@ -43,7 +43,7 @@ def test_segments_roll_earlier_by_hours_or_milliseconds() -> None:
 
 
 def test_a_topic_may_keep_nothing() -> None:
-    """Only a broker's log.retention.ms may not be 0, as in Kafka 4.3."""
+    """A topic may have retention.ms=0. The broker's log.retention.ms must not be 0, as in Kafka 4.3."""
     assert log_config({"retention.ms": "0"}, LogConfig()).retention_ms == 0
 
 
@@ -107,7 +107,7 @@ def test_unknown_settings_are_named_with_the_nearest() -> None:
 
 
 def test_an_empty_data_directory_is_not_the_current_one() -> None:
-    """It was, and recovery cut a file there that it took for a log."""
+    """Regression: an empty data_dir meant the current directory, and recovery truncated a file there as a log."""
     for arguments in ({"data_dir": ""}, {"config": {"log.dirs": ""}}, {"config": {"log.dir": ""}}):
         with pytest.raises(ConfigError, match=r"name (a|one) directory"):
             Broker(**arguments)

@@ -1,4 +1,4 @@
-"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs: what they tell, what they change, what they refuse."""
+"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs: the settings that they return, change or refuse."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def asked(ask: Asker) -> Asker:
 
 
 def test_every_default_of_a_topic_is_told_with_its_source(asked: Asker) -> None:
-    """Behaviour 5 of those that hand-written brokers get wrong."""
+    """DescribeConfigs returns each setting of a topic with its value and its source. See test_behaviours.py, 5."""
     entries = {entry.name: entry for entry in describe(asked, TOPIC, "t").configs}
     assert len(entries) == 33
     assert all(entry.documentation and entry.config_type for entry in entries.values())
@@ -136,7 +136,7 @@ def test_set_and_delete(asked: Asker) -> None:
 
 
 def test_append_and_subtract(asked: Asker) -> None:
-    """Behaviour 5 of those that hand-written brokers get wrong: they start from the default, and each item is once."""
+    """APPEND and SUBTRACT change the current list, or the default list. Each item occurs once in the result."""
     for operation, value, policy in (
         (APPEND, "compact", "delete,compact"),
         (APPEND, "compact,delete", "delete,compact"),
@@ -150,7 +150,7 @@ def test_append_and_subtract(asked: Asker) -> None:
 
 
 def test_a_list_that_grew_above_the_longest_string_is_refused(asked: Asker) -> None:
-    """Each change was short enough, the whole list was not, and DescribeConfigs failed from then on."""
+    """Regression: each appended part was short enough, but the list became too long for a DescribeConfigs response."""
     name = "leader.replication.throttled.replicas"
     parts = [",".join(f"{number}:{broker}" for number in range(2_000)) for broker in range(3)]
     codes = [change(asked, TOPIC, "t", (name, APPEND, part)) for part in parts]
@@ -228,11 +228,11 @@ def test_what_was_altered_is_there_after_the_next_start(make_asker: Callable[...
 
 
 def test_changes_at_the_same_time_are_all_made(asked: Asker) -> None:
-    """Each reads the list and puts another in its place: without a lock around both, most would be lost."""
+    """Each request reads a list and replaces it. Without a lock around both steps, most changes would be lost."""
     name = "leader.replication.throttled.replicas"
 
     def append(number: int) -> int:
-        another = Asker(asked.broker, asked.dispatcher, asked.logs)  # a client of its own
+        another = Asker(asked.broker, asked.dispatcher, asked.logs)  # Each thread has its own client.
         return change(another, TOPIC, "t", (name, APPEND, f"{number}:0"))
 
     with ThreadPoolExecutor(8) as pool:

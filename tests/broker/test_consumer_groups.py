@@ -1,4 +1,7 @@
-"""KIP-848's groups, asked through dispatch: beside classic groups, across restarts, with offsets and admins."""
+"""Groups of KIP-848: next to classic groups, after a restart, with committed offsets, and under admin requests.
+
+The requests pass through dispatch.
+"""
 
 from __future__ import annotations
 
@@ -158,7 +161,7 @@ def test_a_group_is_deleted_when_it_is_empty(ask: Asker) -> None:
     assert described(ask).error_code == ErrorCode.GROUP_ID_NOT_FOUND
 
 
-# -- the two protocols in one table
+# -- groups of both protocols in one coordinator
 
 
 def test_an_empty_classic_group_becomes_one_of_this_protocol_and_back(ask: Asker, make_asker: MakeAsker) -> None:
@@ -194,7 +197,7 @@ def test_members_of_one_protocol_keep_those_of_the_other_out(ask: Asker) -> None
     )
 
 
-# -- offsets
+# -- committed offsets
 
 
 def commit(ask: Asker, epoch: int, offset: int, *, member: str = "m", version: int = 9) -> int:
@@ -234,7 +237,7 @@ def test_who_speaks_an_older_version_of_offset_commit_cannot_know_epochs(ask: As
     assert commit(ask, join(ask).member_epoch, 5, version=8) == ErrorCode.UNSUPPORTED_VERSION
 
 
-# -- the journal
+# -- the journal of the groups
 
 
 def test_a_group_goes_on_after_a_restart(ask: Asker, make_asker: MakeAsker) -> None:

@@ -1,4 +1,4 @@
-"""Answers that go out together: pipelined requests share a sync and a system call, and nothing else changes."""
+"""The connection sends the responses to pipelined requests together, with one sync and one system call for all."""
 
 from __future__ import annotations
 
@@ -60,20 +60,20 @@ def connection_of(ours: socket.socket, dispatcher: Dispatcher) -> AcceptedConnec
 
 
 def pipeline(wire: Wire, requests: list[Request]) -> list[object]:
-    """All sent in one go, then all answers."""
+    """Send all requests together; then read and return all responses."""
     client = ClientConnection("test")
     wire.send(b"".join(as_bytes(part) for request in requests for part in client.request(request, VERSION)))
     answers = []
     for _ in requests:
         frame = wire.frame()
         assert frame is not None
-        answers.append(client.receive(memoryview(frame))[1])  # which checks that it answers the next request
+        answers.append(client.receive(memoryview(frame))[1])  # `receive` checks the correlation id.
     return answers
 
 
 @pytest.fixture
 def wire(connect: Callable[[], Wire]) -> Wire:
-    """With a topic, and a coordinator."""
+    """Return a connection to a broker that has the topic t and a group coordinator."""
     wire = connect()
     wire.ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), 9)
     wire.ask(FindCoordinatorRequest(key="g"), 3)
@@ -128,7 +128,7 @@ def test_pipelined_produces_share_a_sync_and_a_system_call(
 ) -> None:
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(memoryview(encode_batch([Record(0, 0, None, b"value")])))
-    log.flush()  # the first sync of a new file is also one of its directory and of the manifest
+    log.flush()  # The first flush of a new file also syncs its directory and the manifest.
     requests = [produce(encode_batch([Record(0, 0, None, b"value")]), acks=acks) for _ in range(5)]
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as theirs:
         ours, _ = server.accept()
@@ -185,7 +185,7 @@ def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answer
         assert (finished, theirs.recv(10)) == ([1, 2], b"one")
 
 
-# Requests that have arrived
+# -- looking for the next request in the read buffer
 
 
 @pytest.mark.parametrize(
@@ -193,12 +193,12 @@ def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answer
     [
         (b"", False),
         (b"\0\0\0", False),
-        (b"\0\0\0\4\0\x08", False),  # not whole yet
+        (b"\0\0\0\4\0\x08", False),  # an incomplete request
         (b"\0\0\0\4\0\x08ab", True),
         (b"\0\0\0\4\0\x08ab\0\0", True),
-        (b"\0\0\0\4\0\x09ab", False),  # another API
-        (b"\0\0\0\1\0", False),  # too short to have one
-        (b"\xff\xff\xff\xff\0\x08", False),  # the next read will complain
+        (b"\0\0\0\4\0\x09ab", False),  # a request with another API key
+        (b"\0\0\0\1\0", False),  # a request that is too short for an API key
+        (b"\xff\xff\xff\xff\0\x08", False),  # a negative length, which the next read refuses
     ],
 )
 def test_whether_another_request_of_the_kind_has_come_is_known_without_waiting(sent: bytes, is_another: bool) -> None:

@@ -1,4 +1,4 @@
-"""How the broker divides its descriptors."""
+"""The broker divides the file descriptors of its process between connections and log files."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def test_files_connections_and_the_reserve_fit_into_the_limit(limit: int) -> Non
     ("limits", "allowed", "expected"),
     [
         ((1_024, 524_288), 2**20, 524_288),
-        ((256, INFINITE), 2**20, descriptors.ENOUGH),  # macOS
-        ((256, 2**20), 20_000, descriptors.ENOUGH),  # the system allows less than it reports
+        ((256, INFINITE), 2**20, descriptors.ENOUGH),  # the limits on macOS
+        ((256, 2**20), 20_000, descriptors.ENOUGH),  # a system that allows fewer descriptors than it reports
         ((256, 4_096), 256, 256),
         ((4_096, 4_096), 0, 4_096),
         ((65_536, INFINITE), 2**20, 65_536),

@@ -1,4 +1,4 @@
-"""Settings altered while the broker runs: where a value comes from, what heeds it, what the next start finds."""
+"""Settings altered while the broker runs: the source of each value, its effect, and its value after a restart."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OWN, ALL, STATIC, DEFAULT = (
 
 @pytest.fixture
 def make(tmp_path: Path) -> Make:
-    """The settings of a broker that starts with these properties, in the same directory each time."""
+    """Return a function that creates a broker's settings from properties. Each call uses the same directory."""
     def make(**given: str) -> DynamicConfig:
         properties = {name.replace("_", "."): value for name, value in given.items()}
         return DynamicConfig(properties, ConfigStore(tmp_path, Manifest(tmp_path)))
@@ -91,7 +91,7 @@ def test_what_was_altered_is_there_after_the_next_start(make: Make, tmp_path: Pa
         {"log.retention.ms": "soon"},
         {"message.max.bytes": "-1"},
         {"node.id": "1"},
-        {"log.retention.hours": "1"},  # Kafka has it read-only, too
+        {"log.retention.hours": "1"},  # This setting is read-only in Kafka, too.
         {"log.retention.ms": "1", "log.dirs": "/elsewhere"},
     ],
 )

@@ -1,4 +1,4 @@
-"""Every handler in every version, with values at their limits: each request gets an answer that can be encoded."""
+"""Every handler answers requests of every version, with values at their limits, and the response can be encoded."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from tests.broker.offset_calls import commit
 from tests.reliability.requests import COMPACTED, CONSUMER_GROUP, GROUP, TOPIC, TRANSACTION, Generator, Known
 from tests.storage.conftest import batch
 
-TRIES = 40  # requests of each version
+TRIES = 40  # random requests for each version
 
 
 def nothing(ask: Asker) -> Known:
-    """A broker that nobody has used."""
+    """Leave the broker unused, and return no names."""
     return Known()
 
 
 def something(ask: Asker) -> Known:
-    """A broker with topics, groups of both protocols, committed offsets and a transactional id."""
+    """Create topics, groups of both protocols, committed offsets and a transactional id; return their names."""
     known = Known()
     for name, configs in ((TOPIC, {}), (COMPACTED, {"cleanup.policy": "compact"})):
         known.topic_ids.append(ask.broker.topics.create(name, 2, configs).id)
@@ -66,7 +66,7 @@ def test_every_request_has_an_answer_in_its_version(
     api_key: ApiKey,
     make_state: Callable[[Asker], Known],
 ) -> None:
-    """DescribeGroups v0 to v5 closed the connection, because its answer had a field that these versions lack."""
+    """Regression: DescribeGroups v0 to v5 closed the connection, because the response set a field of version 6."""
     caplog.set_level(logging.ERROR)
     cls = request_class(api_key)
     ask = make_asker(offsets_topic_num_partitions="2", transaction_state_log_num_partitions="2")
@@ -74,7 +74,7 @@ def test_every_request_has_an_answer_in_its_version(
     for version in cls.versions:
         for _ in range(TRIES):
             request = generator.message(cls, version)
-            ask.client = ClientConnection("test")  # a Produce with acks=0 leaves the old one waiting for an answer
+            ask.client = ClientConnection("test")  # After a Produce with acks=0 a client expects a response.
             try:
                 ask(request, version)
             except CloseConnection as error:

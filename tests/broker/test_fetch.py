@@ -1,4 +1,4 @@
-"""Fetches that wait, and fetches that are converted: neither may go on for ever."""
+"""Long polls, and fetches by old clients: each one ends, and its response respects `max_bytes`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.storage.conftest import batch
 
 
 def test_a_fetch_of_an_old_client_keeps_to_max_bytes_after_conversion(ask: Asker) -> None:
-    """Only what was read counted: a few kilobytes of zstd were answered with hundreds of megabytes."""
+    """Regression: only compressed bytes counted, so some kilobytes of zstd became a response of hundreds of MB."""
     for name in ("a", "b"):
         log = ask.broker.topics.create(name, 1).partitions[0]
         for _ in range(20):
@@ -45,7 +45,7 @@ def test_no_fetch_waits_longer_than_a_connection_may_be_idle(make_asker: Callabl
 
 
 def test_a_long_poll_finds_the_topic_that_was_made_anew(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It watches the log that it found first; the new log's records wake it only at its next look."""
+    """A long poll watches the log of the deleted topic. Every LOOK_AGAIN seconds it looks the topic up again."""
     monkeypatch.setattr("hmb.broker.handlers.fetch.LOOK_AGAIN", 0.01)
     old = ask.broker.topics.create("t", 1)
     looks = itertools.count()

@@ -29,7 +29,7 @@ def request(
     max_bytes: int = 1 << 20,
     leader_epoch: int = -1,
 ) -> FetchRequest:
-    """A fetch of one topic's partitions from these offsets."""
+    """Return a Fetch request for partitions of one topic. `offsets` contains the fetch offset of each partition."""
     partitions = [
         FetchTopic.FetchPartition(
             partition=number, fetch_offset=offset, partition_max_bytes=1 << 20, current_leader_epoch=leader_epoch
@@ -47,14 +47,14 @@ def request(
 
 
 def told(response: FetchResponse) -> dict[int, int]:
-    """The partitions that an answer names, and how many bytes of records each has."""
+    """Return the partitions in a response, with the number of bytes of records of each."""
     assert response.error_code == 0
     return {p.partition_index: len(p.records or b"") for topic in response.responses for p in topic.partitions}
 
 
 @pytest.fixture
 def session(ask: Asker) -> int:
-    """A session of three empty partitions, 0 to 2 of topic t."""
+    """Create a session for the empty partitions 0, 1 and 2 of topic t; return its id."""
     ask.broker.topics.create("t", 3)
     response = ask(request(0, 0, {0: 0, 1: 0, 2: 0}), 12)
     assert told(response) == {0: 0, 1: 0, 2: 0}
@@ -63,7 +63,7 @@ def session(ask: Asker) -> int:
 
 
 def append(ask: Asker, partition: int, topic: str = "t") -> int:
-    """The bytes of one more batch of one record."""
+    """Append a batch with one record to a partition; return the size of the batch in bytes."""
     found = ask.broker.topics.get(topic)
     assert found is not None
     found.partitions[partition].append(batch(1))
@@ -112,7 +112,7 @@ def test_a_stale_leader_epoch_is_told_though_there_are_no_records(ask: Asker, se
 
 
 def test_who_had_records_waits_until_the_others_had_theirs(ask: Asker, session: int) -> None:
-    """One partition that always fills the answer must not starve the rest."""
+    """A partition whose records always fill the response must not starve the other partitions of the session."""
     size = append(ask, 0)
     append(ask, 1)
     small = {"max_bytes": 1}
@@ -208,7 +208,7 @@ def test_a_long_poll_of_a_session_wakes_at_a_record(ask: Asker, session: int) ->
     assert told(ask(waiting, 12)) == {2: len(batch(1))}
 
 
-# -- the cache by itself
+# -- the cache of sessions, without a broker
 
 
 class Clock:

@@ -1,4 +1,4 @@
-"""The classic group APIs, asked through dispatch in every version."""
+"""The APIs of classic groups in every version. The requests pass through dispatch."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def broker_groups(broker: Broker) -> list[DescribeGroupsResponse.DescribedGroup]
 
 
 def join(ask: Asker, version: int, member_id: str = "", group_id: str = "g", **options: Any) -> Any:
-    """The answer, after the second request where the first one only gives an id."""
+    """Join a group; return the response. If the first response only assigns a member id, join again with this id."""
     protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"topics")
     request = {"group_id": group_id, "session_timeout_ms": 10_000, "rebalance_timeout_ms": 20_000}
     request |= {"protocol_type": "consumer", "protocols": [protocol], **options}
@@ -82,7 +82,7 @@ def heartbeat(ask: Asker, version: int, joined: Any) -> int:
 
 
 def leave(ask: Asker, version: int, joined: Any) -> int:
-    """The one member's error."""
+    """Remove a member from the group; return the member's error code."""
     if version < 3:
         code: int = ask(LeaveGroupRequest(group_id="g", member_id=joined.member_id), version).error_code
         return code
@@ -107,7 +107,7 @@ def test_a_member_joins_and_leads(ask: Asker, version: int) -> None:
 
 @pytest.mark.parametrize("version", JoinGroupRequest.versions)
 def test_an_error_of_join_group_has_no_protocol(ask: Asker, version: int) -> None:
-    """It could be null from version 7 on only; Kafka's clients of the time before fail on it."""
+    """Below version 7 the protocol name in an error response is "", because old clients fail on a null name."""
     answer = ask(JoinGroupRequest(group_id="g", session_timeout_ms=1, member_id="me"), version)
     assert (answer.error_code, answer.generation_id) == (ErrorCode.INVALID_SESSION_TIMEOUT, -1)
     assert (answer.protocol_name, answer.leader, answer.member_id) == (None if version >= 7 else "", "", "me")
@@ -138,7 +138,7 @@ def test_version_5_of_sync_group_must_name_the_protocol(ask: Asker, missing: str
 def test_a_heartbeat_tells_of_a_rebalance(ask: Asker, version: int) -> None:
     joined = join(ask, 9)
     assert heartbeat(ask, version, joined) == ErrorCode.NONE
-    ask(JoinGroupRequest(group_id="g", session_timeout_ms=10_000, protocol_type="x"), 9)  # inconsistent: nothing begins
+    ask(JoinGroupRequest(group_id="g", session_timeout_ms=10_000, protocol_type="x"), 9)  # refused: no rebalance
     assert heartbeat(ask, version, joined) == ErrorCode.NONE
     joined.generation_id = 9
     assert heartbeat(ask, version, joined) == ErrorCode.ILLEGAL_GENERATION
@@ -210,7 +210,7 @@ def test_delete_groups(ask: Asker, version: int) -> None:
 
 
 def test_a_stop_answers_a_join_group_that_waits(broker: Broker, connect: Callable[[], Wire]) -> None:
-    """Its client looks for the coordinator until there is one again; it hung until its own time limit."""
+    """Regression: a client that waited for its JoinGroup response did not notice the stop until its time limit."""
     wire = connect()
     wire.ask(FindCoordinatorRequest(key="g"), 2)
     wire.send(framed(JOIN, 3))
@@ -245,7 +245,7 @@ def test_without_the_topic_there_is_no_coordinator_yet(make_asker: Callable[...,
 def test_a_client_id_of_the_greatest_length_gets_a_member_id(
     ask: Asker, version: int, instance_id: str | None
 ) -> None:
-    """The member id is made from it, and was longer than a string of the protocol can be."""
+    """Regression: the coordinator built a member id from the client id that was too long for a string."""
     ask.client = ClientConnection("\u00e9" * 16_383)
     static = {} if version < 5 else {"group_instance_id": instance_id}
     joined = join(ask, version, **static)
@@ -257,7 +257,7 @@ def test_a_client_id_of_the_greatest_length_gets_a_member_id(
 def test_a_sync_with_a_protocol_type_of_40_kb_leaves_the_group_as_it_was(
     ask: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The group's record could not be encoded, and the group was stuck until a restart."""
+    """Regression: the coordinator could not encode the group's record, and the group was unusable until a restart."""
     joined = join(ask, 5)
     protocols = {"protocol_type": "p" * 40_000, "protocol_name": "range"}
     with monkeypatch.context() as lenient, pytest.raises(CloseConnection, match="string of 40000 bytes"):

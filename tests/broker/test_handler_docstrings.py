@@ -1,4 +1,4 @@
-"""Every handler's docstring has the same four parts, and the versions in it are those of the message class."""
+"""Every handler's docstring has the same four parts, and its `Versions:` line agrees with the message class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each API, asked through dispatch in the versions that differ."""
+"""Each API in the versions that behave differently. The requests pass through dispatch."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_illegal_topic_names_are_refused_everywhere(ask: Asker, name: str) -> No
 
 @pytest.mark.parametrize("version", [10, 11])
 def test_metadata_refuses_null_names_and_ids_where_they_only_look_possible(ask: Asker, version: int) -> None:
-    """The answer has no null name in these versions: it could not be encoded, and the connection died of it."""
+    """Regression: a response with a null name cannot be encoded in these versions, so the connection closed."""
     by_null = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=None)])
     by_id = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t", topic_id=uuid.UUID(int=1))])
     for request, name in ((by_null, ""), (by_id, "t")):
@@ -165,7 +165,7 @@ def test_create_and_delete_topics(ask: Asker, version: int) -> None:
     ],
 )
 def test_topics_that_cannot_be_made(ask: Asker, wanted: Creatable, code: ErrorCode) -> None:
-    ask.broker.topics.create("a_b", 1)  # collides with a.b
+    ask.broker.topics.create("a_b", 1)  # The name collides with the topic a.b.
     (answer,) = ask(CreateTopicsRequest(topics=[wanted]), 7).topics
     assert (answer.error_code, bool(answer.error_message)) == (code, True)
     assert [topic.name for topic in ask.broker.topics.all()] == ["a_b"]
@@ -210,7 +210,7 @@ def test_this_broker_coordinates_every_group_and_transaction(ask: Asker, version
 
 
 def test_an_answer_that_cannot_be_encoded_says_whose_it_was(ask: Asker, caplog: pytest.LogCaptureFixture) -> None:
-    """It escaped from the thread, and no line of the log named api, version and client."""
+    """The log names the API, the version and the client of a request whose response cannot be encoded."""
     broken = lambda request, context: MetadataResponse(cluster_id=5)  # type: ignore[arg-type]  # noqa: E731
     ask.dispatcher = Dispatcher(ask.broker, LISTENER, {ApiKey.METADATA: broken})
     with pytest.raises(CloseConnection):

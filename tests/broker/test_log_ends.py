@@ -1,4 +1,4 @@
-"""Starts of logs and ends of leader epochs: DeleteRecords, OffsetForLeaderEpoch, ListOffsets, Fetch."""
+"""Log start offsets and end offsets of leader epochs: DeleteRecords, OffsetForLeaderEpoch, ListOffsets, Fetch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MakeAsker = Callable[..., Asker]
 
 
 def delete(ask: Asker, offsets: Mapping[int, int], *, topic: str = "t", version: int = 2) -> dict[int, tuple[int, int]]:
-    """Each partition's new start and error code."""
+    """Delete the records below an offset of each partition; return `{partition: (log start offset, error code)}`."""
     partition = DeleteRecordsRequest.DeleteRecordsTopic.DeleteRecordsPartition
     partitions = [partition(partition_index=number, offset=offset) for number, offset in offsets.items()]
     request = DeleteRecordsRequest(topics=[DeleteRecordsRequest.DeleteRecordsTopic(name=topic, partitions=partitions)])
@@ -31,7 +31,7 @@ def delete(ask: Asker, offsets: Mapping[int, int], *, topic: str = "t", version:
 
 
 def filled(ask: Asker, partitions: int = 1, **configs: str) -> Topic:
-    """A topic with records 0 to 5 in each partition, of the times 100 to 105."""
+    """Create a topic. Each partition contains the offsets 0 to 5 with the timestamps 100 to 105."""
     topic = ask.broker.topics.create("t", partitions, {name.replace("_", "."): text for name, text in configs.items()})
     for log in topic.partitions.values():
         for first in (100, 103):
@@ -76,7 +76,7 @@ def test_an_internal_topic_keeps_its_records(ask: Asker) -> None:
 
 
 def test_deleted_records_stay_deleted_after_a_kill(ask: Asker, make_asker: MakeAsker, tmp_path: Path) -> None:
-    """Nothing is closed: what is on disk when the answer is given is all that a kill leaves."""
+    """The new log start offset is on disk when the response is sent. The test restores the files of that moment."""
     log = filled(ask).partitions[0]
     log.flush()
     assert delete(ask, {0: 4}) == {0: (4, 0)}
@@ -97,7 +97,7 @@ def test_a_start_that_cannot_be_written_is_not_answered_as_done(ask: Asker, monk
     assert delete(ask, {0: 4}) == {0: (-1, ErrorCode.KAFKA_STORAGE_ERROR)}
 
 
-# -- ListOffsets
+# -- ListOffsets after DeleteRecords
 
 
 def test_a_time_is_not_answered_with_a_deleted_record(ask: Asker) -> None:
@@ -110,7 +110,7 @@ def test_a_time_is_not_answered_with_a_deleted_record(ask: Asker) -> None:
 
 
 def test_version_0_named_segment_starts_before_the_logs_start(ask: Asker) -> None:
-    filled(ask, segment_bytes="100")  # a batch each
+    filled(ask, segment_bytes="100")  # Each batch gets its own segment.
     delete(ask, {0: 4})
     partition = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
     for timestamp, expected in ((-1, [6, 4]), (2**62, [4])):
@@ -133,11 +133,11 @@ def test_offsets_come_with_the_epoch_that_wrote_them(ask: Asker) -> None:
     assert [epoch_at(tiered) for tiered in (-5, -6)] == [-1, -1]
 
 
-# -- leader epochs
+# -- end offsets of leader epochs
 
 
 def several_epochs(ask: Asker) -> Log:
-    """A log whose epoch 0 wrote up to offset 1, 2 up to offset 3, and 5 the rest."""
+    """Return a log: leader epoch 0 wrote the offsets 0 and 1, epoch 2 wrote 2 and 3, epoch 5 wrote 4 and 5."""
     log = filled(ask).partitions[0]
     log.epochs = LeaderEpochs([(0, 0), (2, 2), (5, 4)])
     return log

@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch, OffsetDelete, bytes to bytes: every version, every error, and what a restart leaves."""
+"""OffsetCommit, OffsetFetch and OffsetDelete through dispatch: every version, every error, and after a restart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.broker.offset_calls import (
 
 @pytest.fixture
 def ask(make_asker: Callable[..., Asker]) -> Asker:
-    """With a topic and a coordinator."""
+    """Return an asker for a broker that has the topic t and a group coordinator."""
     asker = make_asker()
     asker.broker.topics.create("t", 3)
     asker.broker.groups.make_topic()
@@ -60,7 +60,7 @@ def test_fetch_in_every_version(ask: Asker, version: int) -> None:
 
 
 def test_commit_metadata_comes_back_as_sent_and_leader_epoch_minus_1_too(ask: Asker) -> None:
-    """Behaviour 11."""
+    """OffsetFetch returns the metadata of a commit unchanged. See test_behaviours.py, 11."""
     for text in ("", "ü€😀", '{"json": "\\n"}\n\0', " "):
         assert commit(ask, {0: 5}, committed_metadata=text, committed_leader_epoch=-1) == [(0, 0)]
         assert fetch(ask) == {0: (5, -1, text, 0)}
@@ -88,7 +88,7 @@ def test_any_number_is_an_offset(ask: Asker) -> None:
 
 
 def test_metadata_that_is_too_large_stops_no_other_partition(ask: Asker) -> None:
-    """Its length is counted as Kafka counts it, in UTF-16 units."""
+    """The length of the metadata counts UTF-16 units, as in Kafka."""
     assert commit(ask, {0: 1}, committed_metadata="ü" * 4096) == [(0, 0)]
     for text in ("x" * 4097, "😀" * 2048 + "x"):
         assert commit(ask, {1: 1}, committed_metadata=text) == [(1, ErrorCode.OFFSET_METADATA_TOO_LARGE)]
@@ -160,14 +160,14 @@ def test_several_groups_are_fetched_at_once(ask: Asker) -> None:
     assert found == [("g", 0, [1]), ("h", 0, [2]), ("nosuch", 0, [])]
 
 
-# Without a coordinator
+# -- requests before the topic of the group coordinator exists
 
 
 @pytest.mark.parametrize("version", OffsetFetchRequest.versions)
 def test_before_anybody_looked_for_a_coordinator_there_is_none(make_asker: Callable[..., Asker], version: int) -> None:
     ask = make_asker()
     ask.broker.topics.create("t", 1)
-    if version == 0:  # which came from the days when there was none to look for
+    if version == 0:  # Version 0 is older than FindCoordinator, so its clients do not look for a coordinator.
         assert commit(ask, {0: 5}, 0) == [(0, 0)]
         assert fetch(ask, [0], 0) == {0: (5, -1, "", 0)}
         return

@@ -1,4 +1,4 @@
-"""Committed offsets that go: deleted, expired, with their topic, or with the topic that holds them."""
+"""The broker removes committed offsets: by deletion, by expiry, with their topic, or with `__consumer_offsets`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.storage.conftest import read_all
 
 @pytest.fixture
 def ask(make_asker: Callable[..., Asker]) -> Asker:
-    """With a topic and a coordinator."""
+    """Return an asker for a broker that has the topic t and a group coordinator."""
     asker = make_asker()
     asker.broker.topics.create("t", 3)
     asker.broker.groups.make_topic()
@@ -59,7 +59,7 @@ def test_offsets_of_groups_that_cannot_lose_them(ask: Asker) -> None:
     assert fetch(ask, None) == {0: (1, -1, "", 0)}
 
 
-# Expiry
+# -- expiry of offsets
 
 
 def test_a_retention_time_that_ends_after_the_last_int64_closed_the_connection(ask: Asker) -> None:
@@ -68,7 +68,7 @@ def test_a_retention_time_that_ends_after_the_last_int64_closed_the_connection(a
 
 
 def test_a_retention_time_of_the_request_is_the_offsets_own(ask: Asker) -> None:
-    """Versions 2 to 4."""
+    """OffsetCommit requests of versions 2 to 4 contain their own retention time."""
     commit(ask, {0: 1}, 2, retention_time_ms=0)
     commit(ask, {1: 1}, 4, retention_time_ms=1_000_000)
     commit(ask, {2: 1}, 5)
@@ -79,7 +79,7 @@ def test_a_retention_time_of_the_request_is_the_offsets_own(ask: Asker) -> None:
 
 
 def test_a_commit_time_of_the_request_counts(ask: Asker) -> None:
-    """Version 1."""
+    """OffsetCommit requests of version 1 contain the time of the commit."""
     commit(ask, {0: 1}, 1, commit_timestamp=5)
     commit(ask, {1: 1}, 1)
     ask.broker.groups.expire_offsets(1_000_000)
@@ -104,7 +104,7 @@ def test_what_a_group_waits_to_read_does_not_expire(ask: Asker) -> None:
 def test_a_group_that_fails_kept_the_offsets_of_all_others(
     ask: Asker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An internal error in one group ended the round, and each round after it."""
+    """Regression: after an internal error in one group, the offsets of all other groups no longer expired."""
     for group_id in ("bad", "good"):
         commit(ask, {0: 1}, group=group_id)
     when = group_expiry.expiry
@@ -120,7 +120,7 @@ def test_a_group_that_fails_kept_the_offsets_of_all_others(
     assert "group bad: the offsets do not expire" in caplog.text and "planted" in caplog.text
 
 
-# Topics come and go
+# -- deletion and creation of topics
 
 
 def test_a_deleted_topic_takes_its_offsets_along(ask: Asker, make_asker: Callable[..., Asker]) -> None:
@@ -142,7 +142,7 @@ def test_a_commit_in_a_topic_made_anew_outlives_the_removal_of_the_old_one_s_fil
 
     def takes_its_time(directories: Iterable[Path]) -> None:
         monkeypatch.setattr(trash, "empty", empty)
-        ask.broker.topics.create("t", 3)  # a producer's first record, say
+        ask.broker.topics.create("t", 3)  # For example, a producer sends the first record of a new topic t.
         commit(ask, {0: 2})
         empty(directories)
 
@@ -152,7 +152,7 @@ def test_a_commit_in_a_topic_made_anew_outlives_the_removal_of_the_old_one_s_fil
 
 
 def test_an_offset_of_an_older_topic_of_that_name_is_none(ask: Asker) -> None:
-    """As a crash between the two steps of a topic's deletion leaves it."""
+    """A crash between the two steps of a topic's deletion can leave the offset. The new topic must not use it."""
     commit(ask, {0: 1})
     older = ask.broker.topics.get("t")
     assert older is not None

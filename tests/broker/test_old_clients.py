@@ -1,4 +1,4 @@
-"""Fetches of versions 0 to 3: damage, batches that are too large, and clients that never read what was converted."""
+"""Fetches of versions 0 to 3: damaged batches, batches that are too large, and clients that never read a response."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def values(response: FetchResponse) -> list[bytes | None]:
 
 @pytest.fixture
 def log(ask: Asker) -> Log:
-    """Five batches of two records each, in two closed segments and the active one."""
+    """Return a log with five batches of two records each, in two closed segments and the active segment."""
     log = ask.broker.topics.create("t", 1, {"segment.bytes": "180"}).partitions[0]
     for number in range(5):
         records = [Record(timestamp=number, value=b"%d%s" % (number, letter)) for letter in (b"a", b"b")]
@@ -49,14 +49,14 @@ def flip(log: Log, segment: int, position: int) -> None:
 def test_a_changed_record_was_served_with_a_right_crc(
     ask: Asker, log: Log, version: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One bit flipped in a closed segment. A new client finds the wrong CRC; an old one got a new CRC for it."""
+    """Regression: the conversion gave a damaged record a new, correct CRC, so old clients did not notice the damage."""
     size = log.segments[0].size // 2
-    flip(log, 0, 2 * size - 3)  # in the last record of the second batch
+    flip(log, 0, 2 * size - 3)  # This bit is in the last record of the second batch.
     assert values(ask(fetch(0), version)) == [b"0a", b"0b"]
     answer = ask(fetch(2), version)
     assert outcome(answer) == ErrorCode.CORRUPT_MESSAGE
     assert not answer.responses[0].partitions[0].records
-    assert list_offsets(ask, 1, 1) == (0, 2, 4)  # the first record that a reader gets
+    assert list_offsets(ask, 1, 1) == (0, 2, 4)  # Timestamp 1 belongs to the damaged batch, so its offset is 2.
     assert [record.levelname for record in caplog.records] == ["ERROR"]
     assert f"{log.segments[0].path}, position {size}, offsets 2 to 3: the batch's CRC is " in caplog.text
 
@@ -94,7 +94,7 @@ def test_an_oversized_batch_was_answered_with_an_error_and_its_raw_bytes(
 
 
 def test_stored_messages_go_out_as_they_are(ask: Asker) -> None:
-    """Also damaged ones: with the CRC that they were stored with, by which the client finds the damage."""
+    """The broker sends stored messages unchanged, also damaged ones. The client finds the damage by the stored CRC."""
     log = ask.broker.topics.create("t", 1).partitions[0]
     data = encode_message_set([Record(value=b"%d" % n) for n in range(9)], 0)
     log.append(memoryview(data))
@@ -114,7 +114,7 @@ def test_a_log_that_ends_inside_a_batch_is_an_error_and_no_endless_search(log: L
 def test_readers_that_never_read_held_their_whole_answers(
     broker: Broker, connect: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """50 connections with Fetch v2 took 4 GB. They are given up, and their place is free again."""
+    """Regression: 50 clients that never read their Fetch v2 responses took 4 GB. The broker now closes them."""
     monkeypatch.setattr(sending, "PATIENCE", 1.0)
     monkeypatch.setattr(sending, "SLOWEST", 1 << 30)
     monkeypatch.setattr(connection, "STALL", 0.5)
@@ -124,16 +124,16 @@ def test_readers_that_never_read_held_their_whole_answers(
     log = make_topic(broker, wire)
     batch = memoryview(encode_batch([Record(value=bytes(50_000))] * 10, codec=Codec.ZSTD))
     for _ in range(60):
-        log.append(batch)  # 30 MB for a client that knows no compression
+        log.append(batch)  # All batches take 30 MB after decompression.
     request = fetch(0, partition_max_bytes=1 << 30)
     tracemalloc.start()
     try:
         silent = [connect() for _ in range(30)]
         for each in silent:
             each.send(b"".join(map(as_bytes, ClientConnection("test").request(request, 2))))
-        until(lambda: room._free < 7 << 20)  # some have begun
+        until(lambda: room._free < 7 << 20)  # until some responses use memory
         found: list[Record] = []
-        while len(found) < 600:  # meanwhile others are served
+        while len(found) < 600:  # The broker serves other clients in the meantime.
             answer = wire.ask(fetch(len(found), partition_max_bytes=3 << 20), 2)
             assert isinstance(answer, FetchResponse)
             found += read_records(answer.responses[0].partitions[0].records)
@@ -142,7 +142,7 @@ def test_readers_that_never_read_held_their_whole_answers(
     finally:
         tracemalloc.stop()
     assert [record.offset for record in found] == list(range(600))
-    assert peak < 80 << 20  # the answers are 900 MB
+    assert peak < 80 << 20  # bytes; the responses together are 900 MB
 
 
 def make_topic(broker: Broker, wire: Wire) -> Log:
@@ -168,7 +168,7 @@ def test_room_is_shared_and_given_back() -> None:
         order.append("first")
     waiting.join()
     assert order == ["first", "second"]
-    with room.reserved(5_000, 0):  # all there is
+    with room.reserved(5_000, 0):  # A larger size reserves all bytes.
         pass
     with pytest.raises(ZeroDivisionError), room.reserved(100, 0):
         raise ZeroDivisionError
@@ -188,7 +188,7 @@ def test_an_answer_that_finds_no_room_ends_its_connection(log: Log, monkeypatch:
 
 
 def test_records_that_change_while_they_are_sent_end_their_connection(log: Log) -> None:
-    """Their size has been sent before them, so nothing else can be said."""
+    """The response's size is sent before the records, so the broker can only close the connection."""
     records = old_clients.converted(log.read(0, 1_000), log, 1, 0, 1_000, 1_000)
     assert isinstance(records, ConvertedRecords)
     flip(log, 0, log.segments[0].size - 3)

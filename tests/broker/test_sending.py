@@ -1,4 +1,4 @@
-"""Sending to clients that read slowly, or never."""
+"""The broker sends responses to clients that read slowly, or never."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hmb.records.legacy.down_conversion import DownConversion
 from hmb.storage.files.virtual import FileRegion, VirtualFile
 from tests.waiting import until
 
-SIZE = 20 << 20  # more than any socket buffers
+SIZE = 20 << 20  # bytes, more than a socket's buffers can hold
 BATCH = encode_batch([Record(value=bytes(500_000))])
 
 
@@ -48,7 +48,7 @@ Ends = tuple[socket.socket, socket.socket]
 
 @pytest.fixture
 def ends() -> Iterator[Ends]:
-    """The broker's end, on which a system call waits for 50 ms at most, and the client's."""
+    """Yield the broker's socket and the client's. A system call on the broker's socket waits for at most 50 ms."""
     broker, client = socket.socketpair()
     broker.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(0.05))
     with broker, client:
@@ -85,14 +85,14 @@ def test_a_client_that_never_reads_is_given_up(
 def test_a_client_that_took_a_little_now_and_then_kept_its_answer_for_ever(
     ends: Ends, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
 ) -> None:
-    """Each partial send started the time limit again: 92 s and 123 s were seen where 30 s were meant."""
+    """Regression: each partial send restarted the time limit, so a limit of 30 s became 92 s and 123 s."""
     monkeypatch.setattr(sending, "PATIENCE", 0.3)
     monkeypatch.setattr(sending, "SLOWEST", 1 << 30)
     broker, client = ends
     is_over = threading.Event()
 
     def drip() -> None:
-        while not is_over.wait(0.02):  # before a system call that waits has its time
+        while not is_over.wait(0.02):  # seconds, shorter than the 50 ms that a system call waits
             client.recv(8_000)
 
     reader = threading.Thread(target=drip)
@@ -119,7 +119,7 @@ def test_a_client_that_takes_enough_may_be_as_slow_as_its_network(
     pause = threading.Event()
     while left:
         left -= len(client.recv(1 << 20))
-        pause.wait(0.01)  # more than PATIENCE in all
+        pause.wait(0.01)  # seconds; all pauses together are longer than PATIENCE
     sender.join()
 
 

@@ -1,4 +1,4 @@
-"""The network: real sockets, hostile bytes, stopping."""
+"""The network layer: real sockets, malformed requests, and the stop of a broker."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def test_pipelined_requests_are_answered_in_order(connect: Connect) -> None:
     "data",
     [
         b"\xff\xff\xff\xff",  # a negative length
-        b"\x7f\xff\xff\xff" + b"x" * 100,  # 2 GB
+        b"\x7f\xff\xff\xff" + b"x" * 100,  # a length of 2 GB
         b"\x00\x0f\x42\x41",  # one byte more than socket.request.max.bytes
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        bytes.fromhex("0000000a 0003 0009 00000001 ffff"),  # ends before the body
+        bytes.fromhex("0000000a 0003 0009 00000001 ffff"),  # a request without a body
         bytes.fromhex("00000011 0003 0000 00000001 ffff 7fffffff 0000 00"),  # an array of 2^31 - 1 topics
-        bytes.fromhex("0000000a 03e7 0000 00000001 ffff"),  # unknown api key
-        bytes.fromhex("0000000a 0000 0063 00000001 ffff"),  # unknown version
+        bytes.fromhex("0000000a 03e7 0000 00000001 ffff"),  # an unknown API key
+        bytes.fromhex("0000000a 0000 0063 00000001 ffff"),  # an unknown version
     ],
 )
 def test_hostile_bytes_close_their_connection_and_no_other(connect: Connect, data: bytes) -> None:
@@ -116,7 +116,7 @@ def test_a_long_poll_is_answered_by_the_next_produce(connect: Connect) -> None:
     answers: list[object] = []
     thread = threading.Thread(target=lambda: answers.append(consumer.ask(waiting_fetch(0, 2 * len(batch(1))), 12)))
     thread.start()
-    for _ in range(2):  # one batch is not yet min_bytes
+    for _ in range(2):  # One batch is smaller than `min_bytes`.
         producer.ask(produce(batch(1)), 9)
     thread.join(30)
     records = answers[0].responses[0].partitions[0].records  # type: ignore[attr-defined]
@@ -139,10 +139,10 @@ def test_stopping_answers_long_polls_and_marks_a_clean_end(tmp_path: Path) -> No
         wire = Wire(client)
         make_topic(wire)
         client.sendall(b"".join(map(as_bytes, _framed(waiting_fetch(0), 12))))
-        while not broker._stop.watchers._watchers:  # until it waits
+        while not broker._stop.watchers._watchers:  # until the long poll waits
             time.sleep(0.01)
         broker.stop()
-        assert wire.frame() is not None  # the poll's answer
+        assert wire.frame() is not None  # the response to the long poll
         assert wire.frame() is None
     assert (tmp_path / ".kafka_cleanshutdown").exists()
     with Broker(data_dir=tmp_path):
@@ -166,7 +166,7 @@ def test_connections_above_the_limit_are_refused() -> None:
 def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
     broker: Broker, connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """One "can't start new thread" ended the acceptor for ever, and its socket stayed open."""
+    """Regression: after one "can't start new thread" the broker accepted no further connections."""
     start = threading.Thread.start
 
     def fail_once(thread: threading.Thread) -> None:
@@ -179,14 +179,14 @@ def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
     assert "cannot serve 127.0.0.1" in caplog.text and "can't start new thread" in caplog.text
     server = broker._server
     assert server is not None
-    with server._lock:  # the acceptor holds it until the connection, which may have answered already, is in the set
+    with server._lock:  # The acceptor holds this lock until the connection is in the table.
         assert len(server._connections) == 1
 
 
 def test_requests_that_have_come_before_the_stop_are_not_begun_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They lay in the read buffer, where no shutdown of the socket reaches, and were appended to closed logs."""
+    """Regression: requests in the read buffer, which a shutdown of the socket keeps, were appended to closed logs."""
     broker = Broker(data_dir=tmp_path).start()
     host, port = broker.bootstrap_servers.split(":")
     appended: list[int] = []
@@ -224,7 +224,7 @@ def test_a_client_has_left_when_it_closes_even_behind_requests_that_wait() -> No
 def test_twenty_clients_that_left_a_long_poll_hold_no_connections(
     connect: Connect, broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They held their slots for as long as they had said they would wait: days."""
+    """Regression: their connections stayed open until `max_wait_ms` was over, which can be days."""
     monkeypatch.setattr("hmb.broker.handlers.fetch.LOOK_AGAIN", 0.05)
     first = connect()
     make_topic(first)
@@ -270,7 +270,7 @@ def test_names_that_the_map_calls_plaintext_are_served() -> None:
 
 @pytest.mark.parametrize("name", ["log.dirs", "log.dir"])
 def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) -> None:
-    """It was ignored, and the records went to a temporary directory that is removed at the end."""
+    """Regression: the setting was ignored, and the records were in a temporary directory that the stop removes."""
     with Broker(config={name: str(tmp_path / "data")}) as broker:
         assert broker.data_dir == tmp_path / "data"
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
@@ -279,7 +279,7 @@ def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) 
 
 
 def test_a_broker_starts_once(tmp_path: Path) -> None:
-    """After a stop its long polls came back at once and its housekeepers did nothing: the stop was still requested."""
+    """A stopped broker refuses to start again, because `Stop.requested` stays set and would end all its threads."""
     broker = Broker(data_dir=tmp_path)
     with broker, pytest.raises(RuntimeError, match="starts once"):
         broker.start()
@@ -288,7 +288,7 @@ def test_a_broker_starts_once(tmp_path: Path) -> None:
 
 
 def test_a_system_without_a_limit_of_files_has_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system macOS reports that it has no limit, and refuses to set an unlimited value."""
+    """macOS reports that the number of descriptors has no limit, but does not accept "no limit" as a new value."""
     limits: list[tuple[int, int]] = []
 
     def setrlimit(_: int, wanted: tuple[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""The thesis' thread layout keeps every promise that a thread a connection keeps."""
+"""With `threading=staged` the broker behaves as with one thread for each connection."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.broker.test_server import (
 from tests.storage.conftest import batch
 from tests.waiting import until
 
-__all__ = [  # tests of the other layout: they run here with the broker below
+__all__ = [  # Tests of test_server.py, which run in this module with the fixture `broker` below.
     "test_a_fault_of_ours_closes_one_connection_and_is_logged",
     "test_a_frame_cut_off_by_the_client_is_no_trouble",
     "test_a_long_poll_is_answered_by_the_next_produce",
@@ -54,7 +54,7 @@ def framed(request: Request, version: int) -> bytes:
 
 
 def answer(wire: Wire, request: Request, version: int) -> Any:
-    """The next answer, which is to this request."""
+    """Read the next response, which must answer this request."""
     client = ClientConnection("test")
     client.request(request, version)
     frame = wire.frame()

@@ -134,7 +134,7 @@ def test_partitions_that_cannot_be_made_leave_nothing_behind(
 def page(
     ask: Asker, *topics: str, limit: int = 2000, cursor: tuple[str, int] | None = None
 ) -> list[tuple[str, int, int]]:
-    """Each topic with its error and how many of its partitions."""
+    """Describe topics; return `[(topic, error code, number of partitions)]` from the response."""
     answer = described(ask, *topics, limit=limit, cursor=cursor)
     return [(t.name or "", t.error_code, len(t.partitions)) for t in answer.topics]
 
@@ -149,7 +149,7 @@ def described(
 
 
 def read_all(ask: Asker, *topics: str, limit: int) -> list[tuple[str, int]]:
-    """Page by page, as a client does."""
+    """Describe topics page by page, as a client does; return all partitions in their order."""
     found: list[tuple[str, int]] = []
     cursor: tuple[str, int] | None = None
     while True:
@@ -183,7 +183,7 @@ def test_a_full_page_names_what_comes_next(three: Asker) -> None:
     assert cursor(limit=2) == ("b", 0)
     assert cursor("a", limit=2) is None
     assert cursor("a", "nobody", limit=2) == ("nobody", 0)
-    assert cursor(limit=0) == ("a", 1)  # one at least
+    assert cursor(limit=0) == ("a", 1)  # A page contains at least one partition.
 
 
 def test_the_broker_s_own_limit(make_asker: Callable[..., Asker]) -> None:
@@ -195,7 +195,7 @@ def test_the_broker_s_own_limit(make_asker: Callable[..., Asker]) -> None:
 def test_a_cursor_goes_on_where_it_says(three: Asker) -> None:
     assert page(three, cursor=("b", 2)) == [("b", 0, 1), ("c", 0, 1)]
     assert page(three, cursor=("b", 99)) == [("b", 0, 0), ("c", 0, 1)]
-    assert page(three, cursor=("az", 0)) == [("b", 0, 3), ("c", 0, 1)]  # a topic that was deleted meanwhile
+    assert page(three, cursor=("az", 0)) == [("b", 0, 3), ("c", 0, 1)]  # The topic az was deleted.
     for wrong in (("az", 0), ("b", -1)):
         assert page(three, "b", "c", cursor=wrong) == [("b", 42, 0), ("c", 42, 0)]
 

@@ -1,4 +1,4 @@
-"""Topics: made and deleted whole or not at all, whatever happens in between."""
+"""The broker creates and deletes topics completely or not at all, also if it crashes during the change."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MakeAsker = Callable[..., Asker]
 
 
 class Crash(BaseException):
-    """kill -9: nothing after it happens."""
+    """Simulates `kill -9`: no further step of the broker runs after it."""
 
 
 def topics_of(ask: Asker) -> dict[str, list[int]]:
@@ -54,8 +54,8 @@ def test_a_topic_whose_creation_was_killed_is_complete_after_the_next_start(
     assert again.broker.topics.log("t", again.broker.topics.all()[0].id, 2).config.segment_bytes == 1000
 
 
-NEIGHBOR = "t-"  # whose name begins like that of the deleted topic
-LONG = "long" * 60 + "tail"  # the name of its directory does not fit into the trash
+NEIGHBOR = "t-"  # a topic whose name begins with the name of the deleted topic
+LONG = "long" * 60 + "tail"  # a topic whose directory gets too long a name in the trash
 
 
 @pytest.mark.parametrize("name", ["t", LONG])
@@ -98,7 +98,7 @@ def test_a_topic_whose_deletion_was_killed_is_gone_or_whole_after_the_next_start
 
 
 def crash_after(steps: int, patch: pytest.MonkeyPatch) -> None:
-    """Let this many changes of names happen, and none after them."""
+    """Let the broker make `steps` changes of file names; raise Crash instead of the next change."""
     left = steps
 
     def crashing(change: Callable[..., object]) -> Callable[..., object]:
@@ -219,7 +219,7 @@ def test_topics_of_another_broker_keep_all_their_records(make_asker: MakeAsker, 
     ask.close()
     for name in ("topics.json", manifest.NAME):
         (tmp_path / "data" / name).unlink()
-    shutil.rmtree(tmp_path / "data" / "theirs-0")  # another broker of the cluster had that one
+    shutil.rmtree(tmp_path / "data" / "theirs-0")  # Another broker of the cluster stored partition 0.
     for name in ("ours", "ours too"):
         again = make_asker()
         theirs = again.broker.topics.get("theirs")
@@ -268,7 +268,7 @@ def test_producer_ids_that_stand_in_logs_are_not_given_out_again(make_asker: Mak
 def test_a_batch_with_the_greatest_producer_id_does_not_end_the_assignment_of_ids(
     make_asker: MakeAsker, tmp_path: Path, highest: int
 ) -> None:
-    """InitProducerId failed for every client, across restarts, because the counter started above the id in the log."""
+    """Regression: InitProducerId failed for every client, because the next id was taken from the greatest in a log."""
     ask = make_asker()
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(batch(1, producer_id=4_321, producer_epoch=0, base_sequence=0))

@@ -1,4 +1,4 @@
-"""Transactions as a producer asks for them, through dispatch, in the versions of old producers and new ones."""
+"""The requests of transactional producers of transaction version 1 and 2, passed through dispatch."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from tests.broker.conftest import Asker
 from tests.storage.conftest import batch
 from tests.storage.transactions import committed_offsets
 
-OLD, NEW = False, True  # producers: of transaction version 1 and 2
+OLD, NEW = False, True  # producers of transaction version 1 and of version 2
 TIMEOUT = 60_000
 
 
 class Producer:
-    """A transactional producer that does nothing by itself."""
+    """A transactional producer without a thread: each method sends one request."""
 
     def __init__(self, ask: Asker, name: str = "tx", kind: bool = OLD, timeout: int = TIMEOUT) -> None:
         self.ask, self.name, self.kind = ask, name, kind
@@ -63,7 +63,7 @@ class Producer:
         return [each.partition_error_code for each in result.results_by_partition]
 
     def write(self, count: int = 1, version: int | None = None) -> int:
-        """To partition 0 of t."""
+        """Produce `count` records to partition 0 of topic t; return the error code."""
         numbers = {"producer_id": self.id, "producer_epoch": self.epoch, "base_sequence": self.sequence}
         request = produce(batch(count, transactional=True, **numbers))
         request.transactional_id = self.name
@@ -152,7 +152,7 @@ def test_the_feature_says_that_there_are_new_producers(ask: Asker) -> None:
     ("version", "expected"), [(3, ErrorCode.INVALID_TXN_STATE), (11, ErrorCode.TRANSACTION_ABORTABLE)]
 )
 def test_a_partition_that_takes_no_part_takes_no_records(ask: Asker, log: Log, version: int, expected: int) -> None:
-    """KIP-890: else the records would hang there, and no reader of committed records would get past them."""
+    """KIP-890: without this check, the records would stay undecided and block all readers of committed records."""
     producer = Producer(ask)
     assert producer.write(version=version) == expected
     assert producer.add(1) == [0]
@@ -166,7 +166,7 @@ def test_a_partition_that_takes_no_part_takes_no_records(ask: Asker, log: Log, v
 
 @pytest.mark.parametrize(("version", "expected"), [(11, 0), (12, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)])
 def test_a_transaction_of_a_new_producer_begins_at_0(ask: Asker, log: Log, version: int, expected: int) -> None:
-    """An older one may go on where the log has forgotten it."""
+    """A producer of version 1 may continue with a later sequence number if the log has forgotten the producer."""
     producer = Producer(ask)
     producer.add()
     producer.sequence = 1
@@ -191,7 +191,7 @@ def test_who_comes_later_shuts_out_who_was_there(ask: Asker, log: Log, kind: boo
     if kind is OLD:
         assert zombie.add() == [0]
     assert zombie.write() == 0
-    heir = Producer(ask, kind=kind)  # the transaction that is open is aborted, and it has to ask again
+    heir = Producer(ask, kind=kind)  # The broker aborts the open transaction first.
     assert heir.init() == 0
     assert (heir.id, heir.epoch) == (zombie.id, 2)
     assert committed_offsets(log) == []
@@ -248,7 +248,7 @@ def test_offsets_count_with_their_transaction(ask: Asker, log: Log, kind: bool, 
 
 
 def test_metadata_that_is_too_long_commits_nothing(make_asker: Callable[..., Asker]) -> None:
-    """The connection was closed: a batch without records cannot be written."""
+    """Regression: the broker tried to append a batch without records, and closed the connection."""
     ask = make_asker(offset_metadata_max_bytes="0")
     ask.broker.topics.create("t", 1)
     producer = Producer(ask)
@@ -261,7 +261,7 @@ def test_metadata_that_is_too_long_commits_nothing(make_asker: Callable[..., Ask
 def test_what_was_decided_is_completed_at_the_next_start(
     ask: Asker, log: Log, make_asker: Callable[..., Asker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed between the decision and the markers."""
+    """The broker is killed after it has stored the outcome, and before it writes the markers."""
     producers = {committed: Producer(ask, f"tx-{committed}") for committed in (True, False)}
     for offset, producer in enumerate(producers.values()):
         producer.add()
@@ -314,7 +314,7 @@ def test_an_open_transaction_goes_on_after_a_restart(ask: Asker, log: Log, make_
 def test_an_id_that_stands_in_the_journal_only_is_not_given_out_again(
     ask: Asker, make_asker: Callable[..., Asker], tmp_path: Path
 ) -> None:
-    """As in the directory of another broker, which keeps its ids elsewhere."""
+    """In the data directory of another broker, only the journal may contain the producer id."""
     producer = Producer(ask)
     ask.close()
     for name in ("ids", manifest.NAME):

@@ -21,8 +21,8 @@ UNCOMMITTED, COMMITTED = 0, 1
 
 @pytest.fixture
 def log(ask: Asker) -> Log:
-    """Aborted: 0, 1; committed: 3; undecided: 5, 6; outside of any: 7."""
-    log = ask.broker.topics.create("t", 1, {"segment.ms": str(10**15)}).partitions[0]  # the records are very old
+    """Return a log: the offsets 0 and 1 are aborted, 3 is committed, 5 and 6 undecided, 7 not transactional."""
+    log = ask.broker.topics.create("t", 1, {"segment.ms": str(10**15)}).partitions[0]  # The records are very old.
     one, other = Writer(log, 1), Writer(log, 2)
     one.write(2)
     one.end(ABORT)
@@ -58,7 +58,7 @@ def test_a_fetch_of_uncommitted_records_gets_all_and_no_list(ask: Asker, log: Lo
 
 
 def test_the_end_of_a_transaction_wakes_the_fetch_that_waits_for_it(ask: Asker, log: Log) -> None:
-    """And the answer that was delayed has the aborted transactions of now, not those of its first look."""
+    """The response contains the aborted transactions of the moment when it is sent."""
     looks = iter(range(10))
 
     def abort() -> bool:
@@ -95,7 +95,7 @@ def test_the_log_of_a_reader_of_committed_records_ends_at_the_last_stable_offset
 
 @pytest.mark.parametrize("version", range(4))
 def test_an_old_client_gets_past_markers(ask: Asker, version: int) -> None:
-    """A slice with nothing but markers was answered with nothing, again and again."""
+    """Regression: a part of the log that contains only markers gave an empty response, again and again."""
     log = ask.broker.topics.create("t", 1, {"segment.bytes": "1000", "segment.ms": str(10**15)}).partitions[0]
     writer = Writer(log, 1)
     writer.write()
