@@ -17,6 +17,25 @@ The folders, in the order in which they import each other:
 - `hmb.cli`          the commands (in the folder `cli/`)
 - `hmb.bench`        benchmarks of HMB and Kafka (in the folder `bench/`)
 
+The short reading: fifteen files with at most 3,000 lines explain the whole broker in this order. All other files add
+versions, faults, speed or conveniences to them. The docstring of each folder names those files.
+
+ 1. `protocol/framing.py` a frame: the length of a message, then its bytes
+ 2. `protocol/messages/produce.py` a message class: one field in each line, for all versions of Produce
+ 3. `records/batch.py` a record batch: the header that the broker reads, and the records that it does not read
+ 4. `storage/segment.py` a segment: one file of batches, with its two indexes
+ 5. `storage/offset_index.py` the sparse index: from an offset to a position in the segment's file
+ 6. `storage/log.py` a log: append, read, roll to a new segment, sync to disk
+ 7. `storage/recovery/scanning.py` recovery after a crash: check each batch, and cut the log after the last intact one
+ 8. `broker/network/connection.py` a connection: one thread reads requests and sends responses
+ 9. `broker/dispatch.py` dispatch: from the bytes of a request to the handler of its API, and back
+10. `broker/handlers/produce.py` a handler that writes: append batches to logs, and answer after the sync
+11. `broker/handlers/fetch.py` a handler that reads: return regions of files, and wait for new records
+12. `coordinator/classic/states.py` the states of a consumer group, as the table that drives it
+13. `coordinator/classic/rebalance.py` a rebalance: members join, the leader assigns partitions, members sync
+14. `client/producing/sender.py` a producer's thread: send batches to a broker, and handle the responses
+15. `client/consuming/fetcher.py` a consumer's fetches: send them ahead, and return the records in order
+
 The four tours below follow a request through the code. Each line names a function, and a request calls these functions
 in this order. `tests/test_tours.py` compares the tours with the calls of real requests.
 

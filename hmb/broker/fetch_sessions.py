@@ -8,13 +8,14 @@ session the broker remembers the fetched partitions and their last responses. On
     fetch, session 7, epoch 2   nothing              ->  session 7   nothing
     fetch, session 7, epoch -1  all partitions       ->  session 0   all partitions          (the session ends)
 
-A partition has news if it has records, an error, another high watermark or another log start offset. A request names a
-partition to change its offset or limit, or to add it to the session. It removes partitions as "forgotten".
+A partition has news if it has records, an error, another high watermark or another log start offset. A request contains
+a partition to change its offset or its limit, or to add it to the session. The request's list of forgotten topics
+removes partitions from the session.
 
 The epoch counts the requests of a session. A lost or repeated request has a wrong epoch, and the response is
-INVALID_FETCH_SESSION_EPOCH. Sessions are a cache, so a session may be gone: FETCH_SESSION_ID_NOT_FOUND. The client then
-begins again with a full fetch. If there is no room for a session, the response has the session 0, and the client
-continues with full fetches.
+INVALID_FETCH_SESSION_EPOCH. Sessions are a cache. A request for a session that the broker has removed gets
+FETCH_SESSION_ID_NOT_FOUND, and the client begins again with a full fetch. If the cache is full, the response contains
+the session id 0, and the client continues with full fetches.
 
 As in Kafka, room for a new session comes from the session that was unused for the longest time, if that is longer than
 `min.incremental.fetch.session.eviction.ms`. Otherwise it comes from the smallest session that has existed that long, if
@@ -33,16 +34,18 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from hmb.broker.topics.registry import Topics
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
-from hmb.storage.log import now_ms
+from hmb.protocol.topics import NO_TOPIC_ID
+from hmb.storage.log import Log, now_ms
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 NO_SESSION = 0
-FIRST_EPOCH, LAST_EPOCH = 0, -1  # values in a request: begin a session; end the session, or have none
+FIRST_EPOCH, LAST_EPOCH = 0, -1  # epochs in a request: 0 begins a session, -1 ends it or asks for no session
 MAX_ID = 2**31 - 1
-MAX_PARTITIONS = 250_000  # partitions of all sessions; each takes some 400 bytes
+MAX_PARTITIONS = 250_000  # partitions of all sessions together; each one takes some 400 bytes
 
 TopicKey = str | int  # a topic's name, or its id as a number in versions with ids
 Key = tuple[TopicKey, int]  # key of a partition
@@ -50,25 +53,52 @@ Key = tuple[TopicKey, int]  # key of a partition
 
 @dataclass(slots=True)
 class FetchedPartition:
-    """A fetched partition: the last request for it, and in a session the last response (-1: none yet)."""
+    """A partition of a fetch: the values of its last request, and in a session the offsets of its last response."""
 
     topic_key: TopicKey
-    topic: str | None  # None if only the id is known
+    topic: str | None  # None if the broker knows only the topic's id
     topic_id: uuid.UUID
     partition: int
     fetch_offset: int
     max_bytes: int
     leader_epoch: int
     last_fetched_epoch: int
-    high_watermark: int = -1
-    log_start_offset: int = -1
+    high_watermark: int = -1  # -1 before the first response
+    log_start_offset: int = -1  # -1 before the first response
 
     def ask_again(self, other: FetchedPartition) -> None:
-        """Take the offset and limits of a request that names the partition again."""
+        """Replace the fetch offset and the limits by those of the session's next request."""
         self.fetch_offset, self.max_bytes = other.fetch_offset, other.max_bytes
         self.leader_epoch, self.last_fetched_epoch = other.leader_epoch, other.last_fetched_epoch
 
+    def log(self, topics: Topics, *, uses_ids: bool) -> Log:
+        """Return the partition's log, by the topic's id or by its name.
+
+        Raises INCONSISTENT_TOPIC_ID if the topic was created again since the session began.
+        """
+        if not uses_ids:
+            return topics.log(self.topic, NO_TOPIC_ID, self.partition)
+        try:
+            topic = topics.find(None, self.topic_id)
+        except KafkaError:
+            if self.topic is None:
+                raise
+            topics.log(self.topic, NO_TOPIC_ID, self.partition)
+            raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID) from None
+        self.topic = topic.name
+        return topic.log(self.partition)
+
+    def is_unchanged(self, log: Log) -> bool:
+        """Return whether the client has read all records and knows the offsets of the log from the last response."""
+        return (
+            self.fetch_offset == self.high_watermark == log.high_watermark
+            and self.log_start_offset == log.log_start_offset
+            and (self.leader_epoch < 0 or self.leader_epoch == log.leader_epoch)
+            and self.last_fetched_epoch < 0
+        )
+
     def is_news(self, data: PartitionData) -> bool:
+        """Return whether an incremental response must contain this partition."""
         return bool(
             _size(data)
             or data.error_code
@@ -78,9 +108,9 @@ class FetchedPartition:
         )
 
     def answered(self, data: PartitionData) -> None:
-        """Remember the response.
+        """Store the offsets of the response.
 
-        After an error the high watermark is not remembered, so the end of the error is news.
+        After an error the stored high watermark is -1, so the next response without an error is news.
         """
         self.high_watermark = -1 if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset
@@ -91,21 +121,21 @@ Answers = Sequence[tuple[FetchedPartition, PartitionData]]
 
 @dataclass(slots=True)
 class FetchSession:
-    """One session.
+    """One fetch session.
 
-    The partitions are in the order in which they are read; a partition with records moves to the end.
+    The partitions are in the order in which the broker reads them. A partition that returned records moves to the end.
     """
 
     id: int
-    uses_ids: bool  # the session contains ids instead of names
-    created: int  # ms
-    used: int  # ms
+    uses_ids: bool  # The requests of the session contain topic ids instead of names.
+    created: int  # time in ms
+    used: int  # time of the last request, in ms
     partitions: dict[Key, FetchedPartition]
-    epoch: int = 1  # epoch of the next request
+    epoch: int = 1  # the epoch that the next request must have
 
 
 class Fetching:
-    """One fetch without a session: its partitions, and how it is answered."""
+    """A fetch without a session: its partitions, and the function that builds its response."""
 
     def __init__(self, partitions: dict[Key, FetchedPartition]) -> None:
         self.partitions = list(partitions.values())
@@ -115,7 +145,7 @@ class Fetching:
 
 
 class FullFetch(Fetching):
-    """The first fetch of a session, if there is room for the session."""
+    """A fetch that creates a session, if the cache has room for it."""
 
     def __init__(self, sessions: FetchSessions, named: dict[Key, FetchedPartition], uses_ids: bool) -> None:
         super().__init__(named)
@@ -128,7 +158,7 @@ class FullFetch(Fetching):
 
 
 class IncrementalFetch(Fetching):
-    """A later fetch of a session; its response contains only news."""
+    """A fetch in an existing session. Its response contains only the partitions with news."""
 
     def __init__(self, sessions: FetchSessions, session: FetchSession) -> None:
         super().__init__(session.partitions)
@@ -143,16 +173,16 @@ class IncrementalFetch(Fetching):
 
 @dataclass(slots=True)
 class FetchSessions:
-    """The sessions of a broker."""
+    """The cache of all fetch sessions of a broker."""
 
     slots: int
     eviction_ms: int
     clock: Callable[[], int] = now_ms
-    # Guards the fields below and the sessions themselves. It is held for a moment only; no other lock is taken under
-    # it.
+    # Guards the fields below and the sessions themselves. No other lock is taken while it is held.
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)  # the last one was used last
-    _partitions: int = 0  # of all sessions
+    # The session that was used last is the last one.
+    _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)
+    _partitions: int = 0  # number of partitions of all sessions
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -217,7 +247,7 @@ class FetchSessions:
             return id
 
     def _evict(self, size: int, now: int) -> bool:
-        """Make room for a session of this many partitions."""
+        """Remove one session for a new session of `size` partitions; return False if no session may be removed."""
         unused = next(iter(self._sessions.values()), None)
         if unused is not None and now - unused.used > self.eviction_ms:
             self._remove(unused.id)
@@ -234,7 +264,7 @@ class FetchSessions:
         self._partitions -= len(session.partitions) if session else 0
 
     def note(self, session: FetchSession, epoch: int, news: Answers) -> bool:
-        """Remember the response; return False if another request has used the session in the meantime."""
+        """Store the offsets of a response; return False if another request has used the session in the meantime."""
         with self._lock:
             if session.epoch != epoch:
                 return False
@@ -276,7 +306,7 @@ def _forgotten(request: FetchRequest, uses_ids: bool) -> Iterator[Key]:
 
 
 def _response(answers: Answers, session_id: int) -> FetchResponse:
-    """Return the response's topics. Neighbors of one topic share an entry; the partitions stay in their order."""
+    """Return the response. Consecutive partitions of one topic share an entry, so the order of partitions stays."""
     response = FetchResponse(session_id=session_id)
     last: TopicKey | None = None
     for partition, data in answers:

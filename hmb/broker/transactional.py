@@ -1,4 +1,4 @@
-"""Produce requests of transactions: their partitions become part of the transaction, or must be part of it already.
+"""Produce requests with a transactional id: the coordinator adds or verifies their partitions before the append.
 
 A partition takes records of a transaction only while the coordinator knows that the partition belongs to it (KIP-890).
 A producer of transaction version 1 adds each partition first (AddPartitionsToTxn), and the partition *verifies* that.
@@ -9,13 +9,15 @@ every batch: see `TransactionCoordinator.writing`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 
 from hmb.broker.context import RequestContext
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
+from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.headers import RequestHeader
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.topics import TopicPartition
 from hmb.records import RecordBatch
@@ -23,7 +25,19 @@ from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.log import Log
 
 Parsed = ProducedRecords | KafkaError  # the records of one partition, or the error for its response
-FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
+# The first version of each API whose clients know the error code. Produce and TxnOffsetCommit never return
+# PRODUCER_FENCED.
+NEVER = 2**15
+FIRST_VERSION_OF_FENCED: Mapping[int, int] = {
+    ApiKey.INIT_PRODUCER_ID: 4,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 2,
+    ApiKey.ADD_OFFSETS_TO_TXN: 2,
+    ApiKey.END_TXN: 2,
+}
+FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
+    ApiKey.PRODUCE: ProduceRequest.FIRST_VERSION_OF_ABORTABLE,
+    ApiKey.TXN_OFFSET_COMMIT: 4,
+}
 # Producers do not expect these errors from a partition, and would give up. NOT_ENOUGH_REPLICAS makes them retry.
 COORDINATORS = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -32,36 +46,39 @@ COORDINATORS = (
 )
 
 
-def code_for_producer(error: KafkaError, *, knows_fenced: bool) -> ErrorCode:
-    """Return an error as a version without PRODUCER_FENCED knows it: INVALID_PRODUCER_EPOCH."""
-    if error.code is ErrorCode.PRODUCER_FENCED and not knows_fenced:
+def code_for_producer(code: ErrorCode, header: RequestHeader) -> ErrorCode:
+    """Return the error code for a producer's response. A code that the request's version lacks is replaced."""
+    api_key, version = header.api_key, header.api_version
+    if code is ErrorCode.PRODUCER_FENCED and version < FIRST_VERSION_OF_FENCED.get(api_key, NEVER):
         return ErrorCode.INVALID_PRODUCER_EPOCH
-    return error.code
-
-
-def error_for_writer(error: KafkaError, *, knows_abortable: bool) -> KafkaError:
-    """Return an error as a producer knows it that writes records or offsets.
-
-    TRANSACTION_ABORTABLE is a newer code still.
-    """
-    code = code_for_producer(error, knows_fenced=False)
-    if code is ErrorCode.TRANSACTION_ABORTABLE and not knows_abortable:
-        code = ErrorCode.INVALID_TXN_STATE
-    return KafkaError(code, error.message)
+    if code is ErrorCode.TRANSACTION_ABORTABLE and version < FIRST_VERSION_OF_ABORTABLE.get(api_key, 0):
+        return ErrorCode.INVALID_TXN_STATE
+    return code
 
 
 class TransactionalProduce:
     """A Produce request with a transactional id."""
 
-    def __init__(self, request: ProduceRequest, parsed: Sequence[Sequence[Parsed]], context: RequestContext) -> None:
-        """Add the request's partitions to the transaction, if its version asks for that."""
+    def __init__(
+        self,
+        request: ProduceRequest,
+        parsed: Sequence[Sequence[Parsed]],
+        context: RequestContext,
+        *,
+        uses_ids: bool,
+    ) -> None:
+        """Add the partitions of a request of version 12 or later to the transaction.
+
+        `parsed` contains, for each topic and partition of the request, its records, or the error for its response.
+        """
         assert request.transactional_id is not None
         self._id = request.transactional_id
         self._transactions = context.broker.transactions
         self._version = context.version
+        self._header = context.header
         self._failure: tuple[ErrorCode, str] | None = None
         if self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING:
-            self._add(_partitions(request, parsed, context))
+            self._add(_partitions(request, parsed, context, uses_ids=uses_ids))
 
     def _add(self, partitions: dict[TopicPartition, ProducerIdAndEpoch]) -> None:
         producers = set(partitions.values())
@@ -71,13 +88,14 @@ class TransactionalProduce:
             for producer in producers:
                 self._transactions.add_partitions(self._id, producer, partitions.keys(), VERSION_2)
         except KafkaError as error:
-            self._failure = error.code, error.message  # a traceback would keep the request's bytes alive
+            self._failure = error.code, error.message  # A traceback would keep the frame in memory.
 
     @contextmanager
     def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
-        """Keep the transaction open while the caller appends the records, if they are transactional.
+        """Return a context that keeps the transaction open while the caller appends the records.
 
-        Raises KafkaError, with a code that the producer knows, if the transaction does not allow the append.
+        Records without a transaction need no check. Raises KafkaError if the transaction does not allow the append.
+        The producer's version knows the error code.
         """
         batch = _transactional(records)
         if batch is None:
@@ -105,19 +123,17 @@ class TransactionalProduce:
         if error.code in COORDINATORS or (error.code is ErrorCode.CONCURRENT_TRANSACTIONS and not adds):
             why = f"cannot see whether the partition is part of the transaction: {error.message}"
             return KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS, why)
-        return error_for_writer(error, knows_abortable=self._version >= ProduceRequest.FIRST_VERSION_OF_ABORTABLE)
+        return KafkaError(code_for_producer(error.code, self._header), error.message)
 
 
 def _partitions(
-    request: ProduceRequest, parsed: Sequence[Sequence[Parsed]], context: RequestContext
+    request: ProduceRequest, parsed: Sequence[Sequence[Parsed]], context: RequestContext, *, uses_ids: bool
 ) -> dict[TopicPartition, ProducerIdAndEpoch]:
-    """Yield the existing partitions for which the request has a transactional batch, each with the batch's producer."""
+    """Return the existing partitions for which the request has a transactional batch, with the batch's producer."""
     found = {}
     for each, parsed_of_topic in zip(request.topic_data, parsed, strict=True):
         try:
-            topic = context.broker.topics.find(
-                each.name if context.version < FIRST_VERSION_OF_IDS else None, each.topic_id
-            )
+            topic = context.broker.topics.find(None if uses_ids else each.name, each.topic_id)
         except KafkaError:  # the partition's own response has this error
             continue
         for data, records in zip(each.partition_data, parsed_of_topic, strict=True):
@@ -128,7 +144,7 @@ def _partitions(
 
 
 def _transactional(records: Parsed) -> RecordBatch | None:
-    """Return the batch if it is intact and transactional, else None."""
+    """Return the batch of a partition if it is intact and transactional, else None."""
     return records if isinstance(records, RecordBatch) and records.is_transactional else None
 
 

@@ -16,9 +16,10 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Answer, Dispatcher
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network import gathering
-from hmb.broker.network.connection import AcceptedConnection, Requests
+from hmb.broker.network.connection import AcceptedConnection
 from hmb.broker.network.gathering import MOST_GATHERED
 from hmb.broker.network.request_memory import Account, RequestMemory
+from hmb.broker.network.requests import Requests
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest
 from hmb.protocol.messages.metadata import MetadataRequest

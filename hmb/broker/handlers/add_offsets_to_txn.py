@@ -16,8 +16,6 @@ from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
-FIRST_VERSION_OF_FENCED = 2
-
 
 def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffsetsToTxnResponse:
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
@@ -26,6 +24,6 @@ def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffse
         partition = context.broker.groups.partition_for(request.group_id)
         context.broker.transactions.add_partitions(request.transactional_id, producer, {partition}, version=0)
     except KafkaError as error:
-        code = code_for_producer(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
+        code = code_for_producer(error.code, context.header)
         return AddOffsetsToTxnResponse(error_code=code)
     return AddOffsetsToTxnResponse()

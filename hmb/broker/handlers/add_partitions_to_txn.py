@@ -29,7 +29,6 @@ TopicResult = Result.AddPartitionsToTxnTopicResult
 PartitionResult = TopicResult.AddPartitionsToTxnPartitionResult
 Outcome = Callable[[TopicPartition], ErrorCode]
 FIRST_VERSION_OF_BROKERS = AddPartitionsToTxnRequest.first_version("transactions")
-FIRST_VERSION_OF_FENCED = 2
 
 
 def handle(request: AddPartitionsToTxnRequest, context: RequestContext) -> AddPartitionsToTxnResponse:
@@ -64,7 +63,7 @@ def _add(wanted: Transaction, context: RequestContext) -> list[TopicResult]:
         version = VERSION_2 if context.version >= FIRST_VERSION_OF_BROKERS else 0
         transactions.add_partitions(id, producer, partitions, version)
     except KafkaError as error:
-        code = code_for_producer(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
+        code = code_for_producer(error.code, context.header)
         return _results(wanted.topics, lambda partition: code)
     return _results(wanted.topics, lambda partition: ErrorCode.NONE)
 

@@ -18,7 +18,6 @@ from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
 
-FIRST_VERSION_OF_FENCED = 2
 FIRST_VERSION_OF_EPOCHS = EndTxnResponse.first_version("producer_id")
 
 
@@ -30,8 +29,7 @@ def handle(request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:
             request.transactional_id, producer, VERSION_2 if has_epochs else 0, committed=request.committed
         )
     except KafkaError as error:
-        knows_fenced = context.version >= FIRST_VERSION_OF_FENCED
-        return EndTxnResponse(error_code=code_for_producer(error, knows_fenced=knows_fenced))
+        return EndTxnResponse(error_code=code_for_producer(error.code, context.header))
     if not has_epochs:
         return EndTxnResponse()
     return EndTxnResponse(producer_id=after.producer_id, producer_epoch=after.epoch)

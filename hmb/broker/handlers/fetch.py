@@ -3,13 +3,13 @@
 Versions: 0-18, flexible from 12.
 Behaviour: the broker answers when `min_bytes` exist, a partition has an error, `max_wait_ms` is over, or the broker
     stops. The response contains every partition of the request. A partition returns at most `partition_max_bytes`, and
-    all partitions together at most `max_bytes`, but the first batch is returned whole whatever its size. The broker
+    all partitions together at most `max_bytes`. The first batch is returned completely even if it is larger. The broker
     does not read the records: the response contains regions of files, which the connection sends with sendfile. A
     waiting fetch looks at its logs again after LOOK_AGAIN seconds, because its client may have left, or a topic may
     have been deleted and created again. The new topic's log does not wake a fetch that watches the old log, so its
-    first records come up to LOOK_AGAIN later. No wait is longer than a connection may be idle. A reader of committed
-    records gets records up to the last stable offset, together with the aborted transactions whose records it has to
-    skip.
+    first records may arrive LOOK_AGAIN later. A fetch waits no longer than a connection may be idle. A consumer with
+    the isolation level READ_COMMITTED gets records up to the last stable offset. It also gets the list of aborted
+    transactions, whose records it has to skip.
 Version notes: below 4 the records are converted to messages of magic 1 (versions 2 and 3) or 0 (0 and 1) while the
     response is sent (old_clients.py). The broker then checks each batch: CORRUPT_MESSAGE if the first one is damaged,
     MESSAGE_TOO_LARGE if it decompresses to more than `max.decompressed.message.bytes`. `max_bytes` exists from 3 on,
@@ -26,13 +26,12 @@ from collections.abc import Sequence
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.fetch_sessions import FetchedPartition
+from hmb.broker.leader_epochs import check_epoch, set_divergence
 from hmb.broker.old_clients import converted
-from hmb.broker.topics.registry import Topics
-from hmb.protocol.enums import NO_LEADER_EPOCH, IsolationLevel
+from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
-from hmb.protocol.topics import NO_TOPIC_ID
 from hmb.records.batch import MAGIC
 from hmb.storage.log import Log
 from hmb.storage.watchers import Watcher
@@ -42,8 +41,8 @@ AbortedTransaction = PartitionData.AbortedTransaction
 FIRST_VERSION_OF_MAGIC_1 = 2
 FIRST_VERSION_OF_BATCHES = FetchRequest.first_version("isolation_level")
 FIRST_VERSION_OF_IDS = FetchRequest.first_version("topics.topic_id")
-LOOK_AGAIN = 1.0  # seconds
-# All responses share these objects: to create them for each partition would cost more than to look at its log.
+LOOK_AGAIN = 1.0  # seconds between two looks at the logs of a waiting fetch
+# All responses share these objects, because creating them for each partition would take longer than the read itself.
 NO_RECORDS = memoryview(b"")
 NO_END, NO_LEADER = PartitionData.EpochEndOffset(), PartitionData.LeaderIdAndEpoch()
 NO_SNAPSHOT = PartitionData.SnapshotId()
@@ -72,7 +71,7 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
         watchers.add(watcher)
     try:
         while True:
-            fetch.collect()  # again after the watcher was added: an append before that has not woken it
+            fetch.collect()  # An append before the watcher was added has not woken it.
             remaining = deadline - time.monotonic()
             is_over = remaining <= 0 or context.broker.stop.requested.is_set() or context.is_client_gone()
             if fetch.is_satisfied or is_over or context.memory.is_wanted:
@@ -84,12 +83,12 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
 
 
 class _Fetch:
-    """One fetch request, which is read again until it is satisfied."""
+    """One Fetch request. The handler calls `collect` again until enough records exist."""
 
     def __init__(self, request: FetchRequest, partitions: Sequence[FetchedPartition], context: RequestContext) -> None:
         self._partitions = partitions
         self._context = context
-        self._find = _log_by_id if context.version >= FIRST_VERSION_OF_IDS else _log_by_name
+        self._uses_ids = context.version >= FIRST_VERSION_OF_IDS
         self._is_committed = request.isolation_level == IsolationLevel.READ_COMMITTED
         is_new = context.version >= FIRST_VERSION_OF_BATCHES
         self._magic = MAGIC if is_new else int(context.version >= FIRST_VERSION_OF_MAGIC_1)
@@ -111,20 +110,20 @@ class _Fetch:
         self.is_satisfied = failed or not self.logs or self._size >= self._min_bytes
 
     def _answer(self, partition: FetchedPartition) -> PartitionData | None:
-        """Return None if a session has no news: the client has read all records and knows the partition's offsets."""
+        """Return the partition's part of the response, or None if the client has all records and knows all offsets."""
         try:
-            log = self._find(self._context.broker.topics, partition)
+            log = partition.log(self._context.broker.topics, uses_ids=self._uses_ids)
         except KafkaError as error:
             return _without_records(partition, error.code)
         self.logs.append(log)
-        if _is_unchanged(partition, log):
+        if partition.is_unchanged(log):
             return None
         data = _without_records(partition)
         data.aborted_transactions = None
         with answering(data):
-            if partition.leader_epoch >= 0:  # other APIs use only -1
+            if partition.leader_epoch >= 0:
                 check_epoch(partition.leader_epoch, log)
-            if partition.last_fetched_epoch < 0 or not _set_divergence(partition, log, data):
+            if partition.last_fetched_epoch < 0 or not set_divergence(partition, log, data):
                 self._set_records(log, partition, data)
         return data
 
@@ -147,48 +146,6 @@ class _Fetch:
             self._size += part_size(data.records)
 
 
-def _log_by_name(topics: Topics, partition: FetchedPartition) -> Log:
-    return topics.log(partition.topic, NO_TOPIC_ID, partition.partition)
-
-
-def _log_by_id(topics: Topics, partition: FetchedPartition) -> Log:
-    """Return the log of a topic id.
-
-    Raises INCONSISTENT_TOPIC_ID if the topic was created again since the session began.
-    """
-    try:
-        topic = topics.find(None, partition.topic_id)
-    except KafkaError:
-        if partition.topic is None:
-            raise
-        topics.log(partition.topic, NO_TOPIC_ID, partition.partition)
-        raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID) from None
-    partition.topic = topic.name
-    return topic.log(partition.partition)
-
-
-def _is_unchanged(partition: FetchedPartition, log: Log) -> bool:
-    return (
-        partition.fetch_offset == partition.high_watermark == log.high_watermark
-        and partition.log_start_offset == log.log_start_offset
-        and (partition.leader_epoch < 0 or partition.leader_epoch == log.leader_epoch)
-        and partition.last_fetched_epoch < 0
-    )
-
-
-def _set_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -> bool:
-    """Return where the client's log and this log diverge (KIP-595); the response then contains no records."""
-    end = log.epochs.end_of(partition.last_fetched_epoch, log.log_start_offset, log.log_end_offset)
-    if end is None or partition.fetch_offset < log.log_start_offset:
-        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    if end.epoch == partition.last_fetched_epoch and end.end_offset >= partition.fetch_offset:
-        return False
-    data.diverging_epoch = PartitionData.EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)
-    data.high_watermark, data.last_stable_offset = log.high_watermark, log.last_stable_offset
-    data.log_start_offset = log.log_start_offset
-    return True
-
-
 def _without_records(partition: FetchedPartition, code: ErrorCode = ErrorCode.NONE) -> PartitionData:
     return PartitionData(
         partition_index=partition.partition,
@@ -199,10 +156,3 @@ def _without_records(partition: FetchedPartition, code: ErrorCode = ErrorCode.NO
         current_leader=NO_LEADER,
         snapshot_id=NO_SNAPSHOT,
     )
-
-
-def check_epoch(known: int, log: Log) -> None:
-    """Raise an error if the client knows another leader epoch (KIP-320). The client then looks for the leader first."""
-    if known != NO_LEADER_EPOCH and known != log.leader_epoch:
-        older = known < log.leader_epoch
-        raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)

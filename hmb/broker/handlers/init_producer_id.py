@@ -19,8 +19,6 @@ from hmb.protocol.enums import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
-FIRST_VERSION_OF_FENCED = 4
-
 
 def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProducerIdResponse:
     response = InitProducerIdResponse(producer_id=-1, producer_epoch=-1)
@@ -29,7 +27,7 @@ def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProdu
             raise KafkaError(ErrorCode.INVALID_REQUEST, "producer id and epoch go together")
         response.producer_id, response.producer_epoch = _allocate(request, context)
     except KafkaError as error:
-        response.error_code = code_for_producer(error, knows_fenced=context.version >= FIRST_VERSION_OF_FENCED)
+        response.error_code = code_for_producer(error.code, context.header)
     return response
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.handlers.fetch import check_epoch
+from hmb.broker.leader_epochs import check_epoch
 from hmb.protocol.enums import (
     EARLIEST,
     EARLIEST_LOCAL,

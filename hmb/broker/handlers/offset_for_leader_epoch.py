@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.broker.handlers.fetch import check_epoch
+from hmb.broker.leader_epochs import check_epoch
 from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from hmb.protocol.topics import NO_TOPIC_ID
 

@@ -1,20 +1,18 @@
 """Produce: append record batches to partitions.
 
 Versions: 0-13, flexible from 9.
-Behaviour: each partition's records go to its log, which checks them and assigns their offsets; each partition has its
-    own error code.  A batch is refused as a whole if one of its records is wrong: it has no key in a compacted topic,
-    or its timestamp is out of range.  `record_errors` names the first ten such records; Kafka names all.  acks=1 and
-    acks=-1 (all) differ only in the disk, because one broker has no followers: acks=-1 is answered after a sync
-    (`log.flush.acks.all`).  acks=0 is not answered at all.  An error then closes the connection, the only sign that
-    exists.
-    Clients send several requests before they read a response. Requests that have arrived are appended before the first
-    of them is answered (network/gathering.py): one sync makes the records of all of them durable.
-Version notes: 0 and 1 carry messages of magic 0, 2 those of magic 1, 3 and later exactly one record batch a
-    partition; zstd from 7 on; 13 names topics by id.  `record_errors` from 8 on.  Record batches below 3 get
-    INVALID_RECORD, where a Kafka broker lets them pass: no client sends them, and they would get around what is
-    checked from 3 on.
-    Batches of a transaction: `broker/transactional.py`; from 11 on what takes no part in it is TRANSACTION_ABORTABLE,
-    before it is INVALID_TXN_STATE; from 12 on the partition becomes part of it with its first batch.
+Behaviour: the log of each partition checks the records and assigns their offsets. Each partition has its own error
+    code. The broker refuses a whole batch if one of its records is wrong: a record without a key in a compacted topic,
+    or with a timestamp out of range. `record_errors` names the first ten such records; Kafka names all. With acks=1 the
+    response is sent after the append. With acks=-1 (all) it is sent after a sync (`log.flush.acks.all`), because one
+    broker has no followers. With acks=0 no response is sent; an error closes the connection, because the client has no
+    other way to notice it.
+Version notes: 0 and 1 contain messages of magic 0, 2 contains messages of magic 1, and 3 or later contains one record
+    batch for each partition. 7 allows zstd, 8 adds `record_errors`, 13 names topics by id. A record batch below 3 gets
+    INVALID_RECORD. A Kafka broker accepts it, but no client sends it, and it would avoid the checks of version 3.
+    With a transactional id, the batches must belong to an open transaction (`broker/transactional.py`). If they do not,
+    the error is TRANSACTION_ABORTABLE from 11 on, and INVALID_TXN_STATE before. From 12 on the first batch for a
+    partition adds the partition to the transaction.
 Left out: nothing.
 """
 
@@ -39,27 +37,28 @@ PartitionResponse = TopicResponse.PartitionProduceResponse
 PartitionData = ProduceRequest.TopicProduceData.PartitionProduceData
 FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
 ADMIN_CLIENT = "__admin_client"  # the client id that may write to Kafka's internal topics to repair them
-# Errors with which an answer does not name the log's start.
-TELLING_NOTHING = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
+# A response with one of these errors does not contain the log start offset.
+WITHOUT_LOG_START = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
 
 
 def handle(request: ProduceRequest, context: RequestContext) -> Deferred | None:
-    response = ProduceResponse()
+    response, uses_ids = ProduceResponse(), context.version >= FIRST_VERSION_OF_IDS
     parsed = [
         [_parsed(partition, request, context.version) for partition in topic.partition_data]
         for topic in request.topic_data
     ]
-    transaction = None if request.transactional_id is None else TransactionalProduce(request, parsed, context)
+    transaction = None
+    if request.transactional_id is not None:
+        transaction = TransactionalProduce(request, parsed, context, uses_ids=uses_ids)
     appended: list[tuple[Log, PartitionResponse]] = []
     for topic, parsed_of_topic in zip(request.topic_data, parsed, strict=True):
         topic_response = TopicResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(topic_response)
-        name = topic.name if context.version < FIRST_VERSION_OF_IDS else None
         for partition, records in zip(topic.partition_data, parsed_of_topic, strict=True):
             answer = PartitionResponse(index=partition.index, base_offset=-1)
             topic_response.partition_responses.append(answer)
             with answering(answer):
-                target = context.broker.topics.find(name, topic.topic_id)
+                target = context.broker.topics.find(None if uses_ids else topic.name, topic.topic_id)
                 log = target.log(partition.index)
                 if isinstance(records, KafkaError):
                     answer_with(answer, records)
@@ -87,11 +86,11 @@ def _synced(response: ProduceResponse, unsynced: Iterable[tuple[Log, PartitionRe
 
 
 def _append(log: Log, records: ProducedRecords, answer: PartitionResponse) -> None:
-    """Append records to a log, and write the result into the partition's answer. Raises KafkaError."""
+    """Append records to a log, and put the result into the partition's response. Raises KafkaError."""
     try:
         result = log.append(records)
     except KafkaError as error:
-        if error.code not in TELLING_NOTHING:
+        if error.code not in WITHOUT_LOG_START:
             answer.log_start_offset = log.log_start_offset
         if isinstance(error, InvalidRecords):
             answer.record_errors = [
@@ -111,8 +110,8 @@ def _parsed(partition: PartitionData, request: ProduceRequest, version: int) -> 
             raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
         return parse_produced(partition.records, version, is_transactional=request.transactional_id is not None)
     except KafkaError as error:
-        # `handle` keeps the error, and a traceback refers to the frame of `handle`. This cycle would keep the request's
-        # bytes in memory until the next garbage collection.
+        # `handle` keeps the error. An error with a traceback refers to the variables of `handle`. This cycle would keep
+        # the request's bytes in memory until the next garbage collection.
         return error.with_traceback(None)
 
 

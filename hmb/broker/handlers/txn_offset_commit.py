@@ -17,13 +17,14 @@ from functools import partial
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
 from hmb.broker.handlers.shared_answers import committed, metadata_length
-from hmb.broker.transactional import error_for_writer
+from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal import Pending
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.headers import RequestHeader
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.log import now_ms
@@ -32,9 +33,8 @@ Answer = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 PartitionAnswer = Answer.TxnOffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_LOADING = 2
-FIRST_VERSION_OF_ABORTABLE = 4
 FIRST_VERSION_OF_ADDING = 5
-# For a producer, an unknown group or generation is the same error.
+# A producer gets ILLEGAL_GENERATION instead of these errors.
 ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 
 
@@ -63,7 +63,7 @@ def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffse
 
     def fail(error: KafkaError) -> None:
         for each in accepted:
-            each.error_code = _code(error, context.version)
+            each.error_code = _code(error, context.header)
 
     return committed(context.broker.groups, partial(_begin, request, offsets, context), response, fail)
 
@@ -82,9 +82,9 @@ def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestCo
         return groups.begin_commit(request.group_id, Commit(*member, context.version, offsets, producer))
 
 
-def _code(error: KafkaError, version: int) -> ErrorCode:
+def _code(error: KafkaError, header: RequestHeader) -> ErrorCode:
     if error.code in ILLEGAL:
         return ErrorCode.ILLEGAL_GENERATION
-    if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and version < FIRST_VERSION_OF_LOADING:
+    if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and header.api_version < FIRST_VERSION_OF_LOADING:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
-    return error_for_writer(error, knows_abortable=version >= FIRST_VERSION_OF_ABORTABLE).code
+    return code_for_producer(error.code, header)

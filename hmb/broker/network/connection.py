@@ -1,4 +1,8 @@
-"""One client's connection and its thread: read a frame, dispatch the request, send the answer."""
+"""One client's connection and its thread, which reads a frame, dispatches the request and sends the response.
+
+The loop is `_serve`. `Requests` reads the frames (requests.py), `Dispatcher.begin` handles one request, and
+`AnswerQueue.send` writes the response to the socket.
+"""
 
 from __future__ import annotations
 
@@ -8,34 +12,25 @@ import select
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable
-from io import BufferedReader, FileIO
-from typing import Any, Self
 
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network.gathering import AnswerQueue
-from hmb.broker.network.request_memory import UNCOUNTED, RequestMemory
+from hmb.broker.network.request_memory import RequestMemory
+from hmb.broker.network.requests import Requests
 from hmb.broker.network.sending import STALL
 from hmb.protocol.errors import ProtocolError
-from hmb.protocol.framing import read_body, read_size
 
 LOGGER = logging.getLogger(__name__)
-FIRST_REQUEST_TIMEOUT = 10.0  # seconds from the beginning of a connection to the end of its first request
-CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request must arrive; for a large request, the next megabyte
-READ_BUFFER = 128 * 1024  # bytes; one system call reads several pipelined requests
-LENGTH_SIZE, API_KEY_SIZE = 4, 2  # bytes at the beginning of a request
-COUNTED_FRAME = 1024  # bytes; a smaller frame is not counted, because its values take at most half a megabyte
 
 
 class AcceptedConnection:
     """Serves one socket until the client leaves, breaks the protocol, or the broker stops.
 
-    Every wait ends: a read after `idle` seconds, a write after STALL (sending.py). The kernel keeps both limits
-    (SO_RCVTIMEO, SO_SNDTIMEO), because a time limit of Python's socket costs a poll() before each read. `deadline` is
-    set while the connection waits for the first request, or for the rest of a request. The server closes a connection
-    that misses its deadline.
+    Every wait ends: a read after `idle` seconds, a write after STALL (sending.py). The kernel enforces both limits
+    (SO_RCVTIMEO, SO_SNDTIMEO), because a time limit of Python's socket costs a poll() before each read. The server
+    closes a connection that misses its `deadline`.
     """
 
     def __init__(
@@ -65,7 +60,7 @@ class AcceptedConnection:
 
     @property
     def deadline(self) -> float | None:
-        """The time of the monotonic clock at which the rest of a request must be here; None if there is no limit."""
+        """The time of the monotonic clock (s) at which the current request must be complete, or None for no limit."""
         return self._requests.deadline
 
     @property
@@ -74,7 +69,7 @@ class AcceptedConnection:
         return self._requests.is_first
 
     def stop(self) -> None:
-        """Answer the request that has begun, and begin no other, even if it has arrived already."""
+        """Answer the current request, and begin no further request, even if one has arrived already."""
         self._stopping = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RD)
@@ -108,81 +103,8 @@ class AcceptedConnection:
                     requests.account.close()
                     if not (answers.may_wait and requests.is_another_here()):
                         answers.send()
-        finally:  # for the requests that were begun before one that cannot be answered
+        finally:  # The client still gets the responses to the requests before one that failed.
             answers.send()
-
-
-class Requests:
-    """The frames that a client sends."""
-
-    def __init__(self, descriptor: int, max_request: int, memory: RequestMemory) -> None:
-        # FileIO reads with less Python code than socket.makefile.
-        self._file = _CountingFile(descriptor, "rb", closefd=False)
-        self._stream = BufferedReader(self._file, READ_BUFFER)
-        self._max_request = max_request
-        self._memory = memory
-        self._taken = 0  # bytes of the returned frames, with their lengths
-        self._api_key = b""  # API key of the last frame
-        self.account = UNCOUNTED  # memory of the last frame
-        self.is_first = True
-        self.deadline: float | None = time.monotonic() + FIRST_REQUEST_TIMEOUT
-
-    def next(self) -> memoryview | None:
-        """Wait for the next frame; return None at the end of the stream.
-
-        Raises ProtocolError, OSError, CloseConnection.
-        """
-        self.account = UNCOUNTED
-        size = read_size(self._stream, self._max_request)
-        if size is None:
-            return None
-        if size > COUNTED_FRAME:
-            self.account = self._memory.open(size)
-        if self._file.count - self._taken >= LENGTH_SIZE + size:
-            frame = memoryview(self._stream.read(size))
-        else:
-            frame = read_body(self._stream, size, self._admit)
-        if self.deadline is not None:
-            self.is_first, self.deadline = False, None
-        self._taken += LENGTH_SIZE + size
-        self._api_key = bytes(frame[:API_KEY_SIZE])
-        return frame
-
-    def _admit(self, chunk: int) -> None:
-        """Reserve memory for the next chunk of a frame that has not arrived yet, and set the chunk's deadline."""
-        if self.account.frame_size > READ_BUFFER:
-            self.deadline = None  # the broker causes this delay, not the client
-            self.account.take(chunk)
-        elif self.is_first:
-            return
-        self.deadline = time.monotonic() + CHUNK_TIMEOUT
-
-    def is_another_here(self) -> bool:
-        """Return, without waiting, whether the next request has arrived whole and has the API of the last one."""
-        here = self._file.count - self._taken
-        if here < LENGTH_SIZE + API_KEY_SIZE:
-            return False  # `peek` could wait
-        start = self._stream.peek(LENGTH_SIZE + API_KEY_SIZE)
-        size = int.from_bytes(start[:LENGTH_SIZE])
-        return here >= LENGTH_SIZE + size and start[LENGTH_SIZE : LENGTH_SIZE + API_KEY_SIZE] == self._api_key
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.account.close()  # for a frame that did not arrive whole, or that could not be handled
-        self._stream.close()
-
-
-class _CountingFile(FileIO):
-    """A file that counts the bytes that were read from it."""
-
-    count = 0
-
-    def readinto(self, buffer: Any, /) -> int | None:
-        size = super().readinto(buffer)
-        self.count += size or 0
-        return size
 
 
 def has_left(client: socket.socket) -> bool:

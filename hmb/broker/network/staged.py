@@ -33,8 +33,9 @@ from queue import SimpleQueue
 from typing import Any
 
 from hmb.broker.errors import CloseConnection
-from hmb.broker.network.connection import API_KEY_SIZE, AcceptedConnection
+from hmb.broker.network.connection import AcceptedConnection
 from hmb.broker.network.request_memory import Account
+from hmb.broker.network.requests import API_KEY_SIZE
 from hmb.broker.network.sending import send
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
