@@ -15,12 +15,12 @@ frame. One thread is enough, because Kafka's protocol serves the requests of a c
 that waits for records waits in this thread.
 
 *Handlers.* A handler translates a message into calls of the domain, and their results into a response. A handler takes
-no lock and knows no socket. It returns a response, or `None` if the client wants no response (a Produce with acks=0),
+no lock and uses no socket. It returns a response, or `None` if the client wants no response (a Produce with acks=0),
 or a `Deferred` if the response is not final yet.
 
 *Errors.* The domain raises `KafkaError` with an error code. The handler puts the code into the response, for the
-partition or the group that the error concerns. Any other exception is a fault of the broker: it closes the connection,
-and the broker logs the traceback.
+partition or the group that the error concerns. Any other exception is an internal error: the broker logs the traceback
+and closes the connection.
 
 *One broker.* The broker is the leader of all partitions and the coordinator of all groups. It answers as a cluster of
 one broker, in which each partition has one replica.
@@ -34,9 +34,13 @@ Read in this order:
 5. `topics/registry.py`       the topics, their creation and deletion
 6. `broker.py`                the start and the stop of a broker
 
-A first reading can skip the rest: settings (`config/`), the other handlers, listeners, and limits for memory and
-descriptors. It can also skip the layout of threads in stages (`network/staged.py`), old clients (`old_clients.py`),
-fetch sessions, transactions (`transactional.py`) and periodic work (`housekeeping.py`).
+The short reading of HMB contains the first four files. A first reading can skip all other files of this folder:
+
+- *versions*      `old_clients.py` converts records, `leader_epochs.py` checks epochs that other brokers wrote
+- *faults*        `network/requests.py`, `network/request_memory.py` and `network/descriptors.py` limit what clients use
+- *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py`
+- *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (the thesis's threads),
+  `transactional.py` (transactions), the other handlers, and the other modules of `topics/` and `network/`
 """
 
 from hmb.broker.broker import Broker

@@ -1,19 +1,20 @@
 """The network layer: sockets and threads.
 
-A *frame* is four bytes with a length, and so many bytes of one message. A frame from the client contains a request, a
-frame to the client contains a response. This layer knows frames, but not what they contain.
+A *frame* is a length in four bytes, and one message of this length. A frame from the client contains a request, and a
+frame to the client contains a response. This layer reads and writes frames. It does not decode the messages in them.
 
 Read in this order:
 
 1. `server.py`           one thread for each listener accepts connections
-2. `connection.py`       one thread for each connection reads frames and sends answers
-3. `sending.py`          bytes and regions of files are sent, within a time limit
+2. `connection.py`       one thread for each connection reads requests and sends responses
+3. `sending.py`          sends bytes and regions of files, within a time limit
 
 A first reading can skip the rest:
 
-- `gathering.py`         several answers are sent together
+- `requests.py`          reads requests ahead, with a limit for their memory and time
+- `gathering.py`         sends several responses together
 - `request_memory.py`    a limit for the memory of all requests together
-- `descriptors.py`       the descriptors of the process are divided between files and connections
+- `descriptors.py`       divides the descriptors of the process between files and connections
 - `listeners.py`         addresses from the settings `listeners` and `advertised.listeners`
 - `request_log.py`       one log line for each request (`hmb broker -vv`)
 - `staged.py`            the thesis's layout of threads, with a queue between stages
