@@ -2,11 +2,12 @@
 
 `Admin` is one class with a method for each task. Each request goes to the broker that can answer it::
 
+    broker                   answers requests about
     any broker               lists of topics, settings of topics
-    the controller           create and delete topics
-    the leader               offsets and records of a partition
-    the group's coordinator  members and committed offsets of a group
-    one broker               its own settings and data directories
+    the controller           creation and deletion of topics
+    a partition's leader     offsets and records of the partition
+    a group's coordinator    members and committed offsets of the group
+    each broker itself       its own settings and data directories
 
 A method that works on several items returns a dict with a result or a KafkaError for each item. A topic that does not
 exist therefore does not hide the results of the others. The function `raised` turns an error into an exception. A

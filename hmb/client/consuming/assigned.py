@@ -52,7 +52,7 @@ class AssignedPartitions:
         self._seek_all("earliest", partitions)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Continue at the end of each partition, and so with records that are produced later."""
+        """Continue at the end of each partition. The next poll returns records that are produced after this call."""
         self._seek_all("latest", partitions)
 
     def pause(self, *partitions: TopicPartition) -> None:

@@ -174,7 +174,7 @@ class Consumer(AssignedPartitions):
             return self._reader.buffer.take(self._limit if max_records is None else max_records)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Yield record by record up to `until`, then close the consumer. The position moves with each record."""
+        """Yield each record up to `until`, then close the consumer. The position moves with each record."""
         while not self.at_end:
             if self._fill_buffer(LONGEST_WAIT):
                 yield from self._reader.buffer.one_by_one(self._limit)

@@ -5,10 +5,11 @@ A Fetch request contains an offset for each partition. The broker answers when i
 begin before the requested offset, and the decoder skips its earlier records.
 
 The idea: the header of the last batch already contains the next offset to fetch. The fetcher therefore sends the next
-request before a single record is decoded. While the application works on one response, the broker prepares the next::
+request before a single record is decoded. While the application works on one response, the broker prepares the next
+one::
 
     application    |  works on 0-499  |  works on 500-999   |
-    fetcher        F(500)             F(1000)
+    fetcher        Fetch(500)         Fetch(1000)
     broker            |  reads 500-999   |  reads 1000-1499 |
 
 A response waits in the socket until the application has received all buffered records. The fetcher reads one response

@@ -108,7 +108,7 @@ class PartitionErrors:
         )
 
     def _is_hopeless(self, position: Position, now: float) -> bool:
-        """Return whether an error has lasted too long. Some brokers do not know a new topic for a moment."""
+        """Return whether an error has lasted too long. An unknown topic becomes an error after `GONE_AFTER` seconds."""
         if position.missing_since is not None and now - position.missing_since >= GONE_AFTER:
             return True
         return position.failing_since is not None and now - position.failing_since >= self._retry_for

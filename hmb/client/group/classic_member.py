@@ -359,7 +359,7 @@ class ClassicGroupMember:
             self._must_rejoin = True
 
     def _removed(self, code: int) -> None:
-        """Begin again as a new member. After ILLEGAL_GENERATION the coordinator still has the member id."""
+        """Lose all partitions and join again. After ILLEGAL_GENERATION, the member keeps its member id."""
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._member_id = ""
         self._generation, self._members = NO_GENERATION, []

@@ -4,14 +4,15 @@ Records of one partition keep the order in which they were sent, so each partiti
 takes batches from the front of the queue. A batch stays in the queue until it is delivered or has failed.
 
 A sender need not wait for the response to one batch before it sends the next one. The queue's *window* limits how many
-batches of the partition are in flight:
+batches of the partition are in flight::
 
-    1                at the start, and after a failure until every batch sent before is completed
-    `max_in_flight`  once the broker has taken a batch and no batch sent before the failure is left
+    window           used
+    1                at the start, and after a failure until every batch sent before the failure is completed
+    `max_in_flight`  from the first batch that the broker has written, until a failure
     0                after a failure, until the batches sent after the failed one are answered, too
 
-When the producer decides what happens to a failed batch, it therefore knows the results of the batches sent after it,
-and no batch of the partition is in flight.
+While the window is 0, the producer sends no batch of the partition. When it decides what happens to a failed batch, it
+therefore knows the results of the batches sent after it, and no batch of the partition is in flight.
 
 Only one sender thread at a time sends the batches of a queue, or moves the queue to another sender. The thread's data
 about batches in flight therefore needs no lock.

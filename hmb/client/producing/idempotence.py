@@ -18,7 +18,7 @@ takes its numbers.
 
 Several batches of a partition may be in flight. When the broker rejects one of them, it also rejects the batches after
 it, because their numbers do not follow. All of them stay in the queue. The result of the first rejected batch decides
-about the batches after it:
+about the batches after it::
 
     the first batch            the batches after it
     is sent again              are sent again after it, with their own numbers; the broker recognizes the batches that
@@ -30,7 +30,7 @@ about the batches after it:
                                broker recognizes or rejects them; the first batch that the broker has certainly
                                rejected, and all batches after it, get new numbers in a new epoch
 
-These rules require that the broker expects a certain number. A broker without any batch of a producer accepts every
+A broker recognizes a batch only if it expects a certain number. A broker without any batch of a producer accepts every
 number, so it would accept the second batch without the first. Therefore only one batch is in flight until the broker
 has accepted one, also in a new epoch. Batches of two epochs are never in flight together. A broker forgets a producer
 that has been idle for a day (`producer.id.expiration.ms`). If such a producer sends two batches and the first one is

@@ -13,10 +13,10 @@ small batches. It therefore uses one partition until its batch is closed (see `a
               default of Kafka 0.7.
     random    All records are spread at random, whether they have keys or not.
 
-A program can also give a function from the key and the number of partitions to the partition, like the `Partitioner` of
-Kafka 0.7. The function returns None for any partition.
+A program can also pass a function, like the `Partitioner` of Kafka 0.7. The function receives the key and the number of
+partitions. It returns a partition, or None for any partition.
 
-For example, murmur2 of b"Seattle" leads to partition 1 of 2, in HMB as in Kafka.
+For example, the default partitioner chooses partition 1 of 2 for the key b"Seattle", in HMB as in Kafka.
 """
 
 from __future__ import annotations

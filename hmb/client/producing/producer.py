@@ -305,7 +305,7 @@ class Producer:
 
 
 def _sender_settings(settings: ProducerSettings) -> SenderSettings:
-    """Check the settings that the sender threads need. Raises ValueError."""
+    """Check the settings that the sender threads need, and return them. Raises ValueError."""
     transactional_id, max_in_flight = settings["transactional_id"], settings["max_in_flight"]
     acks = _checked_acks(settings)
     if max_in_flight < 1:

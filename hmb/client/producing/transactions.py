@@ -2,7 +2,7 @@
 
 A producer with a *transactional id* has a transaction coordinator. The coordinator is a broker. It stores the state of
 the transactional id, also over restarts of the producer and the broker. Each method of the producer sends these
-requests:
+requests::
 
     init_transactions            InitProducerId: returns a producer id, and an epoch that fences every older producer
                                  with the same transactional id
