@@ -1,6 +1,7 @@
 """The methods of a consumer that concern single partitions: positions, seeking, pausing, and the offsets of the log.
 
-`Consumer` inherits these methods. They use only the reader of the partitions, and neither groups nor subscriptions.
+`Consumer` inherits these methods. The methods use only the reader of the partitions, and neither groups nor
+subscriptions.
 """
 
 from __future__ import annotations

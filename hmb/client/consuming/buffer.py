@@ -192,7 +192,7 @@ class RecordBuffer:
         return self.take(len(self._records) - self._next)
 
     def next_fetched(self) -> FetchedBatches | None:
-        """Return the next undecoded batches, or None. They stay in the buffer."""
+        """Return the next undecoded batches without removing them from the buffer, or None."""
         return self._fetched[0] if self._fetched else None
 
     def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:

@@ -56,7 +56,7 @@ def partition_of_key(key: bytes, partitions: int) -> int:
 
 
 def java_hash(data: bytes) -> int:
-    """Return Java's String.hashCode, unsigned, of a text whose characters are these bytes (ASCII or Latin 1)."""
+    """Return Java's String.hashCode, as an unsigned number, of the text that these bytes encode (Latin 1)."""
     hashed = 0
     for byte in data:
         hashed = (hashed * 31 + byte) & UINT32

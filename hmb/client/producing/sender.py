@@ -5,6 +5,9 @@ reads the responses that have arrived, at least one. The next batches fill up in
 gets few large requests, and a fast broker gets many small requests. Each leader has its own sender, so that a slow or
 silent leader delays no other leader.
 
+For example, a broker answers each request within 5 ms, and an application sends 100,000 records a second. While one
+request is in flight, 500 further records arrive. The next request carries these records together.
+
 A sender need not wait for the last response before it sends the next batches. A connection carries requests one after
 another, and the broker works on them in that order. The window of a queue (`batch`) limits the batches of one partition
 in flight. The module `completion` decides what happens to each batch afterwards.
@@ -52,7 +55,7 @@ class LeaderRouter(threading.Thread):
                     self._route(batch)
                 except (ConnectionFailed, KafkaError) as error:
                     self._completion.retry_or_fail(batch, error)
-                except Exception as error:  # No application thread may wait forever, not even now.
+                except Exception as error:  # Internal errors must not let threads wait.
                     LOGGER.exception("the producer's thread failed")
                     self._completion.fail(batch, error)
             if not batches:
@@ -109,7 +112,7 @@ class Sender(threading.Thread):
                     self._receive()
             except (ConnectionFailed, KafkaError) as error:
                 self._fail_all(error)
-            except Exception as error:  # No application thread may wait forever, not even now.
+            except Exception as error:  # Internal errors must not let threads wait.
                 LOGGER.exception("the producer's thread failed")
                 self._fail_all(error)
         self.connection.close()

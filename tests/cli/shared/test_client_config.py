@@ -8,13 +8,13 @@ import pytest
 from hmb.cli.shared.client_options import client_keywords
 from hmb.cli.shared.errors import CliError
 from hmb.client import Consumer, Producer
-from hmb.client.consuming.settings import CONSUMER
-from hmb.client.producing.settings import PRODUCER
+from hmb.client.consuming.settings import CONSUMER_SETTINGS
+from hmb.client.producing.settings import PRODUCER_SETTINGS
 from hmb.client.settings import Setting
 from tests.cli.conftest import Hmb
 
 
-@pytest.mark.parametrize(("known", "client"), [(PRODUCER, Producer), (CONSUMER, Consumer)])
+@pytest.mark.parametrize(("known", "client"), [(PRODUCER_SETTINGS, Producer), (CONSUMER_SETTINGS, Consumer)])
 def test_every_setting_is_a_keyword_of_the_client(known: dict[str, Setting], client: type) -> None:
     keywords = inspect.signature(client).parameters
     assert {it.keyword for it in known.values() if it.keyword} <= keywords.keys()
@@ -24,7 +24,7 @@ def test_texts_become_values(tmp_path: Path) -> None:
     file = tmp_path / "client.properties"
     file.write_text("# a comment\nlinger.ms=5\nacks=1\nkey.serializer=org.example.Serializer\n")
     given = (("acks", "all"), ("request.timeout.ms", "1500"), ("enable.idempotence", "TRUE"), ("batch.size", "10"))
-    assert client_keywords(PRODUCER, str(file), given) == {
+    assert client_keywords(PRODUCER_SETTINGS, str(file), given) == {
         "linger_ms": 5.0,
         "acks": "all",
         "request_timeout": 1.5,
@@ -32,7 +32,7 @@ def test_texts_become_values(tmp_path: Path) -> None:
         "batch_size": 10,
     }
     names = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor, RoundRobinAssignor,range"
-    assert client_keywords(CONSUMER, None, (("partition.assignment.strategy", names),)) == {
+    assert client_keywords(CONSUMER_SETTINGS, None, (("partition.assignment.strategy", names),)) == {
         "assignors": ("cooperative-sticky", "roundrobin", "range")
     }
 
@@ -54,13 +54,13 @@ def test_texts_become_values(tmp_path: Path) -> None:
 )
 def test_a_text_that_is_no_value(name: str, text: str, message: str) -> None:
     with pytest.raises(CliError) as caught:
-        client_keywords(PRODUCER, None, ((name, text),))
+        client_keywords(PRODUCER_SETTINGS, None, ((name, text),))
     assert str(caught.value).startswith(f"-X {name}={text}: {message}")
     assert caught.value.code == 2
 
 
 def test_an_unknown_name_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    assert client_keywords(PRODUCER, None, (("linger.m", "5"), ("sasl.jaas.config", "x"))) == {}
+    assert client_keywords(PRODUCER_SETTINGS, None, (("linger.m", "5"), ("sasl.jaas.config", "x"))) == {}
     first, second = capsys.readouterr().err.splitlines()
     assert first == "hmb: -X linger.m: unknown setting, ignored; did you mean 'linger.ms'?"
     assert second.startswith("hmb: -X sasl.jaas.config: unknown setting, ignored")
@@ -69,10 +69,10 @@ def test_an_unknown_name_is_a_warning(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_file_may_be_of_a_producer_and_of_a_consumer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "client.properties"
     file.write_text("linger.ms=5\ngroup.id=g\n")
-    assert client_keywords(PRODUCER, str(file), ()) == {"linger_ms": 5.0}
-    assert client_keywords(CONSUMER, str(file), ()) == {"group": "g"}
+    assert client_keywords(PRODUCER_SETTINGS, str(file), ()) == {"linger_ms": 5.0}
+    assert client_keywords(CONSUMER_SETTINGS, str(file), ()) == {"group": "g"}
     assert capsys.readouterr().err == ""
-    client_keywords(PRODUCER, str(file), (("group.id", "g"),))  # -X is meant for this producer.
+    client_keywords(PRODUCER_SETTINGS, str(file), (("group.id", "g"),))  # -X is meant for this producer.
     assert capsys.readouterr().err.startswith("hmb: -X group.id: unknown setting, ignored")
 
 
