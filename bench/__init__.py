@@ -1,12 +1,13 @@
 """Benchmarks: HMB and Apache Kafka, measured on one machine.
 
-A number such as "300,000 records/s" says little. It depends on the machine, on the other programs that run, and on what
-the client does. HMB's benchmarks therefore follow four rules:
+A number such as "300,000 records/s" alone means little. It depends on the machine, on the other running programs, and
+on the client. HMB's benchmarks therefore follow four rules:
 
 - *Side by side.* HMB and its peer run on the same machine, and their runs alternate. Only runs of the same round are
   compared. The result is a ratio, for example `1.03 (0.98 .. 1.07)`: the median of the rounds, and their range.
 - *The same client for both.* A comparison of brokers uses one client, usually Kafka's own performance tool.
-- *A run must prove its result.* A producer's run counts only if the broker's log then ends where it should.
+- *A run must prove its result.* A producer's run counts only if the end offset of the broker's log is then the number
+  of sent records.
 - *Every run is kept*, with the machine, the versions and the commit, so that a reader can check and repeat each figure.
 
 `hmb bench produce` runs through these modules:

@@ -8,10 +8,10 @@ import click
 
 
 class BenchmarkError(click.ClickException):
-    """A benchmark cannot go on. The message names the cause and, where a user can act, the repair."""
+    """A benchmark cannot continue. The message names the cause and, if a user can repair it, the repair."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the message as all commands of `hmb` do."""
+        """Print the message in the same form as all commands of `hmb`."""
         click.echo(f"hmb: {self.message}", err=True)
 
 

@@ -11,11 +11,12 @@ A scenario is a function that measures. The decorator `scenario` makes a click c
             measurement.add(number, broker.name, client, parameters, figures)
 
 The command adds the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. It opens the file and the
-topic for the samples, calls the function, and prints the tables of the view. A peer that the function starts on
-`measurement.stack` stops at the end, also after an error.
+topic for the samples, calls the function, and prints the tables of the view. If the function registers a peer with
+`measurement.stack`, the peer stops at the end, even after an error.
 
-Rounds: the speed of a shared machine changes from minute to minute. Contestants therefore run alternately, and only
-runs of one round are compared. Each round begins with another contestant, so that none of them always runs first::
+Rounds: the speed of a shared machine changes from minute to minute. The *contestants*, for example HMB and Kafka,
+therefore run alternately, and only runs of one round are compared. Each round begins with another contestant, so that
+no contestant always runs first::
 
     round 0: HMB, Kafka    round 1: Kafka, HMB    round 2: HMB, Kafka
 """
@@ -85,7 +86,7 @@ class Measurement:
 
 
 def alternate(contestants: Sequence[Contestant], rounds: int) -> Iterator[tuple[int, Contestant]]:
-    """Yield (round, contestant): each contestant once a round, and each round begins with the next contestant."""
+    """Yield (round, contestant), each contestant once in a round. Each round begins with the next contestant."""
     for number in range(rounds):
         first = number % len(contestants)
         for contestant in (*contestants[first:], *contestants[:first]):
@@ -93,7 +94,7 @@ def alternate(contestants: Sequence[Contestant], rounds: int) -> Iterator[tuple[
 
 
 def scenario(suite: str, view: SuiteReport, *, rounds: int = ROUNDS) -> Callable[[Callable[..., None]], click.Command]:
-    """Return a decorator that makes a command of the function that measures; `rounds` is the default of --repeat."""
+    """Return a decorator that turns a measuring function into a command. `rounds` is the default of --repeat."""
 
     def decorate(measure: Callable[..., None]) -> click.Command:
         def run(

@@ -10,7 +10,7 @@ from rich.console import Console
 
 
 class Progress:
-    """A number of steps that take about the same time. Without a terminal nothing is shown."""
+    """The progress over steps that take about the same time. Without a terminal nothing is printed."""
 
     def __init__(self, steps: int, stack: ExitStack) -> None:
         """Show the progress until the stack closes."""

@@ -1,13 +1,13 @@
 """The command line: `hmb` and its commands.
 
 Kafka has a shell script for each task, and each script starts a JVM. `hmb` is one command with subcommands that starts
-in 0.1 s. It uses the option names of Kafka's tools and the letters of kcat and rpk, so that their users need not learn
-new ones. Each subcommand is a click command in a module of its own. `main` holds the table of all commands and imports
-a command's module only when the command runs.
+in 0.1 s. It uses the option names of Kafka's tools and the letters of kcat and rpk, so that users of these tools know
+them already. Each subcommand is a click command in a module of its own. `main` holds the table of all commands and
+imports a command's module only when the command runs.
 
-The way of `hmb topics describe weather`:
+The command `hmb topics describe weather` runs through these modules:
 
-    entry.run                      the console script; Ctrl-C ends the program without a traceback from here on
+    entry.run                      the console script; from now on Ctrl-C ends the program without a traceback
     main.COMMANDS["topics"]        imports cluster/topics.py
     shared/subjects.py             checks the argument `weather`
     shared/client_options.py       finds the cluster's address: -b, HMB_BOOTSTRAP_SERVERS, a profile, a default

@@ -1,6 +1,6 @@
 """`hmb broker`: run a broker with settings from several places, until a signal stops it.
 
-A later place wins over an earlier one:
+A setting can come from four sources. If several sources have it, the last one in this list wins:
 
 1. `server.properties` (--config)
 2. the environment: HMB_LOG_SEGMENT_BYTES sets log.segment.bytes
@@ -35,14 +35,14 @@ from .shared.settings import plain_values, read_settings, setting
 if TYPE_CHECKING:
     from hmb.broker import Broker
 
-WATCH_SECONDS = 0.1  # between checks for a signal during the start
+WATCH_SECONDS = 0.1  # seconds between two checks for a signal during the start
 # The seconds after which a waiting thread asks for Python's interpreter lock. A thread that serves a request releases
 # the lock itself within some 0.1 ms, at its next system call. With Python's default of 0.005 s, a thousand busy
 # connections spend their time asking: together they serve 1,512 requests/s, where one connection serves 8,104. With
 # this value they serve 5,533 (bench/scenarios/connections.py).
 SWITCH_INTERVAL = 0.1
-STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # SIGHUP: the terminal was closed.
-LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # for no -v, for -v and for -vv
+STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # A closed terminal sends SIGHUP.
+LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level without -v, with -v, and with -vv
 
 
 @click.command()
@@ -88,7 +88,7 @@ def command(
 
 
 def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the settings from all places, and for each setting its origin as the user wrote it."""
+    """Return the settings from all sources, and for each setting its origin as the user wrote it."""
     from hmb.broker.config.names import VARIABLES, environment_properties, unknown_names, unknown_variables
 
     properties = read_settings(config)
@@ -111,8 +111,8 @@ def run(data_dir: str | None, host: str, port: int, properties: dict[str, str], 
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # Under nohup, the broker outlives its terminal.
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
     # The signals are blocked before any thread starts, and sigwait() receives them below. A signal handler would run
-    # at any point of the main thread. A handler that sets an Event while this thread begins to wait for it would
-    # wait for itself.
+    # at any point of the main thread. If a handler sets an Event while this thread begins to wait for the same Event,
+    # the thread waits forever.
     with _blocked(stop_signals):
         try:
             with running_broker(data_dir, host, port, properties, stop_signals) as broker:
@@ -127,7 +127,10 @@ def run(data_dir: str | None, host: str, port: int, properties: dict[str, str], 
 
 @contextmanager
 def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
-    """Block signals. Drop those that are pending at the end: the user has sent them again during the stop."""
+    """Block signals while the block runs.
+
+    At the end, drop pending signals, which the user has sent again during the stop.
+    """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
@@ -159,8 +162,8 @@ def running_broker(
 ) -> Iterator[Broker]:
     """Run a broker, and stop it at the end.
 
-    Raises CliError if the broker cannot start, ConfigError for a setting, and Stopped if one of `stop_signals`, which
-    are blocked, is pending during the start.
+    Raises CliError if the broker cannot start, and ConfigError for a wrong setting. The caller has blocked
+    `stop_signals`. Raises Stopped if one of them is pending during the start.
     """
     from hmb.broker import Broker
     from hmb.broker.network.listeners import BindError

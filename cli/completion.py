@@ -1,11 +1,11 @@
 r"""`hmb completion`: the script that lets a shell complete the words of a command line.
 
 The user runs the script when the shell starts. When the user presses Tab, the script calls `hmb` with the environment
-variable `_HMB_COMPLETE`. click then prints the words that fit. The functions in `shared/completion.py` provide names
+variable `_HMB_COMPLETE`. click then prints the matching words. The functions in `shared/completion.py` provide names
 that only a broker knows.
 
 bash divides words at colons and equals signs, so `-b localhost:9092` would reach click as three words. The script for
-bash therefore sends the whole line up to the cursor, and click finds the words. In return, bash replaces only the part
+bash therefore sends the whole line up to the cursor, and click finds the words. bash, however, replaces only the part
 of a word after its last colon or equals sign:
 
     the line                     click completes       bash replaces     the script answers

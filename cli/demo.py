@@ -1,9 +1,9 @@
-"""`hmb demo`: a broker at work on real data, in a few seconds.
+"""`hmb demo`: a demonstration of a broker with real data, which takes a few seconds.
 
 The demo starts a broker in a temporary directory. A producer sends the data set, and a consumer reads it back and
 compares each record. The broker finds the first record of a given time. Then the broker stops, and the demo shows the
-log on disk: its segments, and the steps of a look-up in an offset index. Segments have 256 KiB, so that there are
-several. Kafka's default is 1 GiB.
+log on disk: its segments, and the steps of a look-up in an offset index. The maximum size of a segment is 256 KiB, so
+that the log has several segments. Kafka's default is 1 GiB.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ TOPIC_CONFIG = {
 PACIFIC = timezone(timedelta(hours=-8))
 LOOKED_UP_TIME = datetime(2012, 12, 24, tzinfo=PACIFIC)
 CITY = b"Seattle"
-MAX_SHOWN = 12  # segments
+MAX_SHOWN = 12  # the largest number of segments that the demo prints
 
 T = TypeVar("T")
 
@@ -65,7 +65,8 @@ class DemoResult:
 def command(data_dir: Path | None, as_json: bool) -> None:
     """Show a broker, real data in it, and its log."""
     for stop in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(stop) is not signal.SIG_IGN:  # Like Ctrl-C, they end the demo and remove its directory.
+        # These signals end the demo and remove its directory, like Ctrl-C.
+        if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, signal.default_int_handler)
     if data_dir is not None and any(data_dir.glob(f"{demo_data.TOPIC}-*")):
         raise CliError(
@@ -162,7 +163,8 @@ def look_up_by_time(servers: str) -> None:
     with Consumer(servers, demo_data.TOPIC, offset=offset, partitions=[partition.partition]) as consumer:
         record = next(iter(consumer))
     step(f"The first record at or after {LOOKED_UP_TIME:%Y-%m-%d} in {partition} has offset {offset:,}:")
-    for line in re.findall(r".{1,76}(?:,|$)", (record.value or b"").decode()):  # A line ends after a comma.
+    # Cut the text after commas, into lines of at most 76 characters.
+    for line in re.findall(r".{1,76}(?:,|$)", (record.value or b"").decode()):
         click.echo(f"  {line}")
 
 

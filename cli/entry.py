@@ -1,11 +1,12 @@
 """The console script `hmb`.
 
-Python answers Ctrl-C with a KeyboardInterrupt, and prints a traceback where nothing catches it. While modules are
-imported, nothing can catch it. `run` therefore restores the behavior of a program in C for that time: the signal ends
-the program. It does the same when the command has ended and Python only cleans up.
+On Ctrl-C, Python raises a KeyboardInterrupt, and prints a traceback if no code catches it. During imports, no code can
+catch it. `run` therefore restores the default action of the signal during imports: Ctrl-C ends the process. `run` also
+restores this action when the command has ended and Python cleans up.
 
-Python's start and the imports before `run` remain. This module therefore imports only `_signal`, which is built into
-Python. The module `signal` adds enums to it, which take 2 ms to import.
+Ctrl-C can still print a traceback while Python starts, and during the imports before `run`. This module keeps these
+imports short: it imports only `_signal`, which is built into Python. The import of `signal`, which adds enums, takes 2
+ms.
 """
 
 import _signal  # type: ignore[import-not-found]

@@ -1,8 +1,8 @@
 """`hmb notebooks`: the notebooks of the documentation as files for Jupyter.
 
-The documentation contains them as text (MyST Markdown), which people and `git diff` can read: prose, and code in
-fences with the word `{code-cell}`. Jupyter reads JSON. In Jupyter's format (nbformat 4.5), a cell is a kind and a list
-of lines.
+The documentation contains the notebooks as text (MyST Markdown), which people and `git diff` can read. Code is in
+fences with the word `{code-cell}`, and everything else is prose. Jupyter reads JSON. In Jupyter's format (nbformat
+4.5), a cell is a kind and a list of lines.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def sources() -> Iterator[tuple[str, str]]:
 
 def notebook(text: str) -> dict[str, object]:
     """Convert a notebook from MyST Markdown to Jupyter's format."""
-    parts = CODE.split(FRONT_MATTER.sub("", text))  # prose and code alternate
+    parts = CODE.split(FRONT_MATTER.sub("", text))  # Prose and code alternate in this list.
     kinds = [("code" if number % 2 else "markdown", part.strip("\n")) for number, part in enumerate(parts)]
     cells = [_cell(kind, number, part) for number, (kind, part) in enumerate(kinds) if part]
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": KERNEL}, "cells": cells}

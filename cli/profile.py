@@ -1,4 +1,4 @@
-"""`hmb profile`: the files that `shared/profiles.py` describes."""
+"""`hmb profile`: create, list, choose and delete profiles, which `shared/profiles.py` describes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def create(name: str, address: str | None, settings: tuple[tuple[str, str], ...]
 
 
 def _escaped(value: str) -> str:
-    """Return a value as a properties file writes it: a backslash introduces an escape there."""
+    """Return a value in the syntax of a properties file, in which a backslash begins an escape."""
     return value.replace("\\", "\\\\")
 
 

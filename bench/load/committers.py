@@ -1,4 +1,4 @@
-"""Connections that commit offsets, several requests ahead, with as little work as possible.
+"""Connections that commit offsets with several requests in flight, and with as little work as possible.
 
 A committer encodes one OffsetCommit request as a template. For each commit it puts the next offset into the template
 and sends the bytes. It checks the error code of every response::
@@ -33,7 +33,7 @@ from ..report.distribution import percentile
 TOPIC = "commits"
 VERSION = 9  # the last version of OffsetCommit and OffsetFetch that names topics
 OFFSET = struct.Struct(">q")
-PLACEHOLDER = OFFSET.pack(0x5A5A5A5A5A5A5A5A)  # marks the offset in the template
+PLACEHOLDER = OFFSET.pack(0x5A5A5A5A5A5A5A5A)  # A number that finds the position of the offset in the template.
 RECEIVE_BYTES = 1 << 16
 TIMEOUT = 30.0  # seconds
 
@@ -144,7 +144,7 @@ class CommitRates(NamedTuple):
 
 
 def commit(broker: peers.Peer, connections: int, in_flight: int, seconds: float) -> CommitRates:
-    """Commit on all connections for this time.
+    """Commit on all connections for `seconds` seconds, and return the rates.
 
     Raises PeerFailed if a commit fails, or if a group's committed offset is not the last one that was acknowledged.
     """

@@ -6,7 +6,8 @@ bytes::
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
 
-The benchmarks use the last number, fetch.nMsg.sec. It leaves out the time in which the consumer's group forms.
+The benchmarks use the last number, fetch.nMsg.sec. This rate does not include the time in which the consumer joins its
+group.
 """
 
 from __future__ import annotations

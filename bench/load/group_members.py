@@ -1,7 +1,7 @@
 """Members of consumer groups as coroutines of one process, so that a thousand members need only one thread.
 
 A member joins and syncs, then sends heartbeats, and joins again when a response reports a rebalance (the classic group
-protocol). A latency is the time from before the request is written until after the response is read, so it includes the
+protocol). A latency begins before the request is written and ends after the response is read, so it includes the
 scheduling of the coroutines.
 """
 
@@ -77,7 +77,7 @@ class LoadMember:
             if joined.error_code == 0:
                 return joined
             if joined.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-                await asyncio.sleep(0.1)  # The coordinator still loads, or creates its topic.
+                await asyncio.sleep(0.1)  # The coordinator is still loading, or is creating its topic.
 
     async def _send(self, request: Request, expected: type[Expected]) -> Expected:
         parts = self._protocol.request(request, VERSIONS[type(request)])

@@ -10,11 +10,12 @@ defaults for requests in flight (many in librdkafka, 5 or 1 in the others) and f
 librdkafka waits a second before it fetches again while its queue holds enough records (fetch.queue.backoff.ms). The
 client "confluent-kafka consume at once" turns this wait off.
 
-A producer's clock starts when its first record is acknowledged and stops when all are. A consumer's clock starts after
-the first batch, which does not count. The start of a library is therefore not measured. Consumers look at each value,
-because a real program does.
+A producer's clock starts when its first record is acknowledged, and stops when all records are acknowledged. A
+consumer's clock starts after the first batch, which is not counted. The start of a library is therefore not measured.
+Consumers read each value, because a real program does.
 
-`hmb bench clients --versus` runs this file with the Python of another HMB. The file therefore imports no neighbor.
+`hmb bench clients --versus` runs this file with the Python of another HMB. The file therefore imports no other module
+of HMB's benchmarks.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ BUFFER_MEMORY = 32 * 1024 * 1024
 RECORDS_PER_CALL = 10_000  # records in one call, if the library has calls for several records
 DISTINCT_VALUES = 1_000
 FIRST = b"first"
-CHILDREN: list[int] = []  # process ids of commands that do a client's work
+CHILDREN: list[int] = []  # process ids of the commands that a client has started
 
 
 @dataclass(frozen=True)
@@ -54,13 +55,13 @@ class Task:
     batch_size: int
 
     def values(self) -> list[bytes]:
-        """Return values that are text without line breaks, so that `hmb consume` prints one a line."""
+        """Return values of text without line breaks, so that `hmb consume` prints each value on one line."""
         some = [os.urandom(self.size // 2 + 1).hex()[: self.size].encode() for _ in range(DISTINCT_VALUES)]
         return [some[number % DISTINCT_VALUES] for number in range(self.records)]
 
 
 class Elapsed(NamedTuple):
-    """Wall-clock seconds, and CPU seconds of all threads of this process and of its children."""
+    """The wall-clock seconds of a run, and the CPU seconds of all threads of this process and of its children."""
 
     seconds: float
     cpu_seconds: float
@@ -316,7 +317,7 @@ CONSUMERS: dict[str, Callable[[Task], Iterator[tuple[int, int]]]] = {
 
 
 def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tuple[int, Elapsed]:
-    """Return how many records came after the first batch, and in which time. Exits if records are missing."""
+    """Return the number of records after the first batch, and their time. Exits if records are missing."""
     batches = read(task)
     first, size = next(batches, (0, 0))
     records = first

@@ -24,13 +24,13 @@ HEADING = (
 
 
 def read_records(consumer: hmb.Consumer) -> Iterator[tuple[int, int]]:
-    """Yield (records, bytes of their values) for each poll. A real program looks at the values, so this one does."""
+    """Yield (number of records, bytes of their values) for each poll. Read all values, because a real program does."""
     while records := consumer.poll(TIMEOUT):
         yield len(records), sum([len(record.value or b"") for record in records])
 
 
 def read_arrow(consumer: hmb.Consumer) -> Iterator[tuple[int, int]]:
-    """Yield (records, bytes of their values) for each Arrow batch."""
+    """Yield (number of records, bytes of their values) for each Arrow batch."""
     while (batch := consumer.poll_arrow(TIMEOUT)) is not None:
         yield batch.num_rows, batch.column("value").nbytes
 

@@ -34,7 +34,7 @@ class Latencies:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards all fields below
-        self._all: list[float] = []  # ms
+        self._all: list[float] = []  # latencies in ms
         self._reported = 0  # number of latencies that printed lines have covered
         self.records = 0
 

@@ -2,8 +2,8 @@
 
 A client that encodes each request would reach its limit long before the broker does. The connections of a `Load`
 therefore send the same bytes again and again, with several requests in flight, as Kafka's clients do. The thread
-decodes only the first response of each connection, to see that it contains no error. It reads only the size of all
-others::
+decodes only the first response of each connection, to see that it contains no error. Of all later responses it reads
+only the size::
 
     request   int32 size | header with correlation id 1 | body      the same bytes each time
     response  int32 size | size bytes, skipped
@@ -45,7 +45,7 @@ def produce_request(topic: str, partition: int, records: int, size: int) -> Prod
 
 @dataclass
 class LoadedConnection:
-    """One connection: the bytes that it sends, and how far it has read the current response."""
+    """One connection: the bytes that it sends, and its progress in the current response."""
 
     socket: socket.socket
     frame: bytes
@@ -67,7 +67,7 @@ class Load:
         self.connections = [self._connect(parse_servers(bootstrap)[0], *each) for each in requests]
 
     def run(self, seconds: float) -> int:
-        """Keep all connections busy for this time; return how many responses arrived."""
+        """Keep all connections busy for `seconds` seconds; return the number of responses that arrived."""
         before = sum(connection.responses for connection in self.connections)
         for connection in self.connections:
             while len(connection.sent_at) < self._in_flight:
@@ -121,7 +121,7 @@ class Load:
             self._selector.modify(connection.socket, events, connection)
 
     def _receive(self, connection: LoadedConnection) -> None:
-        """Read what has arrived, count complete responses, and send a new request for each of them."""
+        """Read the bytes that have arrived, count complete responses, and send a new request for each of them."""
         received = connection.socket.recv(RECEIVE_BYTES)
         if not received:
             raise PeerFailed("the broker closed a connection")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Self
 
-MESSAGE_OVERHEAD = 28  # bytes that a message of Kafka 0.8.2 has on the wire besides its payload; the thesis counts them
+MESSAGE_OVERHEAD = 28  # bytes of a message of Kafka 0.8.2 on the wire without its payload; the thesis counts them
 
 
 @dataclass(frozen=True)

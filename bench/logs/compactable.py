@@ -1,8 +1,7 @@
 """A log with ten records for each key, which a cleaner compacts.
 
-The records have values of 100 bytes and keys drawn at random. The batches have 16 KB before compression, and the
-segments 100 MB. One more record follows in a segment of its own. That segment is the active one, which no cleaner
-touches::
+The records have values of 100 bytes and keys drawn at random. A batch has 16 KB before compression, and a segment has
+100 MB. The last record is alone in the active segment, which a cleaner never compacts::
 
     00000000000000000000.log   100 MB    dirty
     00000000000000820000.log   100 MB    dirty

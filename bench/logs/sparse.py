@@ -1,4 +1,4 @@
-"""A log of many GB that takes little disk: what an append and a read cost in a small log and in a large one.
+"""A log of many GB that uses little disk space, to compare appends and reads in small and large logs.
 
 The files are sparse. Each log has ten segments, or one segment for each GB, of batches of 256 KB. Only the headers of
 the batches are written, because a log reads nothing else to find a batch, to return it, and to append::
@@ -6,8 +6,8 @@ the batches are written, because a log reads nothing else to find a batch, to re
     | header, 61 bytes | hole of 262,083 bytes | header | hole | ...
 
 The reads go to random offsets, the same ones in each round, so that their headers are in the page cache. The fastest of
-seven rounds counts. A large log may be slower only by about ten more steps of a binary search, and by headers and
-indexes that no longer fit into the processor's caches. `hmb bench growth --of log` measures it.
+seven rounds counts. A large log should be slower for only two reasons: about ten more steps of a binary search, and
+headers and indexes that do not fit into the processor's caches. `hmb bench growth --of log` measures this cost.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Peers: the brokers that a benchmark measures and a conformance test compares, each a process of its own.
 
-HMB's figures mean little alone. A benchmark therefore starts HMB and Apache Kafka on one machine and measures both
+HMB's figures alone mean little. A benchmark therefore starts HMB and Apache Kafka on one machine and measures both
 alternately. Kafka 4.3.0 is the Kafka of today. Kafka 0.8.2.2 is the last release of the Kafka that the thesis measured.
 The tests in `tests/conformance` use the same peers to compare responses and files.
 

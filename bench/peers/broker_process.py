@@ -6,7 +6,7 @@ through a real socket. A `Peer` is such a process with its directory and its log
     with Hmb() as hmb, Kafka43() as kafka:
         compare(hmb.bootstrap, kafka.bootstrap)
 
-Ready: `start` returns when the broker has named itself in a response to a Metadata request. A port that accepts
+Ready: `start` returns when the broker's Metadata response contains the broker. A port that accepts
 connections is not enough, because Kafka opens its port before it becomes a member of its cluster.
 
 Stop: `stop` sends SIGTERM, and SIGKILL to a process that still runs after `STOP_SECONDS`. `kill` sends SIGKILL at once.
@@ -35,14 +35,14 @@ from ..errors import PeerFailed
 HOST = "127.0.0.1"
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
-COMPARABLE_SETTINGS = {  # Every peer has these settings. They differ from the defaults of HMB and Kafka.
+COMPARABLE_SETTINGS = {  # All peers have these settings, which differ from the defaults of HMB and Kafka.
     "group.initial.rebalance.delay.ms": "0",
     "log.segment.delete.delay.ms": "1000",  # The space of a deleted topic becomes free during a benchmark.
 }
 
 
 class Peer:
-    """A broker process. A subclass lays out its directory (`prepare`) and has its command line (`command`)."""
+    """A broker process. A subclass fills its directory (`prepare`) and defines its command line (`command`)."""
 
     name: str
 
@@ -147,7 +147,10 @@ class Peer:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return different ports on which no process listens. All of them are held until the last one is found."""
+    """Return different ports on which no process listens.
+
+    The function keeps each port open until it has found all ports.
+    """
     sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:
@@ -156,7 +159,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def brokers_known(port: int) -> int | None:
-    """Return how many brokers the broker on `port` names in a Metadata response; None if it does not answer.
+    """Return the number of brokers in the Metadata response of the broker on `port`; None if it does not answer.
 
     The request has version 0, because Kafka 0.8.2 supports no other version.
     """

@@ -2,12 +2,13 @@
 
     hmb bench produce --empty
 
-Two processes share a run of a benchmark: the client and the broker. A faster broker helps only as far as the broker is
-the limit. This broker shows how far that is. It is HMB's broker with a change to Produce: it handles the first Produce
-request of a connection as usual and keeps the response. It reads every later Produce request from the socket, does not
-look at it, and returns the first response with the new correlation id.
+In a run of a benchmark, the client and the broker share the machine. A faster broker raises the rate only while the
+broker is the limit. The empty broker shows how much the rate could rise. It is HMB's broker with a change to Produce:
+it handles the first Produce request of a connection as usual and keeps the response. It reads every later Produce
+request from the socket without decoding it. It then returns the first response with the new correlation id.
 
-The difference between the rates of HMB and of this broker is the most that HMB can gain by doing less for a request.
+The difference between the rates of HMB and of the empty broker is an upper limit. HMB cannot gain more by doing less
+work for a request.
 """
 
 from __future__ import annotations

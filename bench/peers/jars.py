@@ -1,4 +1,4 @@
-"""The folders of Kafka's jars. Kafka is not part of this project; its brokers and tools run from jars.
+"""The folders of Kafka's jars. Kafka is not part of this project. Its brokers and tools run from these jars.
 
 A process looks for the jars of each Kafka in this order:
 

@@ -74,8 +74,9 @@ class Kafka082(Peer):
     def ready(self) -> bool:
         """Return whether the broker answers and is registered in ZooKeeper.
 
-        Kafka 0.8.2 names no broker in a Metadata response, not even itself, while it has no topic. Clients can create a
-        topic only after the registration, and the broker registers after its first responses.
+        While Kafka 0.8.2 has no topic, its Metadata response contains no broker, not even itself. Its registration is
+        therefore checked in ZooKeeper. Clients can create a topic only after the registration, which happens after the
+        first responses.
         """
         return brokers_known(self.port) is not None and self._is_registered()
 
@@ -85,7 +86,8 @@ class Kafka082(Peer):
     def kill(self) -> None:
         """Send SIGKILL, and wait until ZooKeeper has removed the registration, which takes some seconds.
 
-        A broker that starts earlier finds the old registration and takes it for another broker with its id.
+        If the broker starts again earlier, it finds its old registration, and treats it as another broker with the same
+        id.
         """
         super().kill()
         deadline = time.monotonic() + STOP_SECONDS

@@ -24,7 +24,7 @@ class Finished:
     """A program that has ended with exit code 0."""
 
     output: str
-    cpu_seconds: float  # of all its threads, and of its children that have ended
+    cpu_seconds: float  # CPU seconds of all threads of the program, and of its children that have ended
     max_resident_bytes: int
 
     @property

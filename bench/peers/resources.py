@@ -17,12 +17,12 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 def cpu_seconds(pid: int) -> float:
     """Return the CPU time of all threads of a process so far, in seconds; 0 if the process has ended."""
-    return sum(map(int, _stat(pid)[11:13])) / TICKS_PER_SECOND  # utime, stime
+    return sum(map(int, _stat(pid)[11:13])) / TICKS_PER_SECOND  # the fields utime and stime
 
 
 def tree_cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process and its descendants so far, in seconds, including children that have ended."""
-    fields = [_stat(each)[11:15] for each in (pid, *descendants(pid))]  # utime, stime, cutime, cstime
+    fields = [_stat(each)[11:15] for each in (pid, *descendants(pid))]  # the fields utime and stime, cutime, cstime
     return sum(int(ticks) for process in fields for ticks in process) / TICKS_PER_SECOND
 
 
@@ -32,7 +32,8 @@ def resident_bytes(pid: int, field: str = "VmRSS") -> int:
     Raises OSError if the process has ended.
     """
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))  # none in a zombie
+    # The status of a zombie process has no such line.
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field}:"))
 
 
 def tree_python_peak_bytes(pid: int) -> int:

@@ -1,7 +1,7 @@
 """Topics of a benchmark: create one, change a setting, find its end, delete it.
 
-Kafka 0.8.2 has no API that creates or deletes a topic. A Metadata request for an unknown topic creates it there with
-`num.partitions` partitions, and nothing deletes it.
+Kafka 0.8.2 has no API that creates or deletes a topic. In Kafka 0.8.2, a Metadata request for an unknown topic creates
+the topic with `num.partitions` partitions. No request deletes it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 
-TIMEOUT = 120.0  # seconds; a topic of 2,000 partitions takes a while
+TIMEOUT = 120.0  # seconds; the creation of a topic with 2,000 partitions is slow
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 

@@ -1,7 +1,8 @@
 """Reports: from the runs of a benchmark to samples, tables and charts.
 
-A figure in a table has to be traceable to its runs. Each run becomes a sample in a file and in a topic. Everything that
-a reader sees is made of samples alone, by the same code in a command, in `hmb bench show` and in the documentation.
+A reader must be able to trace each figure in a table to its runs. Each run becomes a sample in a file and in a topic.
+Tables and charts are made from samples alone. The benchmark commands, `hmb bench show` and the documentation use the
+same code for them.
 
 Read in this order:
 

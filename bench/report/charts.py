@@ -37,7 +37,8 @@ def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
     """Draw a panel for each column that the samples have.
 
     If the samples have several cells and a reference, only columns that are compared have panels. Each of them has a
-    second panel for the ratios: small differences between contestants are invisible next to those between cells.
+    second panel for the ratios, because cells differ so much that small differences between contestants would be
+    invisible.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]
@@ -68,7 +69,7 @@ def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
 
 
 def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Mapping[str, Distribution]]) -> None:
-    """Draw the values of all cells; the contestants of a cell are one below the other."""
+    """Draw the values of all cells. The contestants of a cell are drawn one below the other."""
     for number, name in enumerate(names):
         shift = (number - (len(names) - 1) / 2) * 0.8 / len(names)
         points = {cell + shift: values[name] for cell, values in enumerate(cells) if name in values}

@@ -40,8 +40,8 @@ def number(value: float) -> str:
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """Return the value below which this share of the values is (0.99: the 99th percentile).
+    """Return the percentile for a share of the values (0.99: the 99th percentile).
 
-    The values are sorted in ascending order. The nearest rank counts, without interpolation.
+    The values are sorted in ascending order. The nearest rank is returned, without interpolation.
     """
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)]

@@ -1,11 +1,11 @@
 """Files of samples, grouped by the machine and the scale of their runs.
 
-Figures of different machines must not end up in one median. Neither must those of a full run and of a quick one
-(`--scale 0.1`). An `Origin` names machine and scale, and only files of the same origin share a table or a chart.
+A median must not contain figures of different machines. It must not mix figures of full runs and of quick runs
+(`--scale 0.1`) either. An `Origin` names machine and scale, and only files of the same origin share a table or a chart.
 
 Without names of files, `hmb bench show` and `hmb bench plot` take the reader's own runs in `hmb-bench/`. They take the
-published ones in `bench/results` only if no own run exists. Of several files of one suite and origin the newest counts,
-because an older one may have measured older code.
+published ones in `bench/results` only if no own run exists. If several files have the same suite and origin, the newest
+file is used, because an older file may have measured older code.
 """
 
 from __future__ import annotations

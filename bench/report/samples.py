@@ -1,4 +1,4 @@
-"""Samples: what each run of a benchmark measured, kept so that a reader can trace every published figure to its runs.
+"""Samples: the stored results of each run, so that a reader can trace every published figure to its runs.
 
 A sample is one run: its suite (the scenario's name), broker, client, parameters and figures. All samples of a command
 go to two destinations::
@@ -44,14 +44,14 @@ class Sample:
     suite: str
     broker: str
     client: str
-    turn: int  # the number of the round, from 0; runs of one round followed one another
+    turn: int  # the number of the round, from 0; the runs of one round are consecutive
     parameters: Mapping[str, float | str]
     figures: Mapping[str, float]
     at: str = field(default_factory=lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
 
 
 def environment() -> dict[str, object]:
-    """Return machine, versions, commit and command: what a reader must know to compare these runs with others."""
+    """Return machine, versions, commit and command. A reader needs them to compare these runs with other runs."""
     return {
         "machine": {"system": platform.platform(), "cpu": _cpu_model(), "cores": os.cpu_count(), "memory": _memory()},
         "versions": {"python": platform.python_version(), "java": _java(), **_package_versions()},

@@ -3,7 +3,7 @@
 The command that made the samples prints their tables, and the documentation makes the same tables from published files.
 A table therefore needs nothing but samples.
 
-A ratio compares two runs of the same round. The rounds in this example took place while the machine became slower::
+A ratio compares two runs of the same round. In this example the machine becomes slower from round to round::
 
     round    HMB    Kafka    ratio
     0        300    250      1.20

@@ -1,13 +1,14 @@
-"""From the samples of a suite to its tables: which runs are compared, and which figures are shown.
+"""From the samples of a suite to its tables: the choice of the compared runs and of the shown figures.
 
 Each scenario declares one `SampleView`. Three terms describe it:
 
 - A *contestant* is what the scenario compares: a broker, a client, a layout of threads.
-- A *cell* is what all contestants do alike: one size of message and batch, one number of connections.
+- A *cell* is the task that all contestants share: for example one size of message and batch, or one number of
+  connections.
 - A *reference* is the contestant to which the others are compared, usually Kafka.
 
 `hmb bench produce` has ten cells. Its contestants are HMB and Kafka 4.3.0, and Kafka is the reference. A column of the
-table shows a figure in the median with its range. If the column has `compare`, the next one shows the ratio to the
+table shows a figure in the median with its range. If the column has `compare`, the next column shows the ratio to the
 reference. A last table summarizes the ratios over all cells.
 
 `hmb bench show` prints the tables of a view, `hmb bench plot` draws its charts (`charts`), and the documentation
@@ -40,8 +41,8 @@ class Column:
 
     key: str  # the name of the figure in a sample
     label: str  # the heading, with the unit
-    scale: float = 1.0  # the figure is shown multiplied by this
-    per: str = ""  # the name of a parameter; the figure is shown divided by it
+    scale: float = 1.0  # the figure is multiplied by this factor
+    per: str = ""  # the name of a parameter by which the figure is divided; "" for no division
     spread: bool = True  # whether the table shows the range, too
     compare: bool = False  # whether the table shows ratios to the reference
     more_is_better: bool = False
@@ -137,7 +138,7 @@ class SampleView:
             heading += [column.label, f"over {reference}"] if column.compare and reference else [column.label]
         rows = [heading]
         for cell, contestants in cells.items():
-            shown = cell  # Only the first row of a cell has its name.
+            shown = cell  # Only the first row of a cell contains the cell's name.
             for name, runs in contestants.items():
                 row = [shown, name]
                 for column in columns:

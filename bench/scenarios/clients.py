@@ -6,9 +6,9 @@
     hmb bench clients --versus ../before             # HMB's clients, and those of another checkout
 
 The records have 100 B, and the topic has one partition. Each client is a process of its own; `load/library_client.py`
-says which settings are the same for all. The clients first run with HMB's broker and then with Kafka's, once in each
-round. A producer's run counts only if the log then ends where it should: all records are acknowledged, and all are
-written. A consumer reads a topic that HMB's producer filled in batches of 16 KB, the batch size of Kafka's own
+lists the settings that are the same for all. The clients first run with HMB's broker and then with Kafka's, once in
+each round. A producer's run counts only if all records are acknowledged, and the end offset of the log shows that all
+are written. A consumer reads a topic that HMB's producer filled in batches of 16 KB, the batch size of Kafka's own
 producer.
 
 A goal is judged by the ratio of two clients, in the median of the rounds. The column "by CPU time" has the ratio of the
@@ -207,7 +207,7 @@ def produce(broker: MeasuredBroker, client: LibraryClient, settings: ClientSetti
     try:
         figures = run_client(broker, client, TOPIC, settings)
         end = topics.end_offset(broker.bootstrap, TOPIC)
-        if end != client.records + 1:  # The first record came before the clock started.
+        if end != client.records + 1:  # One more record was sent before the clock started.
             raise peers.PeerFailed(f"{client.label} to {broker.name}: the log ends at offset {end}")
     finally:
         topics.delete(broker.bootstrap, TOPIC)
@@ -241,7 +241,7 @@ def measure(
     settings: ClientSettings,
     progress: Progress,
 ) -> None:
-    """Run the clients on one broker: in each round all producers, and then in each round all consumers."""
+    """Run the clients with one broker: first all rounds of the producers, then all rounds of the consumers."""
     for _, group in groupby(clients, lambda each: each.action):
         for number, client in measurement.rounds(list(group)):
             progress.step(f"{broker.name}, round {number + 1}: {client.label}, {client.action}")

@@ -5,11 +5,12 @@
 
 A commit does not promise the same everywhere. HMB responds when the record is on disk (`log.flush.acks.all`, as for
 acks=all). Kafka responds when the record is in the page cache, and relies on replicas on other machines. HMB therefore
-runs twice. With the setting false it promises what Kafka promises, and only this line should be compared with Kafka's.
+runs twice. With `log.flush.acks.all=false` it promises the same as Kafka, and only this line should be compared with
+Kafka's.
 
 Each connection has a group and a partition of its own and commits growing offsets (`load/committers.py`). The client is
-one process with one thread that only copies bytes. It takes its share of the machine, the same for all brokers. A run
-counts only if no response contains an error and each group's committed offset is the last one that was acknowledged.
+one process with one thread that only copies bytes. Its CPU time is the same for all brokers. A run counts only if no
+response contains an error and each group's committed offset is the last one that was acknowledged.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ VIEW = SampleView(
 
 
 def start_brokers(stack: ExitStack, versus: peers.Installation | None) -> dict[str, peers.Peer]:
-    """Start the brokers and return them by their names, which say where a commit is when the broker responds."""
+    """Start the brokers and return them by name.
+
+    A name contains the place of a commit (disk or page cache) at the response.
+    """
     own, *others = broker_kinds(versus)
     found: dict[str, peers.Peer] = {f"{own.name}, on disk": own.make()}
     for kind in (own, *others):

@@ -7,10 +7,10 @@ The benchmark writes a log once (`logs/compactable.py`) and puts it into each br
 starts: a topic of one partition that was never compacted.
 
 A broker does not report how long compaction takes. The topic therefore starts with a `min.compaction.lag.ms` that
-forbids it. The clock starts when a request sets it to 0. The clock stops when `cleaner-offset-checkpoint` contains the
-base offset of the active segment, because both brokers write this file after the new segments are in use. The CPU time
-is that of the broker's process between the two moments. Each broker first compacts another topic of a third of the
-size, because Java's compiler needs a warm-up.
+prevents compaction. The clock starts when a request sets this lag to 0. The clock stops when
+`cleaner-offset-checkpoint` contains the base offset of the active segment, because both brokers write this file after
+the new segments are in use. The CPU time is that of the broker's process between the two moments. Each broker first
+compacts another topic of a third of the size, because Java's compiler needs a warm-up.
 
 Both cleaners have one thread, no throttle, a buffer of 128 MB for keys (the defaults), and look for work every 20 ms. A
 run counts only if the log then contains one record for each key.

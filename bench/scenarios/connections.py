@@ -5,7 +5,7 @@
 
 Each connection sends Produce requests of one batch with acks=1, five in flight, as fast as the broker responds. One
 thread drives all connections (`load/repeated_requests.py`), so the load costs the same for any number of them. The goal
-for HMB is that 1,000 connections with 2,000 partitions keep 70 % of one connection's throughput.
+for HMB is that 1,000 connections with 2,000 partitions reach 70 % of the throughput of one connection.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     hmb bench fetch                                 # 1, 10, 100 and 1000 partitions
     hmb bench fetch --partitions 500 --seconds 5
 
-A consumer that has read all records sends such a fetch all day. A full fetch names every partition. In a session the
-broker remembers the partitions, and the fetch names only those that changed, here none::
+A consumer that has read all records sends such a fetch again and again. A full fetch names every partition. In a
+session the broker stores the partitions, and the fetch names only changed partitions. In this benchmark no partition
+changes::
 
     full           FetchRequest  topics: 1000 partitions     some 20 KB
     in a session   FetchRequest  session_id, epoch           some 60 B
@@ -35,7 +36,7 @@ from ..measurement import POSITIVE, CommaList, Measurement, scenario
 from ..report.view import Column, SampleView
 
 SLICES = 4  # A run has four slices of time, and each slice has both kinds of fetch.
-FETCHES_PER_LOOK = 20  # fetches between two looks at the clock
+FETCHES_PER_LOOK = 20  # fetches between two readings of the clock
 FINAL_EPOCH = -1
 FULL, IN_SESSION = "full", "in a session"
 MAX_BYTES = 1 << 20
@@ -47,7 +48,7 @@ VIEW = SampleView(
     title=lambda _: "A fetch of partitions without new records",
     cell=lambda sample: f"{sample.parameters['partitions']:,} partitions",
     contestant=lambda sample: str(sample.parameters["kind"]),
-    reference=0,  # the full fetch
+    reference=0,  # The reference is the full fetch.
 )
 
 
@@ -86,12 +87,12 @@ class FrameClient:
         return response
 
     def send(self, request: Request, version: int) -> Any:
-        """Send a request and decode its response. Only allowed before the first `frame` that is not decoded."""
+        """Send a request and decode its response. Call it only before the first `exchange`."""
         return self._connection.receive(self.exchange(self.frame(request, version)))[1]
 
 
 def measure(partitions: int, seconds: float) -> tuple[FetchCost, FetchCost]:
-    """Return the cost of a full fetch and that of a fetch in a session, on a new broker."""
+    """Start a broker. Return the cost of a full fetch and the cost of a fetch in a session."""
     with peers.Hmb() as broker:
         client = FrameClient(broker.port)
         request = full_request(client, partitions)
@@ -128,7 +129,7 @@ def frames_in_session(client: FrameClient, session: int, version: int) -> Iterat
 
 
 def spend(client: FrameClient, pid: int, frames: Iterator[bytes], seconds: float, cost: FetchCost) -> None:
-    """Send fetches for this time and add what they cost the process `pid`."""
+    """Send fetches for `seconds` seconds, and add the CPU time that they cost the process `pid`."""
     end, before = time.monotonic() + seconds, peers.cpu_seconds(pid)
     while time.monotonic() < end:
         for _ in range(FETCHES_PER_LOOK):

@@ -1,4 +1,4 @@
-"""Costs that grow with the work, and costs that stay the same: HMB's broker with more and more of one thing.
+"""The cost of growth: HMB's broker with more and more connections, partitions, bytes in a fetch, or bytes in a log.
 
     hmb bench growth                        # all four
     hmb bench growth --of connections,log
@@ -8,7 +8,7 @@
     fetch         responses of 1 MB to 100 MB: MB/s
     log           1 GB to 50 GB (sparse files): an append, a read at the end, a read anywhere
 
-`hmb bench plot` draws the curves. A flat curve costs the same at any size.
+`hmb bench plot` draws the curves. If a curve is flat, the cost does not depend on the size.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ deleted. Then the next gigabyte follows. The settings are the defaults, except f
 (`peers/broker_process.py`). "Idle" is right after the start.
 
 Producer: HMB's performance producer sends records of 100 B as fast as it can, with buffer.memory 32 MiB. "Idle" is the
-peak of a process that sends one record. A producer should need the size of its buffer and 30 MB more. Its broker keeps
+peak of a process that sends one record. The goal is the size of the buffer and 30 MB more. Its broker keeps
 only the newest segments.
 
 Resident memory is VmRSS, and its peak is VmHWM. The page cache, which contains the newest bytes of the logs, belongs to
@@ -32,7 +32,7 @@ from ..report.samples import Sample
 from ..report.view import Column, SampleView
 
 GIGABYTE = Workload(1_000, 65_536, 1_000_000)
-SMALL_RECORDS = Workload(100, 16_384, 10_000_000)  # one gigabyte of small records
+SMALL_RECORDS = Workload(100, 16_384, 10_000_000)  # The workload is one gigabyte of small records.
 BUFFER_MEMORY = 32 * 1024 * 1024
 KEEP_LITTLE = {
     "log.retention.bytes": "268435456",

@@ -11,9 +11,9 @@ The cells have the thesis's sizes (`thesis/cells.py`), acks=1, one partition, li
 67108864. The client is the same in every run: Kafka 4.3.0's ProducerPerformance in a JVM of its own, unless `--client`
 names another. Each run has a new topic, and it counts only if the broker's log then ends at the number of records.
 
-On a machine with two cores the client takes most of the time, so the rate hides what a broker saves. The CPU time of
-the broker for each record shows it. A JVM needs this time itself at first, to compile its code. All brokers therefore
-get the same warm-up: the same records, one broker after the other, for `--warm-up` seconds each.
+On a machine with two cores the client takes most of the time, so the rate hides improvements of a broker. The broker's
+CPU time for each record shows them. A JVM first needs CPU time to compile its code. All brokers therefore get the same
+warm-up: the same records, one broker after the other, for `--warm-up` seconds each.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ directory of the partition (`logs/unclean.py`), and starts the broker again. The
 process to the first response. A second start, after a clean stop, shows which part of this time is not recovery. A run
 counts only if the log then ends where the prepared segment ends.
 
-The segment was just written, so it is in the page cache: the benchmark measures work, and a disk adds its reading. The
-goal is 2 s for 1 GB. Published runs of 2026-11-22 measured the log alone, without a broker.
+The segment was just written, so it is in the page cache. The benchmark therefore measures CPU work, without the time of
+reading from a disk. The goal is 2 s for 1 GB. The published runs of 2026-11-22 measured only the log, without a broker.
 """
 
 from __future__ import annotations

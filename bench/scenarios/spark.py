@@ -7,12 +7,12 @@
 The jars are those of spark-sql-kafka-0-10 and its dependencies for the installed PySpark:
 spark-token-provider-kafka-0-10, kafka-clients and commons-pool2. Spark has two cores and runs three kinds of jobs:
 
-- read: all records of a topic of one and of two partitions, with an aggregation that looks at every value;
+- read: all records of a topic of one and of two partitions, with an aggregation that reads every value;
 - write: the same number of rows of 100 B into a topic;
 - stream: a producer sends `--rate` records/s for `--seconds`. The figures are the p50 and p99 of the triggers' times.
 
 The CPU time of a run is that of the JVM and of all processes that the JVM started, for example Python workers. On a
-busy machine rows per CPU second say more than rows per second.
+busy machine, rows per CPU second are more reliable than rows per second.
 """
 
 from __future__ import annotations

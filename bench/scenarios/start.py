@@ -5,8 +5,8 @@
     hmb bench start --versus ../before               # this HMB and the HMB of another checkout
 
 The clock starts with the process. A client tries to connect every 2 ms. As soon as it is connected, it sends one record
-to a topic that does not exist yet, so the time includes the creation of that topic. `kafka-storage format` takes about
-2 s and has to run before Kafka can start; it is not part of the time. Each run has an empty data directory.
+to a topic that does not exist yet, so the time includes the creation of that topic. `kafka-storage format`, which takes
+about 2 s, has to run before Kafka starts. It is not part of the time. Each run has an empty data directory.
 """
 
 from __future__ import annotations

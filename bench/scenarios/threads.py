@@ -1,4 +1,4 @@
-"""The thesis's layout of threads and one thread for each connection: the same broker code, the same producers.
+"""Two layouts of threads in one broker: the thesis's handlers, and one thread for each connection.
 
     hmb bench threads                                   # 1, 2, 4 and 8 handlers; one producer, and three at once
     hmb bench threads --handlers 1,8 --producers 1,4
@@ -6,8 +6,8 @@
 The thesis's broker passed each request through a channel to an API handler, and each response through another channel
 to a responder. It used one core of four, and its authors blamed the single handler (thesis, chapter 10.2.5). HMB has
 this layout as a setting: `threading=staged` with num.io.threads handlers (`hmb/broker/network/staged.py`). The
-benchmark uses small requests and large ones. Most of the cost of a small request is its way through the broker. Most of
-the cost of a large one is its bytes.
+benchmark uses small requests and large ones. The cost of a small request is mostly its way through the threads of the
+broker. The cost of a large request is mostly its bytes.
 """
 
 from __future__ import annotations

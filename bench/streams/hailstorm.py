@@ -4,10 +4,10 @@
     hmb bench hailstorm --words 5000,200000                   # by the size of the state
     hmb bench hailstorm --only hailstorm,bytewax --records 200000
 
-The Hailstorm paper promises exactly-once results "with little performance loss", and has no measurement. This scenario
-is that measurement. Each processor counts the same topic of two partitions on HMB's broker. Each one is a process of
-its own (`word_count.py`, `WordCount.java`), and the time includes its start. A run counts only if the processor counted
-every record.
+The Hailstorm paper promises exactly-once results "with little performance loss", but contains no measurement. This
+scenario measures the loss. Each processor counts the same topic of two partitions on HMB's broker. Each one is a
+process of its own (`word_count.py`, `WordCount.java`), and the time includes its start. A run counts only if the
+processor counted every record.
 
     hailstorm               threads, exactly once, a snapshot every second
     hailstorm-no-snapshots  the same with one snapshot at the end: the difference is the price of snapshots
@@ -64,7 +64,10 @@ VIEW = SampleView(
 
 
 def available(names: list[str]) -> Iterator[str]:
-    """Yield the processors that can run here, and print why the others cannot."""
+    """Yield the processors that can run on this machine.
+
+    For each other processor, print the reason why it cannot run.
+    """
     for name in names:
         try:
             if name in STREAMS:
@@ -78,7 +81,10 @@ def available(names: list[str]) -> Iterator[str]:
 
 
 def fill(servers: str, records: int, words: int) -> None:
-    """Write the records: key and value are a word. Small numbers of words are much more frequent than large ones."""
+    """Write the records: key and value are a word.
+
+    A word is a number, and small numbers are much more frequent than large ones.
+    """
     with Admin(servers) as admin:
         admin.create_topics([NewTopic(word_count.TOPIC, PARTITIONS)])
     chance = random.Random(words)

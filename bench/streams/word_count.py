@@ -2,9 +2,9 @@
 
     python -m hmb.bench.streams.word_count hailstorm 127.0.0.1:9092 words
 
-The program counts the words of a topic, one word in each record, up to the end that the topic has at the start. It
-prints one line of JSON: the seconds from the start of the processor to its end, and the number of words that it
-counted. Each processor uses one process, unless its name says otherwise:
+The program counts the words of a topic, one word in each record. It stops at the end offsets that the topic has at the
+start. It prints one line of JSON: the seconds from the start of the processor to its end, and the number of words that
+it counted. Each processor uses one process, unless its name says otherwise:
 
     hailstorm               threads, a snapshot every second
     hailstorm-no-snapshots  threads, one snapshot at the end
@@ -82,7 +82,7 @@ def count_with_bytewax(servers: str, total: int) -> int:
 
 
 def count_with_quixstreams(servers: str, total: int) -> int:
-    """Return the number of words that quixstreams counted: it is stopped after `total` records."""
+    """Return the number of words that quixstreams counted. The function stops it after `total` records."""
     from quixstreams import Application
 
     counted = 0

@@ -9,8 +9,8 @@ batches of one size. Each of these ten *cells* has four *scenarios*, and a scena
     3   HMB's producer   -> Kafka's broker
     4   HMB's producer   -> HMB's broker
 
-The other benchmarks of this project are called scenarios, too (`hmb.bench.scenarios`). The code in this folder says
-"pair" for the thesis's scenarios.
+The other benchmarks of this project are called scenarios, too (`hmb.bench.scenarios`). The code in this folder calls
+the thesis's scenarios pairs.
 
 Read in this order:
 

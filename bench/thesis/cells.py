@@ -3,8 +3,8 @@
 The batch size benchmark has messages of 100 B in batches of five sizes. The message size benchmark has messages of five
 sizes in batches of 12,800 B. Both have acks=1, one partition, and buffer.memory 67108864.
 
-The thesis counted bytes on the wire, where a message of Kafka 0.8.2 has 28 B besides its payload. It averaged over
-about 10 s. Its network was Ethernet of 1 Gb/s, so no rate can exceed 125 MB/s.
+The thesis counted bytes on the wire, where a message of Kafka 0.8.2 has 28 B in addition to its payload. Each rate of
+the thesis is a mean over about 10 s. Its network was Ethernet of 1 Gb/s, so no rate can exceed 125 MB/s.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ STYLES: dict[int, dict[str, Any]] = {
 }
 BENCHMARKS = {"batch": BATCH_SIZE_BENCHMARK, "message": MESSAGE_SIZE_BENCHMARK}
 LABELS = {"batch": "batch size (bytes), messages of 100 B", "message": "message size (bytes), batches of 12,800 B"}
-Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]  # by generation and scenario: MB/s on the wire
+Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]  # MB/s on the wire, by generation and scenario
 
 
 def rates_of(samples: Sequence[Sample]) -> Rates:

@@ -7,8 +7,8 @@
 
 Scenarios 1 to 3 run once with Kafka 4.3.0 and once with Kafka 0.8.2.2, the last release of the thesis's own generation.
 That makes seven pairs of producer and broker. All brokers run from the first run to the last, and each run has a topic
-of its own. In each round of a cell the seven pairs follow one another, so the rest of the machine's load hits all of
-them alike. A run counts only if the broker's log then ends at the number of records that the producer reports.
+of its own. In each round of a cell the seven pairs run one after another, so other load on the machine affects all of
+them equally. A run counts only if the broker's log then ends at the number of records that the producer reports.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Pair:
 
 
 def start_pairs(generations: Sequence[str], stack: ExitStack) -> list[Pair]:
-    """Start the brokers and return the pairs that this machine can run. Print what is missing for the others."""
+    """Start the brokers and return the pairs that this machine can run. Print what is missing for the other pairs."""
     hmb, hmb_producer = MeasuredBroker.of(stack.enter_context(peers.Hmb())), HmbProducer()
     found: list[Pair] = []
     for generation in generations:

@@ -1,7 +1,7 @@
-"""Tables of the thesis's benchmarks: rates and ratios beside the thesis's own, costs, goals.
+"""Tables of the thesis's benchmarks: rates and ratios compared with the thesis's own, costs, goals.
 
-All ratios are over scenario 1, Kafka's producer to Kafka's broker, in the same round and with the same generation of
-Kafka. Scenario 4 contains no Kafka, so it is compared with scenario 1 of each generation.
+Every ratio compares a scenario with scenario 1, Kafka's producer to Kafka's broker, in the same round and with the same
+generation of Kafka. Scenario 4 contains no Kafka, so it is compared with scenario 1 of each generation.
 
 The thesis measured on another network and other machines. Its MB/s cannot be compared with today's. Its ratios can be
 compared: they show which of two programs was faster, and by how much.
@@ -67,7 +67,7 @@ def rates(samples: Sequence[Sample]) -> list[Table]:
                 speeds = [f"{speed:,.1f}" for speed in cell.rates(rate.median).values()]
                 thesis = f"{cell.thesis_ratio(number):.2f}" if ratio else ""
                 rows.append([name, scenario_name(runs[0]), str(rate), *speeds, str(ratio or ""), thesis])
-                name = ""  # Only the first row of a cell has its name.
+                name = ""  # Only the first row of a cell contains the cell's name.
         found.append(Table(f"Kafka {generation}" if generation else "HMB alone", rows))
     return found
 
@@ -135,7 +135,7 @@ def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario
 
 
 def over_first(scenarios: ByScenario, number: int) -> Distribution | None:
-    """Return the rate of a scenario over that of scenario 1; None for scenario 1 itself, or if one did not run."""
+    """Return a scenario's rate divided by that of scenario 1; None for scenario 1 itself, or if one did not run."""
     if number == 1:
         return None
     return ratios(scenarios.get(number, []), scenarios.get(1, []), lambda run: run.figures[RATE])

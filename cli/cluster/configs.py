@@ -97,7 +97,7 @@ def resource_of(entity: dict[str, Any]) -> ConfigResource:
 
 
 def entity_fields(resource: ConfigResource) -> dict[str, Any]:
-    """Return the entity as JSON. The name of all brokers together is None."""
+    """Return the entity as JSON. The entity "all brokers" has the name None."""
     kinds = {type_name: kind for kind, type_name in TYPES.items()}
     return {"entity_type": kinds[resource.type.name], "entity_name": resource.name or None}
 

@@ -1,8 +1,8 @@
 """`hmb groups describe`: the members of a group and its lag, once or repeatedly.
 
 The lag of a partition is the number of records that the group has not read yet. `hmb.Admin` also finds the time of
-the first unread record, which gives the lag as a duration. With `--watch`, a `Trend` compares two looks at the same
-lag. For example, the lag falls from 600 to 500 in 2 s: the trend is -50/s, and the group catches up in 10 s.
+the first unread record, which gives the lag as a duration. With `--watch`, a `Trend` compares two measurements of the
+same lag. For example, the lag falls from 600 to 500 in 2 s. The trend is -50/s, and the group catches up in 10 s.
 """
 
 from __future__ import annotations
@@ -35,13 +35,16 @@ WATCH_INTERVAL = 2.0  # seconds
 
 @dataclass
 class Trend:
-    """The lags at the last look, from which the next look computes their change."""
+    """The last measured lags, from which the next measurement computes the change."""
 
-    seen_at: float = 0.0  # time.monotonic()
+    seen_at: float = 0.0  # the time.monotonic() of the last measurement
     lags: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
 
     def changes(self, group: str, lags: Mapping[TopicPartition, PartitionLag]) -> dict[TopicPartition, float]:
-        """Store the lags of a group. Return the change of each lag in records/s; nothing at the first look."""
+        """Store the lags of a group.
+
+        Return the change of each lag in records/s; at the first call the dict is empty.
+        """
         passed = time.monotonic() - self.seen_at
         changes = {}
         for partition, described in lags.items():
@@ -103,7 +106,7 @@ def describe(
 
 
 def _rounds(watch: float | None) -> Iterator[None]:
-    """Yield once, or every `watch` seconds until Ctrl-C or until nobody reads the output."""
+    """Yield once, or every `watch` seconds until Ctrl-C or until the reader of standard output has left."""
     yield
     while watch is not None:
         Event().wait(watch)
@@ -213,7 +216,7 @@ def _print_group(group: dict[str, Any], members: bool, only_state: bool) -> None
 
 
 def _outlook(group: dict[str, Any]) -> str:
-    """Return the change of the whole lag, and the time until it is 0 if it continues to fall like that."""
+    """Return the change of the group's total lag, and the time until the lag is 0 at this rate."""
     changes = [offset["trend"] for offset in group["offsets"] if offset.get("trend") is not None]
     if not changes:
         return ""

@@ -1,4 +1,4 @@
-"""`hmb groups reset`: set the committed offsets of a group, in all ways of kafka-consumer-groups.
+"""`hmb groups reset`: set the committed offsets of a group, with all options of kafka-consumer-groups.
 
 The command prints a plan and changes nothing without --execute. The plan can be a file::
 
@@ -128,7 +128,7 @@ def _print(group: str, plan: Plan, executed: bool, export: bool, as_json: bool) 
 
 
 def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
-    """Return the chosen way to find the new offsets; None if a file contains them."""
+    """Return the option that determines the new offsets; None if a file contains them."""
     from hmb.client.admin import ShiftBy
     from hmb.client.offsets import AtTime
 
@@ -152,7 +152,10 @@ def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
 
 
 def _check_group(admin: Admin, group: str, create: bool, execute: bool) -> bool:
-    """Return whether the group has members. Raises CliError if they prevent --execute, KafkaError for no group."""
+    """Return whether the group has members.
+
+    Raises CliError if members prevent --execute, KafkaError if the group does not exist.
+    """
     from hmb.client.admin import raised
     from hmb.protocol.errors import ErrorCode, KafkaError
 

@@ -80,7 +80,10 @@ def _print(cluster: dict[str, Any]) -> None:
 
 
 def _versions(its: BrokerVersions) -> dict[str, Any]:
-    """Return the versions of each API: the broker's, HMB's, and the one that the two use. A range is [first, last]."""
+    """Return the versions of each API: the broker's range, HMB's range, and the version in use.
+
+    A range is [first, last].
+    """
     from hmb.protocol.api_keys import ApiKey
     from hmb.protocol.messages import API_KEYS, request_class
 

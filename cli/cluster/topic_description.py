@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def topic_fields(topic: TopicDescription) -> dict[str, Any]:
-    """Return what a list of topics shows: the topic without its partitions."""
+    """Return the fields of a topic for a list of topics, without its partitions."""
     return {
         "topic": topic.name,
         "topic_id": str(topic.topic_id) if topic.topic_id.int else None,
@@ -57,7 +57,7 @@ def describe_topic(admin: Admin, name: str) -> dict[str, Any]:
 
 
 def own_settings(admin: Admin, resource: ConfigResource) -> dict[str, str | None]:
-    """Return the settings of the resource itself; none from a broker before Kafka 0.11, which has no such request."""
+    """Return the settings of the resource itself; empty for a broker before Kafka 0.11, which has no such request."""
     try:
         entries = raised(admin.describe_configs([resource])[resource])
     except KafkaError as error:

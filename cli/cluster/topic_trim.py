@@ -114,7 +114,7 @@ def _offsets(admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpe
 
 
 def _explained(partition: TopicPartition, error: KafkaError) -> KafkaError:
-    """Return the broker's error. A refusal because of compaction gets an explanation."""
+    """Return the broker's error, with an explanation if the topic is compacted."""
     from hmb.protocol.errors import ErrorCode, KafkaError
 
     if error.code is not ErrorCode.POLICY_VIOLATION:

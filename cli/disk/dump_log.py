@@ -74,7 +74,7 @@ def _dump(paths: list[Path], options: DumpOptions, progress: _FileProgress, as_j
     for entry in dump(paths, options):
         damages += entry.is_damage
         unknown += entry.kind == "unknown_file"
-        if entry.kind == "verified" and not as_json:  # The last summary is that of all files.
+        if entry.kind == "verified" and not as_json:  # The last summary covers all files.
             summary = entry
             continue
         progress.clear()

@@ -41,7 +41,7 @@ class AddressType(click.ParamType[tuple[str, int]]):
 
 @contextmanager
 def errors_as_lines() -> Iterator[None]:
-    """Turn the errors of Hailstorm into one line and an exit code."""
+    """Convert the errors of Hailstorm to CliError, which prints one line and has an exit code."""
     from hmb.hailstorm.errors import HailstormError
 
     try:

@@ -1,4 +1,4 @@
-"""`hmb hailstorm check`: tries a topology on records of its topics, in many orders."""
+"""`hmb hailstorm check`: runs a topology on records of its topics in many orders, and compares the results."""
 
 from __future__ import annotations
 

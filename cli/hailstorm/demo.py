@@ -1,6 +1,6 @@
 """`hmb hailstorm demo`: an example on real data, from the records to the picture, in one command.
 
-The command starts a broker of its own unless `-b` names one. It sends the records while the topology runs. When a
+Without `-b`, the command starts its own broker. It sends the records while the topology runs. When a
 snapshot contains all of them, the command ends the topology. `--kill` crashes a processor every two seconds, and
 the result stays the same.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 EXAMPLES = ("trending", "weather")
 LOOK_INTERVAL = 0.1  # seconds
 KILL_INTERVAL = 2.0  # seconds
-GRACE_PERIOD = 0.25  # seconds between two snapshots: with --kill, several are completed between two crashes
+GRACE_PERIOD = 0.25  # seconds between two snapshots, so that --kill completes several snapshots between two crashes
 SEND_AT_ONCE = 200  # records between two pauses, with --rate
 
 
@@ -95,7 +95,7 @@ def run_example(module: Any, address: str, options: dict[str, Any]) -> tuple[Run
 
 
 def _follow(runner: Any, sender: threading.Thread, count: int, *, kill: bool) -> None:
-    """Wait until all records are in a complete snapshot; crash processors on request."""
+    """Wait until all records are in a complete snapshot. With `kill`, crash a processor every KILL_INTERVAL."""
     chance = random.Random(0)
     killed_at = time.monotonic()
     while not runner.has_ended() and (sender.is_alive() or _completed(runner) < count):
@@ -107,7 +107,7 @@ def _follow(runner: Any, sender: threading.Thread, count: int, *, kill: bool) ->
 
 
 def _crash(runner: ThreadRunner, chance: random.Random) -> None:
-    """End the thread of one processor: its state and its payloads are lost."""
+    """End the thread of one processor, which loses its state and its payloads."""
     runner.threads[chance.choice(sorted(runner.threads))].stop()
 
 
@@ -121,7 +121,8 @@ def _create(address: str, topic: str, partitions: int) -> None:
     from hmb.client import Admin, KafkaError, NewTopic
 
     with Admin(address) as admin:
-        settings = {"retention.ms": "-1"}  # The weather events are some years old.
+        # Without this setting, the broker would delete the weather events, which are some years old.
+        settings = {"retention.ms": "-1"}
         (created,) = admin.create_topics([NewTopic(topic, partitions, configs=settings)]).values()
     if isinstance(created, KafkaError):
         advice = f"the demo needs a topic of its own; delete it with `hmb topics delete {topic}`"

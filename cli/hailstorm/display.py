@@ -15,7 +15,7 @@ from hmb.hailstorm.master import MasterState, Report
 
 
 class TopologyDisplay:
-    """A renderer of reports, which computes rates from one call to the next."""
+    """Renders the reports of processors as a table. Rates are computed from one call to the next."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -50,7 +50,7 @@ class TopologyDisplay:
             if tuples is None:
                 continue
             at, before = self._before.get(name, (now, tuples))
-            if tuples < before:  # A new epoch counts from 0.
+            if tuples < before:  # A new epoch has begun, and its count starts at 0.
                 before = tuples
             if tuples != before and now > at:
                 self._rates[name] = (tuples - before) / (now - at)

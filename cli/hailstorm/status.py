@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hmb.hailstorm.master import MasterState, Report
     from hmb.hailstorm.registry import Registry
 
-LOOK_TIME = 1.2  # seconds. Figures arrive twice in this time, which a rate needs.
+LOOK_TIME = 1.2  # seconds; figures arrive twice in this time, and a rate needs two values
 
 
 @click.command()

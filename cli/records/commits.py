@@ -1,9 +1,10 @@
 """Committed offsets for `hmb consume -G`: only printed records count as consumed.
 
-`hmb.Consumer` would commit all records that a poll returned. This command prints them first, and Ctrl-C or a closed
-pipe can prevent that. `GroupCommits` therefore commits by itself: every five seconds, before partitions are revoked,
-and at the end. For example, a poll returns the offsets 40 to 49, and `| head -n 3` ends the output after 42. Nothing of
-this poll is committed, and the next member of the group starts with 40 again.
+`hmb.Consumer` would commit all records that a poll returned. But `hmb consume` prints the records first, and Ctrl-C or
+a closed pipe can prevent that. `GroupCommits` therefore commits only printed records: every five seconds, before
+partitions are revoked, and at the end. For example, a poll returns the offsets 40 to 49, and `| head -n 3` ends the
+output after 42. `GroupCommits` then commits no offset of this poll, and the next member of the group starts with 40
+again.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ GRACE = 5.0  # seconds to commit and to leave the group at the end
 
 
 class GroupCommits:
-    """The offsets after the last printed records, and the commits of them."""
+    """Stores the offset after the last printed record of each partition, and commits these offsets."""
 
     def __init__(self) -> None:
-        self._printed: dict[TopicPartition, int] = {}  # the offset after the last printed record
+        self._printed: dict[TopicPartition, int] = {}  # for each partition: the offset after the last printed record
         self._committed: dict[TopicPartition, int] = {}
         self._unanswered = 0
         self._is_failing = self._is_finished = False
@@ -57,7 +58,7 @@ class GroupCommits:
             self._warn(error)
 
     def finish(self, consumer: Consumer) -> None:
-        """Commit all that is left, and leave the group. Wait GRACE seconds at most for the broker."""
+        """Commit all remaining offsets, and leave the group. Wait at most GRACE seconds for the broker."""
         self._commit_async(consumer, consumer.assignment)
         self._is_finished = True  # Closing revokes the partitions. A second commit would fail like the first.
         consumer.close(GRACE)
@@ -80,7 +81,7 @@ class GroupCommits:
             self._warn(error)
 
     def _warn(self, why: object) -> None:
-        """Print a warning, once until a commit succeeds again."""
+        """Print a warning about a failed commit, but only one until a commit succeeds again."""
         if not self._is_failing:
             self._is_failing = True
             what = "the last printed records are not committed, and may be printed again"

@@ -1,7 +1,7 @@
 """`hmb consume`: print the records of topics.
 
-The command prints all records of a poll at once and without a buffer: a reader gets each record immediately, and a
-line costs little. For example, a poll returns 3,000 records, the format turns them into one bytes object, and one
+The command prints all records of a poll at once and without a buffer: a reader gets each record immediately, and the
+cost of a line is small. For example, a poll returns 3,000 records, the format turns them into one bytes object, and one
 write() sends it to standard output.
 
 A topic that does not exist yet is not an error, because consumers are often started before producers. The command
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 Write = Callable[[list["ConsumerRecord"]], bytes]
 
 POLL_TIMEOUT = 1.0  # seconds
-RETRY_FOR = 30.0  # seconds that a connection may be lost
-SOON = 1000  # ms; a broker with a longer fetch.max.wait.ms is silent without being stuck
-POLL_RECORDS = 10_000  # records of one poll, also in a group, where Kafka's default is 500
+RETRY_FOR = 30.0  # seconds for which the command tries to reconnect
+SOON = 1000  # ms; with a longer fetch.max.wait.ms, silence of the broker is not an error
+POLL_RECORDS = 10_000  # the maximum number of records in one poll (Kafka's default in a group is 500)
 
 
 @click.command(cls=GroupedCommand)
@@ -115,7 +115,10 @@ class ReadProgress:
 
 @contextmanager
 def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tuple[Consumer, GroupCommits | None]]:
-    """Open a consumer. A member of a group commits the printed records and leaves the group in any case."""
+    """Open a consumer.
+
+    A member of a group always commits the printed records and leaves the group, even after an error.
+    """
     if "group" not in keywords:
         consumer = _open(options, **keywords)
         yield consumer, None
@@ -211,7 +214,7 @@ def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool
 
 
 class EndNotes:
-    """Prints a note when the end of a partition is reached, once for each end, in the words of kcat."""
+    """Prints a note, with kcat's text, when the consumer reaches the end of a partition. Each end is noted once."""
 
     def __init__(self) -> None:
         self._printed: dict[TopicPartition, int] = {}

@@ -137,7 +137,7 @@ class ConsumeOptions:
 
 
 def _can_wait(start: Offset | None, until: Until) -> bool:
-    """Whether `hmb consume` can wait for a topic that does not exist: it does not stop, and needs no given offset."""
+    """Whether `hmb consume` can wait for a topic that does not exist: no option names an end or a given offset."""
     from hmb.client.offsets import FromStart
 
     return until is None and not isinstance(start, FromStart) and not (isinstance(start, int) and start >= 0)

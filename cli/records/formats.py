@@ -6,19 +6,20 @@ r"""`-f`: from a record to text, in the letters of kcat and rpk.
     %R the value's length in 4 bytes, big endian           %i number of printed records, this one included
     %% %{ %}        the character itself                   \n \t \r \0 \xHH \\ as in C
 
-Braces directly after a letter are a modifier: they say how to print it::
+Braces directly after a letter contain a modifier, which changes how the field is printed::
 
     text            %v{hex} %v{base64} %v{base64raw} %v{unpack[>I$]} (see `unpack`)
     numbers         %o{hex64} hex32 .. hex4, {big32} .. big8, {little64} .. little8, {byte} {bool} {ascii}
     timestamps      %d{strftime[%F %T]} in UTC; # [ { or ( encloses the layout, and may be repeated
     headers         %h{ %k=%v{hex} }: a format of its own for each header
 
-kcat and rpk disagree about one letter: %T is kcat's timestamp here, not the length of the topic. Left out are rpk's
-letters for batches (%e %x %y %a) and for the state of a partition (%[ %| %]), and the layouts of dates in Go.
+kcat and rpk disagree about the letter %T. In `hmb consume` it is kcat's timestamp, not rpk's length of the topic. `hmb
+consume` does not support rpk's letters for batches (%e %x %y %a) and for the state of a partition (%[ %| %]), nor the
+layouts of dates in Go.
 
-A format is parsed once. Its constant parts become a template for the `%` operator of bytes. Many records are then
-printed at a time: a column for each letter, and the template for each row of the columns. All these loops run in C,
-which is three times as fast as one call for each letter of each record. For example, `%p-%o:%v\n`::
+A format is parsed once. Its constant parts become a template for the `%` operator of bytes. A call then prints many
+records. It makes a column of values for each letter, and applies the template to each row of the columns. All these
+loops run in C, so this is three times as fast as one call for each letter of each record. For example, `%p-%o:%v\n`::
 
     template   b"%d-%d:%b\n"
     columns    (0, 0, 0)  (7, 8, 9)  (b"rain", b"sun", b"fog")       ->  b"0-7:rain\n0-8:sun\n0-9:fog\n"
@@ -43,8 +44,8 @@ from .unpack import UnpackError, parse_unpack
 if TYPE_CHECKING:
     from hmb.client import ConsumerRecord
 
-Getter = Callable[[Any], Any]  # record or header -> one of its fields
-Column = Callable[[Sequence[Any]], Iterable[Any]]  # records or headers -> that field of each
+Getter = Callable[[Any], Any]  # takes a record or a header; returns one of its fields
+Column = Callable[[Sequence[Any]], Iterable[Any]]  # takes records or headers; returns the same field of each
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOSING = {"[": "]", "{": "}", "(": ")", "#": "#"}
 
@@ -247,7 +248,7 @@ class FormatParser:
         plain: dict[str, Callable[[Any], bytes]],
         with_argument: dict[str, Callable[[str], Callable[[Any], bytes]]],
     ) -> Callable[[Any], bytes]:
-        """Parse a modifier up to its closing brace. Some modifiers have an argument: unpack[...]."""
+        """Parse a modifier up to its closing brace. Some modifiers have an argument, for example unpack[...]."""
         start = self._position
         for name, parse in with_argument.items():
             if self._text.startswith(name, start):

@@ -1,7 +1,7 @@
 r"""`--property print.key=true`: the output of kafka-console-consumer, as its DefaultMessageFormatter prints it.
 
-The parts of a record come in this order, with key.separator (a tab) between them and line.separator (a newline) at the
-end::
+The parts of a record are printed in this order. key.separator (a tab) separates them, and line.separator (a newline)
+ends the record::
 
     print.timestamp   CreateTime:1645000000123      print.headers   a:1,b:2   (or NO_HEADERS)
     print.partition   Partition:0                   print.key       the key
@@ -28,7 +28,7 @@ TEXTS = {"key.separator": b"\t", "line.separator": b"\n", "headers.separator": b
 
 
 def is_true(name: str, text: str) -> bool:
-    """Parse a switch of Kafka's console tools."""
+    """Parse the value of a property that is true or false."""
     if text.lower() not in ("true", "false"):
         raise click.UsageError(f"--property {name}={text}: must be true or false")
     return text.lower() == "true"

@@ -1,15 +1,15 @@
-r"""From a line to a record: kcat's delimiters, or the properties of kafka-console-producer. JSON: see `record_json`.
+r"""From a line to a record: kcat's delimiters, or the properties of kafka-console-producer. `record_json` parses JSON.
 
     kcat    -K TEXT         a line is key, TEXT, value; a line without TEXT has no key
             -Z              an empty key or value is null
     Kafka   parse.key       a line is key, key.separator (a tab), value
-            parse.headers   headers such as a:1,b:2 and headers.delimiter (a tab) come before that;
+            parse.headers   headers such as a:1,b:2 and headers.delimiter (a tab) come before the key;
                             headers.separator (,) divides headers, headers.key.separator (:) name and value
             null.marker     this text means null: for a key, a value, a header's value, or all headers
             ignore.error    a line without its separators is a value; without ignore.error it is an error
 
-Each function here returns a `Parse`: a function from a line to a `LineRecord`. `kcat_line` returns None where a line is
-a value as it is, so that `hmb produce` can send lines without parsing them.
+Each format is a `Parse`: a function from a line to a `LineRecord`. `kcat_line` returns None if each whole line is a
+value. `hmb produce` then sends lines without parsing them.
 """
 
 from __future__ import annotations
@@ -48,7 +48,10 @@ Parse = Callable[[bytes], LineRecord]
 
 
 def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | None) -> Parse | None:
-    """Return the parser for -K, -Z and -k; None if a line is a value as it is. `key` is for lines without a key."""
+    """Return the parser for -K, -Z and -k; None if each whole line is a value.
+
+    `key` is the key of lines without one.
+    """
     if not key_delimiter and not empty_is_null and key is None:
         return None
 
@@ -102,7 +105,10 @@ class KafkaLine:
         return None if text == self._texts["null.marker"] else text
 
     def _cut(self, text: bytes, name: str) -> tuple[bytes | None, bytes]:
-        """Split a text at a separator. Return None and the whole text if it is missing and ignore.error is set."""
+        """Split a text at a separator.
+
+        Return None and the whole text if the separator is missing and ignore.error is set.
+        """
         separator = self._texts[name] or b""
         before, found, rest = text.partition(separator)
         if found:

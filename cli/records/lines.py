@@ -1,11 +1,11 @@
 """A stream in lines, with a limit for a line and with a way to stop.
 
-A file object of Python lacks two things. It reads a line of any length, so /dev/zero would fill the memory. And a
-thread that waits for the next line notices nothing else: if a delivery fails meanwhile, the next line may be hours
-away. `Lines` therefore waits with select() for its stream and for a socket of its own, to which `stop` writes (the
+A file object of Python has two problems. It reads a line of any length, so /dev/zero would fill the memory. And nothing
+can wake a thread that waits for the next line. If a delivery fails, the command must end, but the next line may arrive
+hours later. `Lines` therefore waits with select() for its stream and for a second socket, to which `stop` writes (the
 self-pipe trick).
 
-`Lines` returns all lines that have arrived in one list: a single line of a terminal, thousands of a file.
+`Lines` returns all lines that have arrived as one list: a single line from a terminal, thousands from a file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import BinaryIO
 from ..shared.errors import CliError
 
 MAX_LINE = 16 * 1024 * 1024  # bytes; brokers accept 1 MiB by default
-BLOCK = 256 * 1024  # bytes of one read
+BLOCK = 256 * 1024  # the maximum number of bytes in one read
 
 
 class Lines:

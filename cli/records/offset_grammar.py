@@ -1,11 +1,11 @@
-r"""`-o`: where to start and where to stop, in the words of rpk, kcat and Kafka's tools.
+r"""`-o`: the offset or time at which to start or to stop, with the words of rpk, kcat and Kafka's tools.
 
     start end           the oldest record; the records from now on (also beginning, earliest, oldest; latest, newest)
     12  +12  -12        offset 12; 12 after the oldest; 12 before the end
     12:40  12:  :40     from offset 12; up to 40, which is not printed, or to the end if the end is lower
     12:end  :end        from offset 12, and up to the present end
     @T  @T:T  @:T       from a time; up to another time; T is a time as in `shared/times.py`, or `end` after the colon
-    s@T  e@T            kcat's start and end, each with a -o of its own; a bare number is in milliseconds
+    s@T  e@T            kcat's start and end, each in a separate -o; a number without a unit is in ms
     stored              the committed offset of the group (-G), which is the default in a group
 
 A duration counts from now: `@-1h` starts one hour ago. After the colon, a duration counts from the first time, if that
@@ -62,7 +62,7 @@ def parse_span(text: str) -> Span:
 
 
 def merge(spans: tuple[Span, ...]) -> Span:
-    """Combine several -o: one with a start and another with an end. Raises click.UsageError for two of a kind."""
+    """Combine a -o that has a start with one that has an end. Raises click.UsageError for two starts or two ends."""
     merged = Span()
     for span in spans:
         if (merged.start is not None or merged.stored) and (span.start is not None or span.stored):

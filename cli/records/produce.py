@@ -1,7 +1,7 @@
 r"""`hmb produce`: send lines or files as records.
 
-The input arrives in portions: one line of a terminal, thousands of lines of a file. Each portion becomes one call of
-`Producer.send_many`. The `Tally` connects each delivery with the lines of its portion. An error therefore names its
+The input arrives in portions: one line from a terminal, thousands of lines from a file. Each portion becomes one call
+of `Producer.send_many`. The `Tally` connects each delivery with the lines of its portion. An error therefore names its
 line, and the last line of the command counts the acknowledged records exactly::
 
     $ printf 'one\ntwo\n' | hmb produce weather
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     from .line_formats import HeaderPair
 
-    Batches = Iterator[tuple[Portion, int | None]]  # portions, each with its partition; None: by key
+    # portions, each with its partition; None: the key selects the partition
+    Batches = Iterator[tuple[Portion, int | None]]
 
 BATCH_SIZE = 256 * 1024  # bytes
 DELIVERY_TIMEOUT = 30.0  # seconds
@@ -42,7 +43,7 @@ GRACE = 1.0  # seconds to wait for the next response after an error
 LONGEST_GRACE = 5.0  # seconds to wait for all responses; at most 32 MB are in flight, which a slow disk writes in 5 s
 ABORT_GRACE = 5.0  # seconds to wait for the end of an aborted transaction
 LARGE = 256 * 1024  # bytes; a larger value is sent alone, because the broker may refuse it
-TICK = 0.1  # seconds of records that are sent together if their rate is limited
+TICK = 0.1  # seconds; with a limited rate, the records of this time are sent together
 
 
 @click.command(cls=GroupedCommand)
@@ -87,7 +88,7 @@ class ProduceTransaction(AbstractContextManager[None]):
 
     def __init__(self, producer: Producer, abort: bool) -> None:
         self._producer, self._abort = producer, abort
-        self.fate = ""  # what the last line of the command says about the transaction
+        self.fate = ""  # the state of the transaction, for the last line of the command
 
     def __enter__(self) -> None:
         self._producer.init_transactions()
@@ -113,7 +114,7 @@ class ProduceTransaction(AbstractContextManager[None]):
         self.fate = "; their transaction was aborted"
 
     def _abort_within_grace(self) -> None:
-        """Abort, but wait ABORT_GRACE at most. The broker aborts an abandoned transaction itself after a minute."""
+        """Abort, but wait at most ABORT_GRACE. The broker aborts an abandoned transaction after one minute."""
         aborting = threading.Thread(target=self._abort_silently, daemon=True)
         aborting.start()
         aborting.join(ABORT_GRACE)
@@ -134,7 +135,7 @@ def _open(servers: str, keywords: dict[str, Any]) -> Producer:
 
 
 def _check_servers(servers: str) -> None:
-    """Connect to the broker. The producer has sent nothing, so a wrong address would go unnoticed."""
+    """Connect to the broker, because the input was empty. Without this check a wrong address would not be reported."""
     from hmb.client import Cluster
 
     cluster = Cluster(servers, timeout=DELIVERY_TIMEOUT)
@@ -186,7 +187,10 @@ def _raise_error(tally: Tally, topic: str) -> None:
 
 
 def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: bool) -> Exception:
-    """Return the error with advice. `is_here`: this client refused the records for `partition`, not the broker."""
+    """Return the error with advice.
+
+    `is_here` is true if this client, not the broker, refused the records for `partition`.
+    """
     from hmb.protocol.errors import ErrorCode, KafkaError
 
     if not isinstance(error, KafkaError):
@@ -201,7 +205,7 @@ def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: 
 
 
 def _divide(portions: Iterator[Portion], partition: int | None, count: int | None) -> Batches:
-    """Divide portions into those for one call: one partition, large values alone, and `count` records in all."""
+    """Divide portions into one for each call: one partition, each large value alone, at most `count` records."""
     left = count
     for portion in portions:
         some = portion if left is None else portion[:left]
@@ -254,7 +258,7 @@ def _send(
 ) -> None:
     """Queue the records of a portion. The tally settles the portion when its delivery ends."""
     records = portion.records
-    if len(portion) == 1:  # The error of a single record is shorter than that of several.
+    if len(portion) == 1:  # The error for a single record is shorter than the error for several records.
         (value,) = portion.values
         key, timestamp = (records[0].key, records[0].timestamp) if records else (None, None)
         own = records[0].headers if records else ()

@@ -1,4 +1,4 @@
-"""The input of `hmb produce`: standard input or files, in lines or whole, and the progress of reading it."""
+"""The input of `hmb produce`: standard input or files, divided into lines or not, and the progress of reading."""
 
 from __future__ import annotations
 
@@ -122,7 +122,10 @@ class RecordInput:
 
 
 def with_progress(source: RecordInput, tally: Tally, quiet: bool) -> Iterator[Portion]:
-    """Yield the portions of an input. Show the progress of a file or a pipe; tell a person at a terminal how to end."""
+    """Yield the portions of an input.
+
+    Show the progress for a file or a pipe, or print how to end the input of a terminal.
+    """
     if quiet or not sys.stderr.isatty() or source.is_terminal:
         if source.is_terminal and not quiet:
             click.echo("type one record a line; Ctrl-D on an empty line ends", err=True)

@@ -1,7 +1,7 @@
 """A record as one line of JSON, and back, byte for byte.
 
-Bytes that are UTF-8 text become a string. Other bytes become base64 under a name of their own, so that the two cannot
-be confused::
+Bytes that are UTF-8 text become a string. Other bytes become base64, and their field has another name (`value_base64`),
+so that both forms cannot be confused::
 
     {"topic": "t", "partition": 0, "offset": 7, "timestamp": 1262332800000, "timestamp_type": "CreateTime",
      "key": "Seattle", "value_base64": "/w==", "headers": [{"key": "source", "value": "noaa"}]}
@@ -74,7 +74,7 @@ def from_json(line: bytes) -> LineRecord:
 
 
 def json_line(key: bytes | None) -> Parse:
-    """Return the parser for --json. `key` is for lines without a key."""
+    """Return the parser for --json. `key` is the key of lines without one."""
     def parse(line: bytes) -> LineRecord:
         record = from_json(line)
         return record._replace(key=key) if record.key is None else record
@@ -107,7 +107,7 @@ def _is_header(header: object) -> bool:
 def _header(fields: Mapping[str, object]) -> HeaderPair:
     _check_names(fields, HEADER_FIELDS)
     name = str(fields["key"])
-    _encode("key", name)  # A record takes the name as text. This checks that the text can be encoded.
+    _encode("key", name)  # Checks that the name, which a record stores as text, can be encoded.
     return name, _get(fields, "value")
 
 

@@ -1,8 +1,8 @@
 """Counts for `hmb produce`: which records the broker has acknowledged.
 
-Records are sent in portions, thousands at a time where the input has them. A `Portion` knows the line of each of its
-records. The `Tally` forgets a delivered portion at once. For a failed portion, it keeps the line of the first lost
-record and the number of lost records, for the last line of the command::
+Records are sent in portions, thousands at a time where the input has them. A `Portion` stores the line number of each
+of its records. The `Tally` forgets a delivered portion at once. For a failed portion, the tally keeps the line of the
+first lost record and the number of lost records. The last line of the command prints both::
 
     2 records sent to weather in 0.3 s; 1 not, from line 3 on
 """
@@ -44,7 +44,10 @@ class Portion:
 
 
 class Tally:
-    """The fate of all portions. At the first record that is not delivered, it calls `on_error` in any thread."""
+    """Counts the delivered and lost records of all portions.
+
+    At the first lost record, the tally calls `on_error`, in any thread.
+    """
 
     def __init__(self, on_error: Callable[[], None]) -> None:
         self._on_error = on_error
@@ -101,14 +104,14 @@ class Tally:
                     return
 
     def raise_error(self) -> None:
-        """Raise the error of the record that caused a loss, if there was one. Wait for that record's own error."""
+        """If records were lost, wait for the error of the record that caused the loss, and raise it."""
         with self._settled:
             self._settled.wait_for(lambda: not self._is_collateral, BLAME_TIMEOUT)
         if self.error is not None:
             raise self.error
 
     def pause(self, seconds: float) -> None:
-        """Wait, but only until an error occurs."""
+        """Wait for this time, or until an error occurs."""
         with self._settled:
             self._settled.wait_for(lambda: self.error is not None, seconds)
 
@@ -120,7 +123,7 @@ class Tally:
 
     @property
     def missing(self) -> str:
-        """How many records are lost or not acknowledged, and the first of them; empty if all are delivered."""
+        """A text with the number of lost or unacknowledged records and the first one; empty if all are delivered."""
         with self._settled:
             in_flight = [(portion.where(0), len(portion)) for portion in self._in_flight]
             unanswered = _sum([*self._unanswered, *in_flight], "not acknowledged")
@@ -128,7 +131,10 @@ class Tally:
 
 
 def with_position(where: str, error: BaseException) -> BaseException:
-    """Return a KafkaError with the position of its record. Other errors are not about a record and stay unchanged."""
+    """Return a KafkaError with the position of its record.
+
+    Return other errors unchanged, because they do not concern a record.
+    """
     from hmb.protocol.errors import KafkaError
 
     return KafkaError(error.code, f"{where}: {error.message}") if isinstance(error, KafkaError) else error

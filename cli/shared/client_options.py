@@ -1,11 +1,11 @@
 """The options of every command that talks to a cluster: `-b`, `-X` and `--config`.
 
 `client_options` adds the three options to a command, and passes their values to the command as one `ClientConfig`. The
-settings have Kafka's names. `hmb.client.settings` describes them. A file of Kafka's own tools can be used unchanged: a
-setting that HMB's clients do not have causes a warning with the most similar name.
+settings have Kafka's names. `hmb.client.settings` describes them. A file for Kafka's own tools can be used unchanged.
+If HMB's clients do not have a setting, the command prints a warning with the most similar name.
 
-A setting can come from three places. `-X` wins over the file of `--config`, and the file wins over the current profile
-(`profiles`). The order for the address is explained there.
+A setting can come from three places. `-X` wins over the file of `--config`, and the file wins over the current profile.
+`profiles` explains the order for the address.
 """
 
 from __future__ import annotations
@@ -140,11 +140,14 @@ def client_config(
 def client_keywords(
     known: Mapping[str, Setting], config: str | None, given: tuple[tuple[str, str], ...]
 ) -> dict[str, Any]:
-    """Return the keywords for a client: from the profile, from the file `config`, and from -X, which wins."""
+    """Return the keywords for a client, from the profile, the file `config` and -X.
+
+    -X wins over the file, and the file wins over the profile.
+    """
     from hmb.client.settings import SettingError, keywords
 
     properties = {name: text for name, text in profiles.current_properties().items() if name in known}
-    properties.pop(profiles.SERVERS_SETTING, None)  # It is the default of -b already.
+    properties.pop(profiles.SERVERS_SETTING, None)  # This setting is already the default of -b.
     origins = dict.fromkeys(properties, f"profile {profiles.current()!r}: ")
     for origin, more in ((f"{config}: ", read_settings(config)), ("-X ", dict(given))):
         properties |= more

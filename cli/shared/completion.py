@@ -1,8 +1,8 @@
 """Completion of names that only a broker knows: topics, partitions, groups and settings.
 
 When the user presses Tab, the shell calls `hmb`, and click calls one of these functions with the line so far. The
-function asks the broker of the line. It waits one second at most, and returns no names if no broker answers: Tab must
-not make the user wait.
+function asks the broker that the line names. It waits one second at most, because Tab must be quick. If no broker
+answers, it returns no names.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _topics(admin: Admin, _ctx: click.Context) -> Iterable[str]:
 
 
 def _partitions(admin: Admin, ctx: click.Context) -> Iterable[str]:
-    """Return the partitions of all topics in the line. A topic may be any word of it.
+    """Return the partitions of all topics in the line. Any word of the line can be a topic.
 
     click does not assign words to parameters while an option lacks its value.
     """

@@ -1,11 +1,11 @@
 """Ctrl-C between two steps of a command.
 
 Python raises KeyboardInterrupt at any point of the main thread. `hmb produce` queues many records in one step. An
-interruption in the middle of the step would leave some of them queued, and nobody would count them. During such a step
-the signal is therefore stored. The step raises KeyboardInterrupt at its end.
+interruption in the middle of the step would leave some records queued but not counted. The signal is therefore stored
+during such a step, and KeyboardInterrupt is raised at the end of the step.
 
-A step can take long: the producer's buffer is full and the broker does not answer. A step that outlasts its time limit
-is interrupted at once, and so is every step by a second Ctrl-C.
+A step can take long, for example if the producer's buffer is full and the broker does not answer. Each step therefore
+has a time limit, after which the signal interrupts it. A second Ctrl-C interrupts a step at once.
 """
 
 from __future__ import annotations

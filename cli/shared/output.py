@@ -1,8 +1,8 @@
 """Tables and JSON: two forms of the same rows.
 
 A row is a dict, and its keys are the columns. `print_rows` prints rows as a table for people, or with `--json` as one
-object a line. A table has no frame and does not wrap lines, on a terminal and in a pipe. What a person sees is
-therefore what `awk '{print $3}'` receives::
+object a line. A table has no frame and does not wrap lines. It looks the same on a terminal and in a pipe, so `awk
+'{print $3}'` receives the third column that a person sees::
 
     partition  leader  log_start_offset            {"partition": 0, "leader": 0, "log_start_offset": 0}
             0       0                 0            {"partition": 1, "leader": null, "log_start_offset": null}

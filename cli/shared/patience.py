@@ -17,7 +17,7 @@ PATIENCE = 3.0  # seconds
 
 
 class Patience:
-    """A thread that prints a line when nothing has changed for PATIENCE seconds, once for each standstill.
+    """A thread that prints a line if the command has made no progress for PATIENCE seconds, once for each such pause.
 
     `progress` returns a value that changes with each step, or None while the command does not wait for anything.
     `what` returns the end of the line "waiting for ...".

@@ -1,8 +1,8 @@
 """Profiles: files of the user that name a cluster and the settings of its clients.
 
-Someone who works with a cluster does not want to type its address in each command. A profile holds the address, and
-all commands for a cluster use the current profile. A profile is a `client.properties` file as Kafka's tools have it, so
-Kafka's tools can read it, too::
+A user who works with one cluster should not have to type its address in each command. A profile holds the address, and
+all commands for a cluster use the current profile. A profile has the format of Kafka's `client.properties`, so Kafka's
+tools can read it, too::
 
     ~/.config/hmb/profiles/home.properties     bootstrap.servers=192.168.1.20:9092
                                                client.id=laptop
@@ -76,7 +76,7 @@ def read(name: str) -> dict[str, str]:
 
 
 def current_properties() -> dict[str, str]:
-    """Return the properties of the current profile; none if no profile is current."""
+    """Return the properties of the current profile; an empty dict if no profile is current."""
     name = current()
     return {} if name is None else read(name)
 

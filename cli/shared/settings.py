@@ -7,8 +7,8 @@ Kafka's settings are plain numbers. The unit is in the setting's name: `retentio
     segment.bytes=1073741824    segment.bytes=1GiB
 
 `setting` accepts both forms wherever a command takes a setting, and produces Kafka's form. The broker therefore never
-sees a unit, and Apache Kafka works as well as HMB. A value without a unit, and a setting whose name shows no unit, stay
-as they are.
+receives a unit, so the units also work with Apache Kafka. A value without a unit stays unchanged, and so does a setting
+whose name shows no unit.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def read_settings(path: str | Path | None) -> dict[str, str]:
-    """Return the settings of a properties file, with Kafka's numbers; none for None. Raises CliError and OSError."""
+    """Return the settings of a properties file, with Kafka's numbers; an empty dict if `path` is None.
+
+    Raises CliError and OSError.
+    """
     from hmb.storage.state.properties import PropertiesError, read_properties
 
     try:

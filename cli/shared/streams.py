@@ -18,7 +18,10 @@ from typing import Any, TextIO
 
 
 class OutputError(OSError):
-    """Standard output cannot be written, for example because a disk is full. A reader that left is BrokenPipeError."""
+    """Standard output cannot be written, for example because a disk is full.
+
+    If the reader has left, the error is BrokenPipeError instead.
+    """
 
 
 class _StandardOutput(io.FileIO):
@@ -65,7 +68,7 @@ def write_out(data: bytes) -> None:
 
 
 def prepare_streams() -> None:
-    """Open the standard streams that are closed, and give standard output errors of its own."""
+    """Open the standard streams that are closed, and let errors of standard output raise OutputError."""
     for number, stream, way in (
         (0, sys.stdin, os.O_RDONLY),
         (1, sys.stdout, os.O_RDONLY),

@@ -1,8 +1,8 @@
 """The subjects of a command: the topics, partitions or groups that it is about.
 
-A subject is an argument, as in `hmb topics describe weather`. Kafka's tools and kcat name it with an option, as in
-`--topic weather` and `-t weather`, so each command accepts that form, too; `--help` does not show it. A subject of
-several topics can also be a pattern: `hmb topics delete --pattern 'orders.*'`.
+A subject is an argument, as in `hmb topics describe weather`. In Kafka's tools and kcat it is an option, as in `--topic
+weather` and `-t weather`. Each command accepts these options, too, but `--help` does not show them. Several topics can
+also be named by a pattern: `hmb topics delete --pattern 'orders.*'`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,10 @@ def chosen_partitions(admin: Admin, wanted: Partitions) -> list[TopicPartition]:
 
 
 def raise_failures(failures: Iterable[KafkaError]) -> None:
-    """Raise one KafkaError that names all failures of a command for several subjects. Do nothing without failures."""
+    """Raise one KafkaError that names all failures of a command for several subjects.
+
+    Do nothing if no failure occurred.
+    """
     from hmb.protocol.errors import KafkaError
 
     failed = list(failures)

@@ -72,7 +72,7 @@ def parse_duration(text: str) -> int:
 
 
 def in_range(milliseconds: int) -> int:
-    """Return a time that fits into a record: not before 1970. Raises ValueError for a time after 64 bits end."""
+    """Return the time, or 0 if it is before 1970. Raises ValueError if it does not fit into a record's 64 bits."""
     if milliseconds > MAX_INT64:
         raise ValueError("the time is too far in the future for a record")
     return max(milliseconds, 0)

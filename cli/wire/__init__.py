@@ -10,7 +10,7 @@ therefore needs the request. For example, a Metadata request and the beginning o
     00 00 00 5a   00 00 00 07        ...
     size 90       correlation 7      the layout of Metadata response v1
 
-The modules divide the work by what they handle:
+The bytes go through these modules:
 
     hex dump, file     -> hex_input  -> bytes  \
                                                  frames  -> fields, JSON, one line  -> decode, sniff

@@ -1,6 +1,6 @@
 """`hmb decode`: explain the bytes of Kafka's protocol, field by field.
 
-The bytes do not say what they are, so the command tries the possibilities in this order:
+The bytes do not contain the kind of the message, so the command tries the possibilities in this order:
 
 1. record batches, if the CRC of the first batch is right
 2. a request with its size, a request without its size; both must fit to the last byte
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 MAX_INPUT = 64 << 20  # bytes: several times the largest frame
 SMALLEST = 4  # bytes of a response: its correlation id
 ARGUMENTS = "the arguments"  # the name of an input that was typed
-MAX_CANDIDATES = 8  # responses that an error lists
+MAX_CANDIDATES = 8  # the largest number of possible responses that an error lists
 
 
 class Expected(NamedTuple):
-    """The message that the user says the bytes are."""
+    """The kind of message that the options name."""
 
     request: type[Request] | None
     version: int | None
@@ -169,7 +169,8 @@ def _pieces(words: tuple[str, ...]) -> tuple[str, list[memoryview]]:
 
 def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFrame]:
     """Yield the messages of all pieces. The correlation id connects a response with an earlier request."""
-    asked: dict[int, list[WireFrame]] = {}  # newest first: each connection counts its own correlation ids
+    # requests by correlation id, the newest first, because several connections can use the same id
+    asked: dict[int, list[WireFrame]] = {}
     for piece in pieces:
         position = 0
         while position < len(piece):

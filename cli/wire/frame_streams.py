@@ -1,11 +1,13 @@
 """The two directions of a connection, divided into frames: received bytes go in, bytes to send come out.
 
 This module uses no sockets. A proxy feeds each stream with the bytes that it received, and sends the bytes that the
-stream returns. These are the same bytes, with two exceptions. A stream keeps the first bytes of a frame until it knows
-the message (the *head*). It keeps a response with addresses until the response is complete, and changes the addresses.
-A stream shows a frame before it returns the frame's last byte, so each request is shown before its response.
+stream returns. A stream returns the bytes unchanged, except the addresses in responses. It can return bytes late for
+two reasons. It keeps the first bytes of a frame (the *head*) until it knows the message. It keeps a response with
+addresses until the response is complete, and changes the addresses. A stream shows a frame before it returns the
+frame's last byte, so each request is shown before its response.
 
-- A stream keeps at most MAX_KEPT bytes of a frame, whatever size the frame claims. It returns the rest unseen.
+- A stream keeps at most MAX_KEPT bytes of a frame, even if the frame's size is larger. It returns the remaining bytes
+  without decoding them.
 - Bytes that cannot be a frame are returned unchanged, and so are all later bytes. A connection never breaks because
   of the proxy.
 - A response belongs to the oldest request with its correlation id. Older requests have no response (acks=0).
@@ -30,7 +32,7 @@ from .frames import WireFrame, request_frame
 from .readdressing import Address, holds_addresses, readdressed
 
 MAX_KEPT = 4 << 20  # bytes of a frame
-MAX_FRAME = 1 << 28  # bytes; brokers accept 100 MB. Four letters of text are a greater number.
+MAX_FRAME = 1 << 28  # bytes; brokers accept 100 MB, and four ASCII letters, read as a size, are larger
 MAX_OPEN = 10_000  # requests without a response; Kafka's clients send five at a time
 UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 _REQUEST_HEAD = Struct(">ihhi")  # size, api key, version, correlation id
@@ -42,11 +44,11 @@ class OpenRequest(NamedTuple):
 
     frame: WireFrame
     correlation_id: int
-    sent_at: float  # time.monotonic()
+    sent_at: float  # the time.monotonic() of sending
 
 
 class SeenFrame(NamedTuple):
-    """A frame that went through a stream."""
+    """A frame that has passed through a stream."""
 
     frame: WireFrame | None  # None: a response without a known request
     size: int  # bytes of the whole frame; `frame` may contain fewer
@@ -89,7 +91,7 @@ class _FrameStream:
         self._is_raw = self._is_held = False
 
     def feed(self, data: bytes) -> bytes:
-        """Take received bytes. Return the bytes to send now."""
+        """Process received bytes. Return the bytes to send now."""
         out: list[bytes | memoryview] = []
         rest = memoryview(data)
         while rest and not self._is_raw:
@@ -116,7 +118,7 @@ class _FrameStream:
         return int.from_bytes(self._kept[:SIZE], "big", signed=True)
 
     def _begin_frame(self, out: list[bytes | memoryview]) -> None:
-        """Handle a complete head."""
+        """Determine the message of a frame whose head is complete."""
         if self._has_bad_size():
             self._warn(f"byte {self._position}: not a frame of Kafka's protocol; all bytes from here on are passed on")
             self._is_raw = True
@@ -132,7 +134,7 @@ class _FrameStream:
             self._end_frame(out)
 
     def _continue_frame(self, data: memoryview, out: list[bytes | memoryview]) -> memoryview:
-        """Take more bytes of the frame. Return the bytes after it."""
+        """Process more bytes of the frame. Return the bytes after the frame."""
         piece = data[: self._left]
         self._left -= len(piece)
         self._kept += piece[: max(0, MAX_KEPT - len(self._kept))]
@@ -218,7 +220,7 @@ class ResponseStream(_FrameStream):
 
 
 def _response_frame(request: WireFrame, wire: memoryview) -> WireFrame | None:
-    """Take bytes for the response to a request; None if HMB does not know the API or its version."""
+    """Return bytes as the response to a request; None if HMB does not know the API or its version."""
     api_key, version = _REQUEST_HEAD.unpack_from(request.wire)[1], request.version
     message = response_class(api_key) if api_key in API_KEYS else None
     if message is ApiVersionsResponse and wire[_RESPONSE_HEAD.size :][:2] == UNSUPPORTED_VERSION:

@@ -39,7 +39,7 @@ IDENTITIES = frozenset({  # fields that name something by a number, which may be
 
 
 class WireFrame(NamedTuple):
-    """Some bytes, and the message that they are taken for."""
+    """Bytes, with the class and the version of the message as which they are decoded."""
 
     kind: Literal["request", "response", "records"]
     wire: memoryview
@@ -115,7 +115,7 @@ class WireFrame(NamedTuple):
 
 
 def request_frame(wire: memoryview, *, sized: bool = True) -> WireFrame:
-    """Take bytes for a request, whatever they are."""
+    """Return a frame that treats the bytes as a request. The bytes are not checked."""
     body = wire[SIZE if sized else 0 :]
     try:
         return WireFrame("request", wire, *request_type(body), sized)

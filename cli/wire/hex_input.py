@@ -1,4 +1,4 @@
-"""Bytes from any text that shows them: binary data, hexadecimal digits, or a hex dump.
+"""Reads bytes from binary data, from hexadecimal digits, or from a hex dump.
 
     0000002b00030001 ...                            digits, with spaces, commas, colons or 0x between them
     00000000: 0000 002b 0003 0001  ...+....         xxd
@@ -7,8 +7,8 @@
         000000  00 00 00 2b          size = 43      `hmb sniff --hex`, after a line with the time
         0x0000:  4500 0067 2b6c 4000 ...            tcpdump -x: packets that begin with an IP header
 
-A row with offset 0 begins a new piece. Captured packets are reduced to the contents of their TCP segments. The sequence
-numbers put these in order, separately for each direction of each connection.
+A row with offset 0 begins a new piece. Captured packets are reduced to the contents of their TCP segments. The segments
+are ordered by their sequence numbers, separately for each direction of each connection.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ class HalfByte(HexError):
 
 
 def read_bytes(data: bytes) -> list[bytes]:
-    """Return the pieces of an input: usually one, of captured packets one for each direction. Raises HexError."""
+    """Return the pieces of an input: usually one, but one for each direction of captured connections.
+
+    Raises HexError.
+    """
     if b"\0" in data:
         return [data]
     try:
@@ -48,7 +51,7 @@ def read_bytes(data: bytes) -> list[bytes]:
     rows = [row for row in map(_row, lines) if row is not None]
     if any(row[2] for row in rows) or (rows and rows[0][0] == 0):
         return _tcp_streams(list(_pieces(lines)))
-    if not data.isascii():  # Only the text next to the rows of a dump can have other characters.
+    if not data.isascii():  # In a dump, only the text next to the rows can contain characters that are not ASCII.
         return [data]
     for line in lines:
         if ROW_OF_WORDS.fullmatch(line):
@@ -68,7 +71,10 @@ def _digits(text: str) -> bytes:
 
 
 def _row(line: str) -> tuple[int, bytes, bool] | None:
-    """Return the offset and the bytes of a dump's row, and whether a colon or a field name proves that it is a row."""
+    """Return offset and bytes of a dump's row.
+
+    The bool is true if a colon or a field name proves that the line is a row.
+    """
     found = ROW.fullmatch(line)
     has_colon = found is not None
     found = found or ROW_WITHOUT_COLON.fullmatch(line)
@@ -136,10 +142,10 @@ def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
             continue
         flow, sequence, payload = segment
         ahead = (expected.get(flow, sequence) - sequence) % 2**32
-        if 0 < ahead < 2**31:  # The sender repeated these bytes.
+        if 0 < ahead < 2**31:  # The sender has sent some of these bytes before.
             payload, sequence = payload[ahead:], sequence + ahead
         elif ahead:
-            streams[flow].append(b"")  # A packet is missing. The later bytes are a piece of their own.
+            streams[flow].append(b"")  # A packet is missing, so the later bytes begin a new piece.
         pieces_of_flow = streams.setdefault(flow, [b""])
         pieces_of_flow[-1] += payload
         expected[flow] = (sequence + len(payload)) % 2**32

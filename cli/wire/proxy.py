@@ -3,13 +3,13 @@
     client  --request-->   RequestStream    --request-->   broker
             <--response--  ResponseStream   <--response--
 
-Each thread receives bytes, feeds its stream (`frame_streams`) and sends what the stream returns. A side that reads
-slowly makes `sendall` wait, and so slows the other side down. The proxy queues nothing. When one side closes its half
-of the connection, the proxy closes the same half of the other connection.
+Each thread receives bytes, feeds its stream (`frame_streams`) and sends what the stream returns. If one side reads
+slowly, `sendall` waits, which slows the other side down. The proxy queues nothing. When one side closes its half of the
+connection, the proxy closes the same half of the other connection.
 
 A response can name further brokers. Each of them gets a listener on the next free port, and the response names that
-listener instead (`readdressing`). The only broker of a cluster is the one behind the first listener, whatever name the
-response has for it.
+listener instead (`readdressing`). If a cluster has only one broker, it belongs to the first listener, even if the
+response has another name for it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CHUNK = 1 << 16  # bytes that one recv() returns at most
 CONNECT_TIMEOUT = 10.0  # seconds
 CLOSE_TIMEOUT = 2.0  # seconds
 BACKLOG = 128  # connections that wait to be accepted
-MAX_LISTENERS = 100  # one for each broker
+MAX_LISTENERS = 100  # the largest number of listeners; each broker has one
 
 
 class Link(NamedTuple):
@@ -216,7 +216,10 @@ def _connect(servers: Sequence[Address]) -> socket.socket:
 
 
 def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | ResponseStream) -> None:
-    """Pass on bytes until the source ends, then close the target's half. Shut the source down if the target is gone."""
+    """Pass on bytes until the source ends, then close this half of the target.
+
+    Shut the source down if the target has closed.
+    """
     try:
         while data := _received(source):
             if not _is_sent(target, stream.feed(data)):

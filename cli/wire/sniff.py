@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 DEFAULT_LISTEN = f"{DEFAULT_HOST}:9093"
 ERROR = re.compile(r"error_code=([A-Z]\w+)")
-CHECK_INTERVAL = 0.5  # seconds between checks whether somebody reads the output
+CHECK_INTERVAL = 0.5  # seconds between two checks whether the output still has a reader
 LONGEST_LINE = 200  # characters of a line that does not go to a terminal
 SHORTEST_TEXT = 20  # characters of a message's contents, also on a narrow terminal
 

@@ -7,7 +7,7 @@ The code cites a source in plain text, which is readable in an editor, too. The 
     Kafka 0.7 design              the 0.7 design page in the bibliography
     Hailstorm paper               the paper in the bibliography
 
-Code, headings and existing links stay as they are, and a page does not link to itself.
+Code, headings and existing links stay unchanged, and a page does not link to itself.
 
 The directive `kips` shows the list of all proposals that this documentation links to.
 """
@@ -39,7 +39,7 @@ NOT_LINKED = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title, 
 class CitationLinks(SphinxTransform):
     """Replaces each citation in the text of a page by a link."""
 
-    default_priority = 700  # after the docstrings of autodoc have become text of the page
+    default_priority = 700  # This transform runs after the docstrings of autodoc have become text of the page.
 
     def apply(self, **kwargs: Any) -> None:
         for text in list(self.document.findall(nodes.Text)):

@@ -5,8 +5,9 @@
 
 A module begins with a short essay in its docstring. The directive shows this essay on a page.
 
-Docstrings are written for readers of the code, so they are not exact reStructuredText. This module treats an indented
-block as literal text, also without a double colon before it. Lines with columns are literal text, too.
+Docstrings are written for readers of the code, so they are not exact reStructuredText. This module treats every
+indented block as literal text, even without a double colon before it. It treats lines with columns as literal text,
+too.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-COLUMNS = re.compile(r"\S.*[^\s.:;?!] {2,}\S")  # two spaces after the end of a sentence are not a column
+COLUMNS = re.compile(r"\S.*[^\s.:;?!] {2,}\S")  # Two spaces after the end of a sentence do not begin a column.
 ITEM = re.compile(r"\s*([-*+]|\d+[.)]) ")
 
 
 def as_markdown(docstring: str) -> str:
-    """Return a docstring as Markdown. Only the double colon at the end of a line differs."""
+    """Return a docstring as Markdown: a double colon at the end of a line becomes a single one."""
     return re.sub(r"::$", ":", docstring, flags=re.MULTILINE)
 
 

@@ -5,7 +5,7 @@
     ```
 
 The argument names a Python file, relative to the page, and a function in it that returns a `Drawing`. The text below
-the argument is the caption. A drawing that is computed by HMB's own code cannot contradict that code.
+the argument is the caption. If HMB's own code computes a drawing, the drawing cannot contradict the code.
 
 Each tone has one meaning in the whole book:
 

@@ -113,7 +113,10 @@ def all_numbers() -> list[int]:
 
 
 def address_of(number: int) -> str:
-    """Return the address of a KIP's page; of the list of all KIPs if this module has no entry for it."""
+    """Return the address of a KIP's page.
+
+    If this module has no entry for the KIP, return the address of the list of all KIPs.
+    """
     if number in NUMBERED_PAGES:
         return f"{WIKI}pages/viewpage.action?pageId={NUMBERED_PAGES[number][0]}"
     if number in TITLES:
@@ -122,7 +125,10 @@ def address_of(number: int) -> str:
 
 
 def title_of(number: int) -> str:
-    """Return "KIP-98: Exactly Once Delivery ..." for 98; only "KIP-98" if this module has no entry for it."""
+    """Return a title such as "KIP-98: Exactly Once Delivery ...".
+
+    If this module has no entry for the KIP, the title is only "KIP-98".
+    """
     if number in NUMBERED_PAGES:
         return f"KIP-{number}: {NUMBERED_PAGES[number][1]}"
     return f"KIP-{number}" + TITLES.get(number, "").replace(" - ", ": ", 1)

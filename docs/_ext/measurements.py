@@ -12,8 +12,8 @@ A page contains directives like these::
     ```
 
 `measured` shows the tables that `hmb bench show` prints, and `measured-plot` the charts that `hmb bench plot` draws.
-The argument is a file in bench/results, or a suite, whose newest file then counts. If a suite has no file yet, the page
-says so. Below the tables or charts the page names the file with its commit, command and machine.
+The argument is a file in bench/results, or a suite, whose newest file is then used. If a suite has no file yet, the
+page contains a note. Below the tables or charts the page names the file with its commit, command and machine.
 
 `thesis-figures` shows what the thesis measured, from bench/thesis/cells.py.
 """
@@ -46,7 +46,8 @@ class Results(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        self.env.note_dependency(str(RESULTS))  # A folder is never up to date, so every build makes the page again.
+        # Sphinx always treats a folder as changed, so every build makes the page again.
+        self.env.note_dependency(str(RESULTS))
         path = self._path(self.arguments[0])
         if path is None:
             text = f"No run of hmb bench {self.arguments[0]} is published yet."
@@ -59,7 +60,7 @@ class Results(SphinxDirective):
         return [*self.shown(view, samples_of(document)), _source(path.name, document)]
 
     def _path(self, name: str) -> Path | None:
-        """Return the file of that name, or the newest file of a suite; the names end with date and time."""
+        """Return the file with this name, or the newest file of a suite. The names of files end with date and time."""
         if name.endswith(".json"):
             return RESULTS / name
         return max(RESULTS.glob(f"{name}-2*.json"), default=None)

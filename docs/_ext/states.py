@@ -3,8 +3,9 @@
     ```{states} hmb.coordinator.classic.states:TRANSITIONS
     ```
 
-The states are drawn in a column, in the order of their enum. Steps to a later state are drawn on the right, steps to
-an earlier one on the left, longer steps further out. The table below the picture names the event of each step.
+The states are drawn in a column, in the order of their enum. Steps to a later state are drawn on the right, and steps
+to an earlier state on the left. Longer steps are drawn further outside. The table below the picture names the event of
+each step.
 """
 
 from __future__ import annotations
@@ -101,7 +102,8 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
 
 
 def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int) -> None:
-    shift = 6 * (direction if arrow.length else -1)  # an arrow that leaves a box and one that enters it stay apart
+    # An arrow that leaves a box must not touch an arrow that enters it.
+    shift = 6 * (direction if arrow.length else -1)
     start, end = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
     drawing.arrow((edge, start + shift), (out, start + shift), (out, end - shift), (edge, end - shift))
     drawing.text(out + 3, (start + end) / 2 + 5, str(arrow.number), anchor="start", size=12)

@@ -1,4 +1,4 @@
-"""The mean temperature of each city and week."""
+"""A topology that computes the mean temperature of each city and week."""
 
 import json
 from typing import Any

@@ -1,8 +1,8 @@
 """The rain of Seattle in windows of four weeks, written exactly once into a database.
 
-The records are the weather events that HMB ships (`cli/data`). The days of Seattle have a precipitation in mm. The
-hourly temperatures of both cities are not used. The window of a day is chosen by the day's own date. The time at which
-a processor reads the record does not matter:
+The records are the weather events that HMB ships (`cli/data`). The example uses the daily events of Seattle, which
+contain the precipitation in mm. It ignores the hourly temperatures. The date of a day determines its window. The time
+at which a processor reads the record does not matter:
 
     weather -> rain (2 instances, windows of 28 days) -> rows -> database
 
@@ -43,7 +43,7 @@ Rain = tuple[str, int, float]  # city, time in ms, mm
 
 
 def rain_of(record: ConsumerRecord) -> Rain | None:
-    """Return city, time and precipitation of a day; None for the other events."""
+    """Return city, time and precipitation of a daily event; None for an hourly event."""
     event = json.loads(record.value)
     if event["kind"] != "day":
         return None
@@ -76,7 +76,7 @@ def records() -> Iterator[tuple[bytes, bytes, int]]:
 
 
 def prepare() -> None:
-    """Delete the database of an earlier run: its clock belongs to records that the new topic does not have."""
+    """Delete the database of an earlier run, because its clock belongs to records that the new topic does not have."""
     Path(DATABASE).unlink(missing_ok=True)
 
 

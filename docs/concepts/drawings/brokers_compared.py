@@ -6,7 +6,7 @@ from drawing import Drawing, Tone
 
 
 def two_families() -> Drawing:
-    """Draw the state of a queue broker on the left and that of a log broker on the right."""
+    """Draw the state of a queue broker on the left, and the state of a log broker on the right."""
     drawing = Drawing(
         640,
         230,

@@ -3,7 +3,7 @@ in_sync = ["A", "B", "C"]  # The first one is the leader.
 
 
 def copy(follower: str) -> None:
-    """Let a follower fetch what it lacks from the leader."""
+    """Let a follower fetch the records that it lacks from the leader."""
     leader_log = logs[in_sync[0]]
     logs[follower] += leader_log[len(logs[follower]) :]
 

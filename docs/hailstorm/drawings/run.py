@@ -19,13 +19,13 @@ LEFT, TOP, WIDTH, HEIGHT = 60, 30, 620, 230  # pixels: the area of the curves
 
 
 class ObservedSimulation(Simulation):
-    """A simulation that notes the progress of the topology after each step."""
+    """A simulation that records the progress of the topology after each step."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self.read: list[int] = []  # the positions of the spouts, added up
         self.marked: list[int] = []  # the lowest low water mark of the bolts
         self.completed: list[int] = []  # the newest complete clock
-        self.crashed: list[int] = []  # steps
+        self.crashed: list[int] = []  # the numbers of the steps in which a processor crashed
         super().__init__(*arguments, **options)
         self._speeds = defaultdict(lambda: 1.0)  # No processor is slower than the others, so the curves are readable.
 
