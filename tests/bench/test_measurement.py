@@ -20,7 +20,7 @@ VIEW = SampleView(columns=(Column("seconds", "s"),), title=lambda _: "Naps")
 @versus_option
 @click.option("--lengths", type=CommaList(click.INT), default=[1])
 def nap(measurement: Measurement, versus: Installation | None, lengths: list[int]) -> None:
-    """Measure naps."""
+    """Measure how long naps of the given lengths take."""
     for number, length in measurement.rounds(lengths):
         measurement.add(number, "HMB", "", {"length": length}, {"seconds": length / 10})
 

@@ -1,4 +1,4 @@
-"""A broker, and `hmb` in this process or in a process of its own."""
+"""Fixtures that run a broker, and `hmb` in this process or in another one."""
 
 import socket
 import subprocess

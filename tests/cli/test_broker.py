@@ -1,4 +1,4 @@
-"""`hmb broker`: settings from all places, the line that it prints when it is ready, and a clean stop."""
+"""`hmb broker`: settings from all sources, the line that the broker prints when it is ready, and a clean stop."""
 
 import json
 import os
@@ -109,7 +109,7 @@ def test_a_variable_that_looks_like_a_setting_is_named(run: Hmb, monkeypatch: py
 
 
 def test_the_bound_address_and_the_advertised_address_are_printed(tmp_path: Path) -> None:
-    """The line named the advertised address as the one that the broker listens on."""
+    """Regression: the printed line named the advertised address as the address that the broker listens on."""
     advertised = ("-X", "advertised.listeners=PLAINTEXT://example.com:1234")
     process = start("broker", "--host", "0.0.0.0", "--port", "0", *advertised, "--data-dir", str(tmp_path))
     assert process.stdout is not None

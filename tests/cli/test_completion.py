@@ -100,7 +100,7 @@ def test_the_script_of_each_shell(run: Hmb, shell: str) -> None:
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash")
 def test_bash_completes_a_topic(populated: str, tmp_path: Path) -> None:
-    """The real shell calls the function as it does for a Tab after an address with a colon."""
+    """A real bash runs the completion, as for Tab after a word with a colon."""
     line = f"hmb consume -b {populated} ev"
     host, port = populated.split(":")
     words = f"hmb consume -b {host} : {port} ev"

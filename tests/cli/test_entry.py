@@ -36,7 +36,7 @@ def test_ctrl_c_that_is_ignored_stays_ignored() -> None:
 
 
 def test_the_first_import_of_hmb_left_time_for_a_traceback() -> None:
-    """Before `run` handles Ctrl-C, nothing of Python's library is imported that Python has not imported itself."""
+    """Before `run` handles Ctrl-C, the console script imports only modules that Python's own start imports."""
     program = "import importlib, sys; before = set(sys.modules); import hmb.cli.entry; print(set(sys.modules) - before)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
     assert eval(done.stdout) == {"hmb", "hmb.cli", "hmb.cli.entry"}

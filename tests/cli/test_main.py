@@ -29,7 +29,7 @@ sys.exit(f"imported: {{heavy}}" if heavy else 0)
 
 @pytest.mark.parametrize("words", [[], *([name] for name in COMMANDS if name != "bench")], ids=" ".join)
 def test_help_imports_neither_the_broker_nor_the_client(words: list[str]) -> None:
-    """Help must come in 0.15 s, also that of a single command."""
+    """`--help` must answer in 0.15 s, also for a single command."""
     program = IMPORTS_OF_HELP.format(arguments=[*words, "--help"])
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

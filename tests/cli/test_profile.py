@@ -16,14 +16,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def asked(run: Hmb, *options: str) -> str:
-    """Return the address that a command asks. Nobody listens on any of the addresses of this test."""
+    """Return the address to which a command connects. No broker listens at the addresses of this test."""
     error = run("topics", "list", *options, exit_code=4).stderr
     assert error.startswith("hmb: nobody listens on ")
     return error.split()[4].rstrip(";")
 
 
 def test_every_command_needed_an_address(run: Hmb, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The places of the address in their order: a later line of this test wins over the earlier ones."""
+    """The test sets the address in one source after another. Each source wins over the sources before it."""
     monkeypatch.setattr("hmb.defaults.DEFAULT_SERVER", "127.0.0.1:1")
     assert asked(run) == "127.0.0.1:1"
     run("profile", "create", "home", "-b", "127.0.0.1:2", "-X", "client.id=laptop")

@@ -1,6 +1,6 @@
 """The documentation has a page for each command, and the functions that its pages include exist.
 
-Sphinx would report the same errors, but later.
+The build with Sphinx reports the same errors, but takes longer.
 """
 
 import ast

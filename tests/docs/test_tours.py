@@ -1,4 +1,4 @@
-"""The tours of the documentation show what happens: real requests call the functions of each page in the page's order.
+"""The tours of the documentation are correct: real requests call the functions of each page in the page's order.
 
 The functions that a page includes must be a subsequence of the calls of real requests (tests/tracing.py).
 """

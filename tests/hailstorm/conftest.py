@@ -1,4 +1,4 @@
-"""A broker for all tests of Hailstorm, and topics for each."""
+"""Fixtures: a broker for all tests of Hailstorm, and topics for each test."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import hmb
 from hmb.client import NewTopic
 
 NUMBERS = itertools.count()
-ZOOKEEPER_JARS = Path(__file__).parents[2] / ".peers" / "k082" / "libs"  # Kafka 0.8 brings ZooKeeper 3.4
+ZOOKEEPER_JARS = Path(__file__).parents[2] / ".peers" / "k082" / "libs"  # Kafka 0.8 includes ZooKeeper 3.4.
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +49,7 @@ def produce(servers: str, topic: str, logs: Sequence[Sequence[bytes]]) -> None:
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Yield the address of a real ZooKeeper; skip where its jar or a JVM is missing."""
+    """Yield the address of a real ZooKeeper. Skip the test if its jar or a JVM is missing."""
     jars = list(ZOOKEEPER_JARS.glob("*.jar"))
     if not any("zookeeper-3" in jar.name for jar in jars) or shutil.which("java") is None:
         pytest.skip("ZooKeeper's jar comes with Kafka 0.8's: `hmb bench fetch-kafka`; it needs a JVM")

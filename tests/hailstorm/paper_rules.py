@@ -1,4 +1,7 @@
-"""Bolts that follow the paper's rules where Hailstorm has other ones: to show in the simulation what goes wrong."""
+"""Bolts that follow those rules of the paper that Hailstorm has replaced.
+
+The simulation shows the errors of these rules.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ def steps_without_waiting_for_the_split() -> tuple[Step, ...]:
 
 
 class BoltThatSplitsWhenFlowing(BoltMachine):
-    """Learns of the clock from Flowing(clock)."""
+    """Splits its state when the master state is Flowing(clock), as in the paper."""
 
     def observe(self, master: MasterState) -> None:
         self.report.seen = master.number
@@ -32,7 +35,7 @@ class BoltThatSplitsWhenFlowing(BoltMachine):
 
 
 class SinkThatSplitsWhenFlowing(SinkMachine):
-    """Learns of the clock from Flowing(clock)."""
+    """Splits its state when the master state is Flowing(clock), as in the paper."""
 
     def observe(self, master: MasterState) -> None:
         if master.completed is not None:
@@ -73,6 +76,6 @@ class BoltThatMergesAtOnce(BoltMachine):
 
 
 class BoltOfThePaper(BoltThatMergesAtOnce):
-    """Computes all outputs from A + B."""
+    """Computes the outputs of all tuples from A + B, as in the paper."""
 
     below_from_both = True

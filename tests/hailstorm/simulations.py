@@ -1,4 +1,4 @@
-"""Simulations with invariants: what must hold at each complete snapshot, in each order of events."""
+"""Simulations that check invariants at each complete snapshot, in each order of events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.hailstorm import topologies
 
 
 class CheckedSimulation(Simulation):
-    """Compares every complete snapshot with the answer of a batch job over the records at or below its clock."""
+    """Compares every complete snapshot with the result of a batch job over the records below its clock."""
 
     def expected(self, clock: Clock | None) -> dict[str, Any]:
         raise NotImplementedError
@@ -24,7 +24,7 @@ class CheckedSimulation(Simulation):
             self.check_node(node, expected, clock)
 
     def check_node(self, node: str, expected: Any, clock: Clock) -> None:
-        """Compare the merged snapshots of a node's instances with what is expected."""
+        """Compare the merged snapshots of a node's instances with the expected state."""
         declaration = self.processors.topology.nodes[node]
         assert isinstance(declaration.runs, Bolt)
         monoid = declaration.runs.monoid

@@ -151,7 +151,7 @@ def test_the_sinks_of_a_topology_are_not_called() -> None:
 
 
 def test_a_top_n_by_a_running_mean_is_named() -> None:
-    """Both bolts obey the laws; the maximum of a mean that goes up and down depends on the order."""
+    """Both bolts obey the laws. But a running mean can rise and fall, and its maximum depends on the order."""
     top = Bolt.over(TopN(3), lambda item, state: [("top", 1)], lift=lambda item: {item[0]: item[2]})
     (problem,) = check(mean_topology(top), topologies.word_logs(5))
     assert problem.startswith("ranking: its state depends on the order in which tuples arrive")

@@ -17,7 +17,7 @@ def test_an_offset_is_the_next_one() -> None:
     clock = Clock({P0: 4, P1: 0})
     assert clock.includes(P0, 3)
     assert not clock.includes(P0, 4)
-    assert not clock.includes(P1, 0)  # an empty partition includes nothing
+    assert not clock.includes(P1, 0)  # The clock of an empty partition includes no record.
 
 
 def test_two_clocks_may_be_incomparable() -> None:

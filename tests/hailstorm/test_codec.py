@@ -1,4 +1,4 @@
-"""The codec returns what it was given, and refuses everything that it did not write."""
+"""The codec decodes a value to an equal value of the same type, and refuses bytes that it did not write."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ homogeneous = st.one_of(
 
 
 def same(one: object, other: object) -> bool:
-    """Compare types, too: 1 == True == 1.0 in Python."""
+    """Return whether two values and their types are equal. In Python, 1 == True == 1.0."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
@@ -96,7 +96,7 @@ def test_a_large_count_allocates_nothing() -> None:
 
 
 def test_a_small_input_does_not_grow_into_a_large_value() -> None:
-    """Zero-length items would allow counts that no input pays for: each item takes a byte at least."""
+    """Each item of a container takes at least one byte, so a small input cannot claim a large number of items."""
     nested = b"l" + b"\x01t\x01" * 200 + b"\x00"
     with pytest.raises(CodecError, match=r"deep|not|cannot"):
         codec.decode(nested)
@@ -126,7 +126,8 @@ def test_a_registered_type_comes_back() -> None:
     codec.register(City, "city", tuple, lambda value: City(*value))
     stored = codec.decode(codec.encode({City("Tartu", "EE"): [City("Riga", "LV")]}))
     assert same(stored, {City("Tartu", "EE"): [City("Riga", "LV")]})
-    codec.register(City, "city", tuple, lambda value: City(*value))  # a module that is imported twice
+    # Registering a type again is allowed, for a module that is imported twice.
+    codec.register(City, "city", tuple, lambda value: City(*value))
 
 
 def test_two_types_cannot_share_a_name() -> None:
@@ -143,7 +144,7 @@ def test_an_unknown_type_is_named_with_what_to_do() -> None:
 
 
 def test_a_state_of_many_words_takes_little_time() -> None:
-    """A snapshot of 100,000 words must not stop the bolt for long; the bound is generous."""
+    """Encoding a snapshot of 100,000 words must be fast. The bound is generous."""
     state = {f"word-{number}": number for number in range(100_000)}
     started = time.process_time()
     assert codec.decode(codec.encode(state)) == state

@@ -22,7 +22,7 @@ C1, C2 = Clock({P0: 10, P1: 3}), Clock({P0: 20, P1: 5})
 
 
 class Driver:
-    """Plays the processors: all of them report what a test sets."""
+    """Simulates the processors: a test sets their reports."""
 
     def __init__(self, partitions: int = 2, **settings: Any) -> None:
         self.processors = Processors(trending(), {"words": list(range(partitions))})
@@ -48,7 +48,7 @@ class Driver:
             self.living[name] = Report(self.state.epoch, self.state.number, start=start, **report)
 
     def report(self, *names: str, **changes: Any) -> None:
-        """Let processors (all, if none is named) see the present master state and report something."""
+        """Change the reports of processors (of all, if none is named). The reports answer the present master state."""
         for name in names or self.processors.by_name:
             self.living[name] = replace(self.living[name], seen=self.state.number, **changes)
 
@@ -105,7 +105,7 @@ def test_an_answer_to_an_older_master_state_does_not_count() -> None:
     driver = Driver()
     driver.flow()
     for name in driver.processors.by_name:
-        driver.living[name] = replace(driver.living[name], position=7)  # of an earlier pause
+        driver.living[name] = replace(driver.living[name], position=7)  # The position belongs to an earlier pause.
     assert driver.step(seconds=1) is MasterPhase.SPOUTS_PAUSED
     assert driver.step() is None
     driver.report()
@@ -155,7 +155,7 @@ def test_a_partition_that_is_new_begins_at_its_start() -> None:
 
 
 def test_a_start_never_goes_back_below_the_complete_clock() -> None:
-    """The sink may have written everything up to it."""
+    """The sink may have written all outputs below the complete clock."""
     driver = Driver()
     driver.store.complete(driver.store.begin_epoch(), C2)
     driver.step()
@@ -253,7 +253,7 @@ def test_a_stale_epoch_is_left_by_the_negotiator_that_is_still_elected() -> None
     driver.flow()
     driver.split_at(C1)
     driver.report(stored=C1)
-    assert driver.store.begin_epoch() == 2  # another negotiator, which then lost its session
+    assert driver.store.begin_epoch() == 2  # Another negotiator begins an epoch, and then loses its session.
     assert driver.step() is None
     assert driver.step() is MasterPhase.INITIALIZE
     assert driver.state.epoch == 3

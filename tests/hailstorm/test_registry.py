@@ -1,4 +1,7 @@
-"""Registries: ephemeral nodes, watches, elections, sessions that end. The same tests for each kind."""
+"""Registries: ephemeral nodes, watches, elections, sessions that end.
+
+The tests are the same for each kind of registry.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ SESSION_TIMEOUT = 0.6  # seconds
 
 @pytest.fixture(params=["local", "remote", pytest.param("zookeeper", marks=pytest.mark.external)])
 def registries(request: pytest.FixtureRequest) -> Iterator[Callable[[], Registry]]:
-    """Return a function that connects to one registry, as a further process would."""
+    """Return a function that opens another connection to the registry, as another process does."""
     local = LocalRegistry()
     with contextlib.ExitStack() as stack:
         stack.callback(local.close)
@@ -73,7 +76,7 @@ def test_a_watch_begins_with_the_nodes_that_exist(registries: Callable[[], Regis
 
 
 def test_only_one_session_gets_a_node(registries: Callable[[], Registry]) -> None:
-    """An election: the second negotiator waits until the first one's node has disappeared."""
+    """In an election, the second negotiator waits until the node of the first negotiator has disappeared."""
     first, second = registries().join("first"), registries().join("second")
     assert first.create("master", b"first")
     assert not second.create("master", b"second")
@@ -141,7 +144,7 @@ def test_a_process_that_hangs_loses_its_session(
     member: tuple[RegistryServer, subprocess.Popen[str], list[float]],
 ) -> None:
     _, process, gone = member
-    time.sleep(2 * SESSION_TIMEOUT)  # heartbeats keep it alive
+    time.sleep(2 * SESSION_TIMEOUT)  # Heartbeats keep the session alive.
     assert gone == []
     os.kill(process.pid, signal.SIGSTOP)
     until(lambda: gone, seconds=30)

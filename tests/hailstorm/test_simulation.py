@@ -25,13 +25,13 @@ from tests.hailstorm.simulations import run_tracing, run_trending
 
 SEEDS = 2000
 CHUNK = 100
-DEFECT_SEEDS = 400  # within which each planted defect must be found
+DEFECT_SEEDS = 400  # number of seeds within which the simulation must find each planted defect
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_snapshots_and_results_are_exact_in_every_order(first: int) -> None:
-    """Each snapshot at C holds exactly the tuples at or below C, and low water marks never go back."""
+    """Each snapshot at a clock C holds exactly the tuples below C, and low water marks never go back."""
     snapshots = replayed = 0
     for seed in range(first, first + CHUNK):
         run: Callable[..., Any] = run_trending if seed % 2 else run_tracing
@@ -42,7 +42,10 @@ def test_snapshots_and_results_are_exact_in_every_order(first: int) -> None:
 
 
 def test_the_seeds_include_a_negotiator_that_hung_and_returns() -> None:
-    """It lost its session. The snapshot store refuses its epoch, and the registry its master state."""
+    """The negotiator has lost its session.
+
+    The snapshot store refuses its epoch, and the registry refuses its master state.
+    """
     traces = [line for seed in range(60) for line in run_trending(seed, crashes=6).trace if "hung" in line]
     assert any("is refused" in line for line in traces)
 
@@ -66,17 +69,17 @@ def test_a_held_back_sink_loses_nothing_in_a_crash(seed: int) -> None:
     assert written.keys() == expected.keys()
 
 
-# -- the rules of the paper that have holes, and other defects: each is planted, and has to be found
+# -- the paper's rules with holes, and other defects: a test plants each defect, and the simulation must find it
 
 
 @pytest.fixture
 def plant(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    monkeypatch.setattr(simulation, "MAX_STEPS", 8_000)  # a stalled run is found soon
+    monkeypatch.setattr(simulation, "MAX_STEPS", 8_000)  # A stalled run then fails soon.
     yield lambda owner, name, value: monkeypatch.setattr(owner, name, value)
 
 
 def first_failure(**options: Any) -> str:
-    """Return how the first seed fails; fail if none does."""
+    """Return the error of the first seed that fails. Fail the test if no seed fails."""
     for seed in range(DEFECT_SEEDS):
         for run in (run_trending, run_tracing):
             try:
@@ -87,7 +90,7 @@ def first_failure(**options: Any) -> str:
 
 
 def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Callable[..., None]) -> None:
-    """An instance to which no tuple goes never reaches the clock."""
+    """With the paper's rule, an instance to which no tuple goes never learns that the clock is reached."""
     distribute = Emitter._distribute
 
     def only_tuples(self: Emitter, made: Payloads, targets: list[str], router: Any) -> None:
@@ -99,7 +102,10 @@ def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Calla
 
 
 def test_hole_b_a_mark_that_must_equal_the_clock_stalls_a_snapshot(plant: Callable[..., None]) -> None:
-    """One channel is above the clock before another one has reached it: no moment has equality in every dimension."""
+    """One channel goes above the clock before another channel reaches it.
+
+    The mark therefore never equals the clock in every dimension.
+    """
     plant(Clock, "has_reached", lambda self, goal: all(self[p] == goal[p] for p in self))
     assert "has not ended" in first_failure()
 
@@ -113,16 +119,17 @@ def test_hole_c_spouts_that_resume_before_the_split_spoil_a_snapshot(plant: Call
 
 
 def test_hole_d_outputs_computed_from_both_states_reach_the_next_snapshot(plant: Callable[..., None]) -> None:
-    """The next bolt's snapshot then holds values that contain tuples above its clock."""
+    """With the paper's rule, the snapshot of the next bolt holds values that contain tuples above its clock."""
     plant(Participant, "bolt_machine", paper_rules.BoltOfThePaper)
     assert "topn at" in first_failure()
 
 
 def test_hole_e_a_tuple_above_the_clock_that_does_not_wait_leaves_an_old_value(plant: Callable[..., None]) -> None:
-    """Outputs of later tuples are computed before A is complete. No tuple sends the value with all of A any more.
+    """With the paper's rule, no output contains the complete state A.
 
-    count has A = 4 and B = 4 and sends 8. Then a tuple at or below the clock makes A = 5, and sends 5. The whole count
-    is 9, and the next bolt never learns of it.
+    A bolt computes outputs of tuples above the clock before A is complete. For example, the bolt `count` has A = 4 and
+    B = 4, and sends 8. Then a tuple below the clock makes A = 5, and `count` sends 5. The complete count is 9, but the
+    next bolt never receives it.
     """
     plant(Participant, "bolt_machine", paper_rules.BoltThatMergesAtOnce)
     assert "topn at" in first_failure()
@@ -138,7 +145,7 @@ def test_defect_a_maximum_instead_of_a_minimum(plant: Callable[..., None]) -> No
 
 
 def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None]) -> None:
-    """C[p] is the next offset. Taking it for the last one counts one tuple twice."""
+    """C[p] is the next offset. If a bolt treats it as the last offset, one tuple counts twice."""
     without_waiting = BoltMachine._without_waiting
 
     def one_too_many(self: BoltMachine, payloads: Payloads, clock: Clock) -> Payloads:
@@ -149,7 +156,7 @@ def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None
 
 
 def test_defect_a_snapshot_of_the_whole_state(plant: Callable[..., None]) -> None:
-    """Saving A + B instead of A."""
+    """The planted defect: a bolt saves A + B instead of A."""
 
     def to_value(self: SplitState) -> Any:
         whole = self.whole()
@@ -185,7 +192,7 @@ def test_defect_each_processor_restores_its_own_newest_snapshot(plant: Callable[
 
 
 class _Renamed:
-    """A store that loads another snapshot than the one asked for."""
+    """A store that loads another snapshot than the requested one."""
 
     def __init__(self, store: Any, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -198,7 +205,10 @@ class _Renamed:
 
 
 def test_defect_an_answer_to_an_earlier_master_state_counts(plant: Callable[..., None]) -> None:
-    """A slow spout still reports the position of its last pause, and flows on."""
+    """The planted defect: the negotiator accepts the report of a slow spout.
+
+    This spout still reports the position of its last pause, and continues to read.
+    """
     plant(Situation, "_has_answered", lambda self, report, is_answer: is_answer(self.state, report))
     plant(simulation, "GRACE_PERIOD", 0.0)
     assert first_failure()

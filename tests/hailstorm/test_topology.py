@@ -1,4 +1,4 @@
-"""Topologies: their mistakes are named, their processors and groupings are the same in every process."""
+"""Topologies: errors name their mistakes, and their processors and groupings are the same in every process."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def timed_logs(seed: int, partitions: int = 2, count: int = 40) -> topologies.Lo
 
 
 def in_time(logs: topologies.Logs) -> list[tuple[str, int]]:
-    """Return what a batch job keeps: it goes through each partition, and leaves late records out."""
+    """Return the (word, time) pairs that a batch job keeps, which drops the late records of each partition."""
     kept = []
     for log in logs["words"]:
         times = PartitionTimes(LATENESS)
@@ -69,14 +69,14 @@ def in_time(logs: topologies.Logs) -> list[tuple[str, int]]:
 
 
 def test_a_record_is_late_by_the_records_before_it_in_its_partition() -> None:
-    """The worked example of the module's essay."""
+    """The test is the worked example in the essay of `event_time`."""
     times = PartitionTimes(10)
     assert [times.is_late(time) for time in (100, 105, 97, 120, 109)] == [False, False, False, False, True]
     assert times.mark == 110 and times.late == 1
 
 
 class KeptForever(Tumbling):
-    """Tumbling windows that are never dropped, to compare everything with a batch job."""
+    """Tumbling windows that are never dropped, so that all windows can be compared with a batch job."""
 
     def expire(self, state: dict[Any, Any], watermark: int) -> dict[Any, Any]:
         return state

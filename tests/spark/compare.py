@@ -7,7 +7,7 @@ kafka-clients and commons-pool2.
 
 Each line of the table is a query with a verdict:
 
-    equal      both give the same rows, or both refuse the query
+    equal      both sources return the same rows, or both refuse the query
     explained  the results differ, and `DIFFERENT` contains the reason
     DIFFERS    the results differ without a known reason
 """

@@ -10,9 +10,9 @@ queries continue from their checkpoints. After the last kill the queries read to
 then contain:
 
     the topic   every acknowledged record, once
-    parquet     each row of the batch answer, once
-    copy        each row of the batch answer; rows that were written again are counted
-    once        each row of the batch answer, once
+    parquet     each row of the batch query's result, once
+    copy        each row of that result; rows that were written again are counted
+    once        each row of the batch query's result, once
 """
 
 from __future__ import annotations

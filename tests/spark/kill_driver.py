@@ -10,7 +10,7 @@ The queries write to three outputs:
     once      topic -> topic, exactly once
 
 A query fails if a worker or the broker dies. The driver restarts it from its checkpoint, as an operator would. At the
-end each output is compared with the batch answer, a batch query of the same topic.
+end each output is compared with the result of a batch query of the same topic.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ class Job:
             query.awaitTermination()
 
     def outcome(self) -> dict[str, dict[str, int]]:
-        """Compare each output with the batch answer. Return the numbers of missing, repeated and unexpected rows."""
+        """Compare each output with the result of a batch query.
+
+        Return the numbers of missing, repeated and unexpected rows.
+        """
         batch = self._batch(TOPIC).selectExpr("concat(partition, ':', offset) AS key", "CAST(value AS STRING)")
         outputs = {
             "parquet": self.spark.read.parquet(str(self.directory / "parquet")),

@@ -117,7 +117,7 @@ def test_an_attempt_that_dies_leaves_nothing(options: SinkOptions) -> None:
 def test_of_two_attempts_at_once_one_is_shut_out(options: SinkOptions) -> None:
     def overtaken() -> Iterator[pa.RecordBatch]:
         yield rows("a", "b")
-        # a newer run of the same task, which writes all its rows
+        # A newer run of the same task writes all its rows.
         deliver_once(options, "query", 7, 0, iter([rows("a", "b", "c")]))
         yield rows("c")
 

@@ -70,7 +70,8 @@ def test_exactly_once_in_a_batch_query(spark: SparkSession, servers: str, topic:
     frame = rows(spark, value="CAST(id AS STRING)")
     options = {"kafka.bootstrap.servers": servers, "topic": topic, "exactlyOnce": "true"}
     frame.write.format("hmb").mode("append").options(**options).save()
-    frame.write.format("hmb").mode("append").options(**options).save()  # another job, which writes all rows again
+    # This call is another job, which writes all rows again.
+    frame.write.format("hmb").mode("append").options(**options).save()
     assert sorted(record.value or b"" for record in records(servers, topic)) == sorted(
         b"%d" % (n // 2) for n in range(20)
     )

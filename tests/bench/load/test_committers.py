@@ -1,4 +1,4 @@
-"""Committers and a broker in this process: the load counts what the broker committed."""
+"""Committers and a broker in this process: the load counts the commits that the broker has stored."""
 
 from __future__ import annotations
 

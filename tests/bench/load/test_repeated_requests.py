@@ -29,7 +29,7 @@ def test_responses_are_counted() -> None:
 
 
 def test_load_waits_for_a_topic_that_does_not_exist_yet() -> None:
-    """Kafka answers NOT_LEADER_OR_FOLLOWER for a moment if a client produces right after a topic's creation."""
+    """For a moment after the creation of a topic, Kafka's Produce responses contain NOT_LEADER_OR_FOLLOWER."""
     with hmb.Broker(config={"auto.create.topics.enable": "false"}) as broker:
         later = threading.Timer(0.1, topics.create, (broker.bootstrap_servers, "t"))
         later.start()

@@ -1,4 +1,4 @@
-"""A prepared log is one that recovery accepts to its end."""
+"""Recovery accepts every batch of a prepared log."""
 
 from __future__ import annotations
 

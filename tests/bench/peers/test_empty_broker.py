@@ -1,4 +1,4 @@
-"""A broker that discards records answers like one that keeps them."""
+"""A broker that discards records sends the same responses as a broker that keeps them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HMB's broker runs from this installation or from another one."""
+"""HMB's broker runs from this installation of HMB or from another installation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts contain what the runs measured, and every suite has one."""
+"""Charts contain the figures of the runs, and every suite has a chart."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_dots_are_the_medians_of_the_cells() -> None:
 
 
 def test_compared_columns_have_a_panel_of_their_ratios() -> None:
-    """Regression: in several cells the differences between contestants were invisible beside those between cells."""
+    """Regression: large differences between cells made the differences between contestants invisible."""
     compared = replace(VIEW, columns=(Column("rate", "records/s", compare=True), Column("rate", "not compared")))
     rates, over = compared.charts(RATES)["x"].axes
     assert (rates.get_xlabel(), over.get_xlabel()) == ("records/s", "records/s, over Kafka")

@@ -1,4 +1,4 @@
-"""A view makes the same tables of a command's samples and of a published file."""
+"""A view makes the same tables from a command's samples as from a published file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Client libraries: what each is asked to do, that a run counts only if all records arrive, and the goals."""
+"""The benchmark of client libraries: their tasks and their goals. A run counts only if all records arrive."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of the scenarios: what is compared with what."""
+"""The tables of the scenarios compare the right contestants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The thesis's ratios are beside those of the repetition, and goals are judged by them."""
+"""The tables show the thesis's ratios and the ratios of the repetition, and judge the goals by these ratios."""
 
 from __future__ import annotations
 

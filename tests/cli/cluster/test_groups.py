@@ -24,7 +24,7 @@ COUNT = itertools.count()
 
 @pytest.fixture
 def topic(servers: str, request: pytest.FixtureRequest) -> str:
-    """Return a new topic: ten records in partition 0, at 1000, 1001 ... ms, five in partition 1, none in 2."""
+    """Return a new topic with ten records in partition 0 (at 1000, 1001 ... ms), five in partition 1, none in 2."""
     name = f"{request.node.originalname}-{next(COUNT)}"
     with hmb.Producer(servers) as producer:
         for partition, count in ((0, 10), (1, 5)):

@@ -11,7 +11,7 @@ from tests.cli.conftest import Hmb
 
 @pytest.fixture(scope="module")
 def topic(servers: str) -> str:
-    """Return a topic with ten records in partition 0, at 1000, 1001 ... ms, of which two are deleted."""
+    """Return a topic with ten records in partition 0, with timestamps 1000, 1001 ... ms. Two of them are deleted."""
     with hmb.Producer(servers) as producer:
         for number in range(10):
             producer.send("places", b"x", partition=0, timestamp=1000 + number).result()
@@ -44,7 +44,8 @@ def test_where_a_partition_is_at_a_time(run: Hmb, servers: str, topic: str) -> N
     ]
     header, row = run("offsets", f"{topic}:0", "--time", "1005", "-b", servers).stdout.splitlines()
     assert header.split() == ["topic", "partition", "time", "offset", "timestamp"]
-    assert row.split() == [topic, "0", "1005", "-", "-"]  # 1005 is in seconds.
+    # The option's value 1005 is in seconds, so no record is at or after this time.
+    assert row.split() == [topic, "0", "1005", "-", "-"]
 
 
 def test_the_end_for_readers_of_committed_records(run: Hmb, servers: str) -> None:

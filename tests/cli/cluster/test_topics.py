@@ -99,7 +99,7 @@ def test_a_topic_that_may_be_gone_already(run: Hmb, servers: str) -> None:
 
 
 class Trimming:
-    """A topic of two partitions with ten records each, at 1000, 1001 ... ms, and `hmb topics trim` for it."""
+    """A topic of two partitions with ten records each (timestamps 1000, 1001 ... ms), and `hmb topics trim` for it."""
 
     def __init__(self, run: Hmb, servers: str, topic: str) -> None:
         self.run, self.at, self.topic = run, ("-b", servers), topic
@@ -134,7 +134,7 @@ def test_the_oldest_records_are_deleted(run: Hmb, servers: str) -> None:
     rows = [(row["topic"], row["partition"], row["deleted"]) for row in deleted]
     assert rows == [("trimmed", 0, 6), ("trimmed", 1, 5)]
     assert trim.starts == [10, 10]
-    assert trim("--offset", "3").splitlines()[1].split() == ["0", "10", "10", "10", "0"]  # Nothing is left to delete.
+    assert trim("--offset", "3").splitlines()[1].split() == ["0", "10", "10", "10", "0"]  # No record is left to delete.
 
 
 def test_what_cannot_be_trimmed(run: Hmb, servers: str) -> None:

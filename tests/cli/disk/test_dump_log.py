@@ -253,7 +253,7 @@ def test_progress_where_it_is_wanted(log: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_look_up_in_a_log_that_was_cut(run: Hmb, log: Path) -> None:
-    """The command reported an offset after the end of the segment, although the index contains that offset."""
+    """Regression: the command reported that an offset of the index is after the end of the segment."""
     index, time_index = log.with_suffix(".index"), log.with_suffix(".timeindex")
     for size in (3 * SIZE, 3 * SIZE + 20):
         log.write_bytes(log.read_bytes()[:size])

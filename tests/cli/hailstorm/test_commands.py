@@ -143,7 +143,7 @@ def wait_for_flow(run: Hmb, store: Path, runner: subprocess.Popen[bytes]) -> dic
 def test_the_weather_example_with_kills_has_the_sum_of_the_data(
     run: Hmb, servers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Windows do not lose or repeat a day: the rows of the database add up to the rain of the data set."""
+    """Windows do not lose or repeat a day: the sum of the database's rows is the rain of the data set."""
     from hmb.cli import demo_data
     from hmb.cli.hailstorm.examples import weather
 

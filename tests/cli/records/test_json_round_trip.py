@@ -73,7 +73,10 @@ def test_a_copy_is_the_original(run: Hmb, broker: str, sent: list[Sent]) -> None
 
 
 def test_a_large_copy(run: Hmb, broker: str) -> None:
-    """The input is larger than one read, so a read ends inside a line, and the records go in several portions."""
+    """The input is larger than one read.
+
+    A read therefore ends inside a line, and the records are sent in several portions.
+    """
     with hmb.Producer(broker) as producer:
         for number in range(5000):
             value = b"\xff" * (number % 97) if number % 3 else None

@@ -103,7 +103,7 @@ def test_json_with_a_key_for_those_that_have_none() -> None:
 
 
 class Portions(io.RawIOBase):
-    """A stream whose reads return these portions."""
+    """A stream whose reads return the given portions of bytes, one after another."""
 
     def __init__(self, portions: list[bytes]) -> None:
         self._portions = portions

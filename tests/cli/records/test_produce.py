@@ -109,7 +109,8 @@ def test_input_that_cannot_be_read(run: Hmb, servers: str, topic: str, tmp_path:
 def test_a_rate_makes_it_last(run: Hmb, servers: str, topic: str) -> None:
     result = run("produce", topic, "--rate", "20/s", "-b", servers, stdin="x\n" * 5)
     seconds = re.search(r"5 records sent to \S+ in ([\d.]+) s", result.stderr)
-    assert seconds is not None and float(seconds[1]) >= 0.1  # The ticks are 2, 2 and 1 records long.
+    # The command sends 2, 2 and 1 records, with a pause after the first and the second group.
+    assert seconds is not None and float(seconds[1]) >= 0.1
 
 
 def test_many_lines_in_order_and_counted(run: Hmb, servers: str, topic: str) -> None:
@@ -120,7 +121,7 @@ def test_many_lines_in_order_and_counted(run: Hmb, servers: str, topic: str) -> 
 
 
 def test_which_line_of_many_the_broker_refuses(run: Hmb, servers: str, topic: str) -> None:
-    """All records before the refused one are sent and counted. Those of its own batch are not."""
+    """All records before the refused record are sent and counted, except the records of the same batch."""
     run("topics", "create", topic, "--partitions", "1", "--config", "max.message.bytes=100000", "-b", servers)
     lines = b"short\n" * 1000 + b"x" * 200_000 + b"\n" + b"short\n" * 1000
     result = run("produce", topic, "-b", servers, stdin=lines, exit_code=1)
@@ -133,7 +134,10 @@ def test_which_line_of_many_the_broker_refuses(run: Hmb, servers: str, topic: st
 
 
 def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp_path: Path) -> None:
-    """The broker names the record of a batch (KIP-467), and the portion knows its line. The counts are exact."""
+    """The broker's response names the record of a batch (KIP-467), and the portion has the line of this record.
+
+    The counts are exact.
+    """
     run("topics", "create", topic, "--partitions", "1", "--config", "cleanup.policy=compact", "-b", servers)
     lines = "".join("no key\n" if number == 5000 else f"key{number}:x\n" for number in range(10_000))
     result = run("produce", topic, "-K", ":", "-b", servers, stdin=lines, exit_code=1)
@@ -153,7 +157,7 @@ def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp
 def test_ctrl_c_while_records_are_handed_over_leaves_none_uncounted(
     run: Hmb, servers: str, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: the records were in the log, and `hmb produce` named their first line as the one to continue from."""
+    """Regression: the log contained the records, but `hmb produce` reported them as not sent."""
     send_many = Producer.send_many
 
     def and_ctrl_c(*arguments: Any) -> object:
@@ -235,7 +239,10 @@ def test_json_keeps_the_partitions_and_the_order_in_them(run: Hmb, servers: str,
 
 
 def test_a_copy_into_fewer_partitions_ended_in_the_middle(run: Hmb, servers: str, topic: str) -> None:
-    """`-p -1` sends by key whatever the lines say, as its help promised, and the error names it."""
+    """With `-p -1` the key selects the partition, and the partitions in the lines are ignored.
+
+    The error names this option.
+    """
     run("topics", "create", topic, "-p", "2", "-b", servers)
     lines = "".join(json.dumps({"key": "k", "value": str(n), "partition": n % 4}) + "\n" for n in range(8))
     result = run("produce", topic, "--json", "-b", servers, stdin=lines, exit_code=3)

@@ -193,7 +193,7 @@ class Interrupted:
 def test_the_end_is_where_the_log_ends_and_not_where_the_connection_is_lost(
     run: Hmb, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hmb.cli.records.consume.POLL_TIMEOUT", 0.0)  # Each empty poll counts.
+    monkeypatch.setattr("hmb.cli.records.consume.POLL_TIMEOUT", 0.0)  # With this timeout, each empty poll ends at once.
     with ScriptedBroker(Interrupted(times=3)) as broker:
         assert run("consume", "t", "-e", "-b", broker.address).stdout == "0\n1\n2\n3\n"
 
@@ -208,7 +208,7 @@ def test_a_connection_that_stays_lost_is_one_line_and_exit_code_4(run: Hmb, monk
 
 
 class Silent:
-    """A broker that accepts the records of the first `requests`, and then closes each connection."""
+    """A broker that accepts the records of the first `requests` requests, and then closes each connection."""
 
     def __init__(self, requests: int) -> None:
         self.requests = requests
@@ -242,7 +242,7 @@ def test_produce_stops_at_the_first_failure_though_its_input_does_not_end(
 def test_all_that_is_lost_is_counted_and_not_the_first_batch_alone(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hmb.cli.records.produce.DELIVERY_TIMEOUT", 0.2)
     monkeypatch.setattr("hmb.cli.records.produce.GRACE", 0.01)
-    monkeypatch.setattr("hmb.cli.records.produce.BATCH_SIZE", 1)  # Each line is a batch.
+    monkeypatch.setattr("hmb.cli.records.produce.BATCH_SIZE", 1)  # With this size, each line is a batch.
     with ScriptedBroker(Silent(2)) as broker:
         result = run("produce", "t", "-b", broker.address, stdin="x\n" * 1000, exit_code=4)
     tally, error = result.stderr.splitlines()

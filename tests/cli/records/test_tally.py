@@ -33,7 +33,10 @@ def test_counts_and_places() -> None:
 
 
 def test_the_command_waits_for_the_error_of_the_refused_line() -> None:
-    """A portion may be settled before another portion whose line caused the failure of their common batch."""
+    """Two portions share a batch, and a line of the second portion makes the batch fail.
+
+    The first portion can be settled first.
+    """
     calls: list[None] = []
     tally = Tally(lambda: calls.append(None))
     first, second = portion(1, 2), portion(3, 4)
@@ -61,7 +64,7 @@ def test_a_refused_line_that_is_never_reported(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_may_be_in_the_log_is_not_called_lost() -> None:
-    """A user who sends such records again may create duplicates."""
+    """Records that the log may contain are not reported as lost, because a user would send them twice."""
     tally = Tally(lambda: None)
     refused, late, under_way = portion(1, 2), portion(3, 4, 5), portion(6)
     for each in (refused, late, under_way):

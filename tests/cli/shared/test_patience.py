@@ -1,4 +1,4 @@
-"""The line that appears when nothing changes."""
+"""The line that a command prints when it makes no progress."""
 
 import threading
 

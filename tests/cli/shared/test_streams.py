@@ -67,7 +67,7 @@ def test_a_consumer_without_records_ends_when_its_reader_closes_the_pipe(servers
 
 
 def test_what_ctrl_c_interrupts_is_not_written_twice() -> None:
-    """Ctrl-C during the system call made `hmb consume` print its last lines a second time."""
+    """Regression: after Ctrl-C during the system call, `hmb consume` printed its last lines a second time."""
     program = """
 import io, signal, sys
 from hmb.cli.shared import streams

@@ -61,7 +61,7 @@ def test_an_answer_behind_its_request(run: Hmb, name: str) -> None:
 
 def test_an_answer_was_taken_for_that_of_another_connection(run: Hmb) -> None:
     other = bytearray.fromhex(METADATA)
-    other[8:12] = REQUEST[8:12]  # the correlation id
+    other[8:12] = REQUEST[8:12]  # The copied bytes are the correlation id.
     dump = "\n".join(f"    000000  {wire.hex(' ')}" for wire in (REQUEST, other, RESPONSE))
     titles = [
         line for line in run("decode", stdin=dump.encode()).stdout.splitlines() if " v" in line and "  " not in line

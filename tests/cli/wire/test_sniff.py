@@ -122,7 +122,10 @@ def test_errors_are_reported_first(run: Hmb, servers: str) -> None:
 
 
 def test_the_api_of_an_item_was_left_out_where_it_is_0() -> None:
-    """0 is the key of Produce, and the default of the field."""
+    """Regression:
+
+    `hmb sniff` left out the field, because the API key of Produce, 0, is also the default of the field.
+    """
     versions = ApiVersionsResponse.ApiVersion
     response = ApiVersionsResponse(api_keys=[versions(api_key=0, max_version=13), versions(api_key=1, max_version=18)])
     assert brief(response) == "api_keys=[{api_key=0, max_version=13}, {api_key=1, max_version=18}]"
@@ -152,7 +155,7 @@ def test_a_port_that_is_taken(run: Hmb, servers: str) -> None:
 
 
 class Far:
-    """A server behind a proxy, which stores the frames and notes that the proxy reports."""
+    """A server behind a proxy. The object stores the frames and notes that the proxy reports."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))

@@ -3,6 +3,6 @@
     python -m tests.hailstorm.kills --runs 200
 
 Each run has a seed, which chooses the records, the way of running (threads, or one process for each processor), the
-victims and the moments. At the end the states must equal the batch answer, the transactional sink must hold each output
-exactly once, and the idempotent sink must hold each output under one identity.
+victims and the moments. At the end the states must equal the result of a batch job. The transactional sink must hold
+each output exactly once. The idempotent sink must hold each output under one identity.
 """

@@ -1,4 +1,4 @@
-"""The command line of the kill runs: see the package."""
+"""The command line of the kill runs, which the docstring of the package describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run with kills: produce records, kill something now and then, and compare the results with the batch answer."""
+"""One run with kills: it produces records, kills processes or threads, and compares the results with a batch job."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ with hmb.Broker(sys.argv[1], port=int(sys.argv[2])) as broker:
 class Figures(NamedTuple):
     """The figures of one run."""
 
-    kills: tuple[str, ...]  # the victims
+    kills: tuple[str, ...]  # the names of the killed processors
     epochs: int
-    snapshots: int  # complete ones that the run saw
+    snapshots: int  # number of complete snapshots that the run has observed
     written_again: int  # outputs that a replay sent to the idempotent sink a second time
     seconds: float
 
@@ -84,7 +84,7 @@ class RandomCrash(Exception):
 
 
 class KilledThread(ProcessorThread):
-    """A processor that crashes at its next turn when its name is in `victims`."""
+    """A processor that crashes at its next step when its name is in `victims`."""
 
     victims: ClassVar[set[str]] = set()
 
@@ -100,7 +100,7 @@ class KillableRunner(ThreadRunner):
 
 
 class ThreadedTopology:
-    """All processors as threads. A kill is an exception at the victim's next turn."""
+    """All processors as threads. A kill is an exception at the victim's next step."""
 
     def __init__(self, servers: str, directory: Path) -> None:
         KilledThread.victims = set()
@@ -116,7 +116,7 @@ class ThreadedTopology:
             KilledThread.victims.add(victim)
 
     def look(self) -> MasterState | None:
-        """Start again what has crashed, and return the newest master state."""
+        """Start crashed processors again, and return the newest master state."""
         self._runner.supervise()
         return self._runner.master
 
@@ -245,14 +245,14 @@ def disturb(
     plan: list[str],
     chance: random.Random,
 ) -> Watched:
-    """Produce the records in portions, with a kill after each, and wait until a snapshot holds all of them."""
+    """Produce the records in portions, with a kill after each one, and wait until a snapshot contains all records."""
     seen = Watched()
     portions = len(plan) + 1
     for number in range(portions):
         for partition, log in enumerate(words):
             produce(broker.servers, partition, log[number * RECORDS // portions : (number + 1) * RECORDS // portions])
         if number < len(plan):
-            if chance.random() < 0.8:  # the other kills hit a start or a recovery
+            if chance.random() < 0.8:  # The other kills happen during a start or a recovery.
                 wait_for(running, lambda: is_flowing(running.look()))
             watch(running, seen, chance.uniform(0.0, 0.4))
             if plan[number] == "broker":
@@ -273,7 +273,7 @@ def is_flowing(master: MasterState | None) -> bool:
 
 
 def watch(running: ThreadedTopology | ProcessTopology, seen: Watched, seconds: float) -> None:
-    """Look at the topology for some time, and start again what has crashed."""
+    """Watch the topology for some time, and start crashed processors again."""
     until = time.monotonic() + seconds
     while True:
         seen.note(running.look())
@@ -288,7 +288,7 @@ def produce(servers: str, partition: int, words: list[str]) -> None:
 
 
 def check(running: ThreadedTopology | ProcessTopology, directory: Path, words: list[list[str]]) -> None:
-    """Compare the states and both sinks with the batch answer."""
+    """Compare the states and both sinks with the result of a batch job."""
     counts = dict(Counter(word for log in words for word in log))
     states = saved_states(running.processors, running.store)
     assert states == {"count": counts, "highest": counts}
@@ -303,7 +303,7 @@ def check(running: ThreadedTopology | ProcessTopology, directory: Path, words: l
 
 
 def wait_for(running: ThreadedTopology | ProcessTopology, condition: Callable[[], bool]) -> None:
-    """Start again what has crashed until a condition holds."""
+    """Wait until a condition holds. Until then, start crashed processors again."""
     deadline = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < deadline, f"the run does not get on: {running.look()}; {running.describe()}"
@@ -313,7 +313,7 @@ def wait_for(running: ThreadedTopology | ProcessTopology, condition: Callable[[]
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Hide the warnings about crashes, which are wanted here."""
+    """Hide the warnings about crashes, which these runs cause on purpose."""
     logger = logging.getLogger("hmb")
     before = logger.level
     logger.setLevel(logging.CRITICAL)

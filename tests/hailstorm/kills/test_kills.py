@@ -1,4 +1,4 @@
-"""A bounded number of the kill runs."""
+"""A few of the kill runs, which a test can afford."""
 
 from __future__ import annotations
 

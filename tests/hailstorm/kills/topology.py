@@ -1,4 +1,7 @@
-"""The topology of the kill runs. Environment variables name its topic and its database, so that processes import it."""
+"""The topology of the kill runs.
+
+Environment variables name its topic and its database, so that worker processes can import it.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ class Rows:
 
 
 def make(topic: str, directory: Path) -> Topology:
-    """Return words -> count -> highest count of each word, with both sinks after count."""
+    """Return a topology that counts words and keeps the highest count of each word.
+
+    Both sinks follow the counting bolt.
+    """
     rows = Rows(directory / "by_id.db")
     topology = Topology("kills")
     topology.spout("words", Spout(topic, word_pair))

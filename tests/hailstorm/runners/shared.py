@@ -18,12 +18,13 @@ from tests.hailstorm.topologies import count_bolt, word_pair
 def write_row(name: TupleId, item: Any) -> None:
     """Insert an output under its identity, or replace it."""
     with sqlite3.connect(os.environ["HAILSTORM_TEST_DB"], timeout=30) as connection:
-        connection.execute("PRAGMA synchronous=OFF")  # the process may crash here, not the machine
+        # The test crashes only the process, not the machine, so no sync is necessary.
+        connection.execute("PRAGMA synchronous=OFF")
         connection.execute("INSERT OR REPLACE INTO output VALUES (?, ?, ?)", (str(name), *item))
 
 
 def make_topology() -> Topology:
-    """Return words -> count -> top n -> nothing, and count -> rows in a database."""
+    """Return a topology that counts words. A top-n bolt and a sink with rows in a database follow the counting bolt."""
     topology = Topology("shared")
     topology.spout("words", Spout(os.environ["HAILSTORM_TEST_TOPIC"], word_pair))
     topology.bolt("count", count_bolt(), after="words", parallelism=2)

@@ -1,4 +1,4 @@
-"""Topologies in worker processes: the same results, also when workers are killed or hang."""
+"""Topologies in worker processes have the same results as in threads, even if workers are killed or hang."""
 
 from __future__ import annotations
 
@@ -123,7 +123,10 @@ def test_a_lost_worker_is_replaced(
 def test_recovery_after_a_killed_worker_takes_less_than_3_seconds(
     servers: str, make_topic: Callable[..., str], shared: Callable[[str], Topology], tmp_path: Path
 ) -> None:
-    """Measured until the topology flows again; the bound leaves room for a busy machine."""
+    """The time ends when the topology flows again.
+
+    The bound is generous, so that a busy machine does not fail the test.
+    """
     topology, store = shared(make_topic(words(100, 2))), DirectorySnapshotStore(tmp_path / "s")
     with ProcessRunner(topology, settings(servers, until=None), store, 2) as runner:
         until(partial(has_completed, runner, 200))
@@ -140,7 +143,7 @@ def test_a_worker_that_crashes_each_time_ends_the_run_with_its_reason(
 ) -> None:
     topology = shared(make_topic(words(10, 1)))
     (tmp_path / "rows.db").unlink()
-    (tmp_path / "rows.db").mkdir()  # the sink cannot open its database
+    (tmp_path / "rows.db").mkdir()  # A directory has the name of the database, so the sink cannot open it.
     options = settings(servers, max_restarts=1)
     with (
         ProcessRunner(topology, options, DirectorySnapshotStore(tmp_path / "s"), 2) as runner,

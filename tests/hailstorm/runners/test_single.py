@@ -1,4 +1,4 @@
-"""Every processor started by itself, as in the paper; they find each other in a registry."""
+"""The test starts every processor separately, as in the paper. The processors find each other in a registry."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_processors_find_each_other(
 def run_each(
     topology: Topology, names: list[str], settings: RunSettings, store: Any, connect: Callable[[], Registry]
 ) -> list[Exception]:
-    """Serve each processor with its own connection to the registry; return what was raised."""
+    """Serve each processor with its own connection to the registry. Return the exceptions that processors raised."""
     errors: list[Exception] = []
 
     def serve_one(name: str) -> None:

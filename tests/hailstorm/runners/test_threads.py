@@ -127,7 +127,7 @@ def test_snapshots_are_taken_while_data_flows(servers: str, make_topic: MakeTopi
 
 
 def has_completed(runner: ThreadRunner, records: int) -> bool:
-    """Return whether all records are in a complete snapshot; start again what has crashed."""
+    """Return whether all records are in a complete snapshot. Start crashed processors again."""
     runner.supervise()
     return completed_sum(runner) == records
 
@@ -170,7 +170,7 @@ def test_aborted_records_are_read_only_if_the_user_wants_them(servers: str, make
     assert run(dirty, servers).states["count"] == {"fog": 1}
 
 
-# -- crashes: an exception at a random turn
+# -- crashes: an exception at a random step
 
 
 class RandomCrash(Exception):
@@ -178,7 +178,7 @@ class RandomCrash(Exception):
 
 
 def crashing(rate: float, seed: int) -> type[ThreadRunner]:
-    """Return a runner whose processors crash at random turns, with this probability in each."""
+    """Return a runner whose processors crash at random steps. `rate` is the probability of a crash in each step."""
     chance = random.Random(seed)
     lock = threading.Lock()
 
@@ -211,7 +211,7 @@ def test_random_crashes_change_no_result(servers: str, make_topic: MakeTopic, se
         result = runner.wait(100)
     assert result.states == {"count": counted(logs), "topn": top(3, counted(logs))}
     assert len(by_id) == 8000
-    once = {str(clock): items for clock, items in written}  # a repeated call has the same clock and the same tuples
+    once = {str(clock): items for clock, items in written}  # A repeated call has the same clock and the same tuples.
     assert sum(map(len, once.values())) == 8000
 
 
@@ -377,7 +377,7 @@ def test_a_changed_topology_needs_another_store(servers: str, make_topic: MakeTo
 
 
 class FullStore(MemorySnapshotStore):
-    """A store without room, as long as `is_full`."""
+    """A snapshot store that cannot save while `is_full` is set."""
 
     is_full = True
 
@@ -413,7 +413,10 @@ def test_a_damaged_snapshot_is_named_with_what_to_do(servers: str, make_topic: M
 
 
 def test_a_processor_that_hangs_is_named(servers: str, make_topic: MakeTopic) -> None:
-    """A thread cannot be killed. The topology waits for it in a new epoch, and says for whom it waits."""
+    """A thread cannot be killed.
+
+    The topology waits for the thread in a new epoch, and its warning names the processor.
+    """
     hangs = threading.Event()
 
     def write(item: Any) -> None:

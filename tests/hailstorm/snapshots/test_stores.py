@@ -1,4 +1,4 @@
-"""Every snapshot store keeps its promises: fences, completeness, damage, full disks."""
+"""Every snapshot store fences old epochs, keeps complete snapshots, and reports damage and full disks."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_concurrent_savers_and_starts_agree_on_the_epoch(reopen: Callable[[], Sn
         thread.start()
     for thread in threads:
         thread.join(30)
-    assert len(outcomes) == 8 and "stored" in outcomes  # at least the newest epoch's
+    assert len(outcomes) == 8 and "stored" in outcomes  # The store accepts at least the snapshot of the newest epoch.
     assert all(store.load(it.processor, C1) == str(it.epoch).encode() for store in [reopen()] for it in store.list())
 
 

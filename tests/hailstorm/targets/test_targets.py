@@ -1,4 +1,4 @@
-"""Targets write outputs and clock together, and shut out older epochs; sinks over them write exactly once."""
+"""Targets write outputs and clock in one transaction, and refuse older epochs. Their sinks write exactly once."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ def target(request: pytest.FixtureRequest, tmp_path: Path, servers: str) -> Iter
     if request.param == "topic":
         topic = f"targets-{next(NUMBERS)}"
         with hmb.Admin(servers) as admin:
-            admin.create_topics([NewTopic(topic, 2), NewTopic("words", 1)])  # offsets need a source that exists
+            # A broker stores committed offsets only for an existing topic.
+            admin.create_topics([NewTopic(topic, 2), NewTopic("words", 1)])
         yield lambda: TopicTarget(servers, topic, topic, encode_pair), lambda: read_topic(servers, topic)
         return
     if request.param == "sqlite":
@@ -120,7 +121,7 @@ def test_an_older_epoch_cannot_open_a_database_again(tmp_path: Path) -> None:
 def test_a_target_ahead_of_the_snapshots_is_refused(
     target: tuple[Reopen, Written], servers: str, make_topic: Callable[..., str]
 ) -> None:
-    """A lost snapshot store would compute everything again, and the target has the outputs already."""
+    """Without its snapshot store, a topology computes all outputs again, but the target already contains them."""
     reopen, _ = target
     topic = make_topic([[b"sun"]])
     run(trending(topic, TransactionalSink(reopen)), servers)
@@ -145,7 +146,7 @@ def test_crashes_at_random_turns_write_each_output_once(
 
 
 class Outage(Exception):
-    """The target is away."""
+    """The exception of a target that is not available."""
 
 
 def test_a_target_that_fails_now_and_then_gets_each_output_once(
@@ -159,7 +160,7 @@ def test_a_target_that_fails_now_and_then_gets_each_output_once(
             if before:
                 raise Outage
             super().write(tuples, clock)
-            if after:  # committed, but the sink does not learn of it
+            if after:  # The target has committed, but the sink gets an error.
                 raise Outage
 
     topic, store = make_topic(words(2000, 2)), MemorySnapshotStore()
@@ -171,6 +172,6 @@ def test_a_target_that_fails_now_and_then_gets_each_output_once(
                 result = runner.wait(110)
                 break
             except HailstormError as error:
-                assert "crashed after the last snapshot" in str(error)  # the next start writes the last outputs
+                assert "crashed after the last snapshot" in str(error)  # The next start writes the last outputs.
     assert len(read_rows(tmp_path / "out.db")) == 4000
     assert sum(result.states["count"].values()) == 4000
