@@ -122,10 +122,7 @@ def test_errors_are_reported_first(run: Hmb, servers: str) -> None:
 
 
 def test_the_api_of_an_item_was_left_out_where_it_is_0() -> None:
-    """Regression:
-
-    `hmb sniff` left out the field, because the API key of Produce, 0, is also the default of the field.
-    """
+    """Regression: 0, the API key of Produce, is also the default of the field, and was not printed."""
     versions = ApiVersionsResponse.ApiVersion
     response = ApiVersionsResponse(api_keys=[versions(api_key=0, max_version=13), versions(api_key=1, max_version=18)])
     assert brief(response) == "api_keys=[{api_key=0, max_version=13}, {api_key=1, max_version=18}]"
