@@ -129,7 +129,7 @@ class Connection:
         self.post(request, version)
         try:
             return self.receive(timeout)
-        except BaseException:  # also Ctrl-C: a later request must not receive this response
+        except BaseException:  # After any error, also Ctrl-C, a later request must not receive this response.
             self.close()
             raise
 
@@ -232,7 +232,7 @@ class Connection:
         except ConnectionFailed as error:
             self._known.failed(self.address, str(error))
             raise
-        except BaseException:  # Ctrl-C before both sides have agreed on versions
+        except BaseException:  # Ctrl-C may come before both sides have agreed on versions.
             self.close()
             raise
         self._is_ready = True
@@ -296,7 +296,7 @@ class Connection:
             raise self._failed(f"{self.address} did not take a request within {self.timeout:g} s") from error
         except OSError as error:
             raise self._failed(f"the connection to {self.address} broke: {error.strerror or error}") from error
-        except BaseException:  # Ctrl-C: no request may follow on a connection after half a request
+        except BaseException:  # After Ctrl-C, only a part of the request may have been sent.
             self.close()
             raise
 

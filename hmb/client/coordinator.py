@@ -31,8 +31,9 @@ MOVED = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
 FIRST_VERSION_OF_LISTS = FindCoordinatorRequest.first_version("coordinator_keys")
 MARKER_PAUSE = 0.02  # seconds; the time after which the markers of the last transaction are usually written
 
-RequestFor = Callable[[int], Request]  # version -> request
-ErrorCodes = Callable[[Any], Iterable[tuple[object, int]]]  # response -> (topic partition or None, error code)
+RequestFor = Callable[[int], Request]  # returns the request in a version
+# Returns (topic partition or None, error code) of a response.
+ErrorCodes = Callable[[Any], Iterable[tuple[object, int]]]
 
 
 class CoordinatorConnection:
@@ -77,7 +78,7 @@ class CoordinatorConnection:
         except ConnectionFailed:
             self.forget()
             raise
-        except BaseException:  # Ctrl-C: a later request must not receive the response to this one
+        except BaseException:  # After Ctrl-C, a later request must not receive this response.
             connection.close()
             raise
 

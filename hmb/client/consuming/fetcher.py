@@ -166,7 +166,7 @@ class Fetcher:
             for position in positions:
                 self.errors.failed(position, error)
             return
-        except BaseException:  # Ctrl-C: no request may follow on a connection after half a request
+        except BaseException:  # After Ctrl-C, only a part of the request may have been sent.
             connection.close()
             raise
         deadline = time.monotonic() + self._settings.request_timeout + self._settings.max_wait_ms / 1000
@@ -223,7 +223,7 @@ class Fetcher:
             for position, _ in pending.positions.values():
                 self.errors.failed(position, error)
             return
-        except BaseException:  # Ctrl-C: a later request must not receive the rest of this response
+        except BaseException:  # After Ctrl-C, a later request must not receive the rest of this response.
             connection.close()
             raise
         self.fetches += 1

@@ -154,7 +154,7 @@ class GroupReading:
         self._is_leaving, self._close_timeout = True, timeout
         try:
             if self._membership is not None:
-                self._membership.close(timeout)  # calls `on_revoked`
+                self._membership.close(timeout)  # This call leads to `on_revoked`.
             else:
                 self._commit_before_leaving(self._reader.positions)
         finally:
@@ -200,7 +200,7 @@ class GroupReading:
 
     def _auto_committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], error: Exception | None) -> None:
         if error is not None:
-            LOGGER.warning("the positions were not committed, for now: %s", error)
+            LOGGER.warning("the positions were not committed; the next commit includes them: %s", error)
             for partition in offsets:
                 self._saved.pop(partition, None)
 

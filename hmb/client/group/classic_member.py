@@ -80,12 +80,12 @@ class ClassicGroupMember:
         self.error: KafkaError | None = None
         self.state = ClassicMemberState.UNJOINED
         self._member_id, self._generation, self._protocol = "", NO_GENERATION, ""
-        self._topics: frozenset[str] | None = None  # None until the first `subscribe`
+        self._topics: frozenset[str] | None = None  # the topics of the subscription; None before the first `subscribe`
         self._assignment = NO_PARTITIONS
         self._target = NO_PARTITIONS  # the partitions in the last SyncGroup response
         self._target_generation = NO_GENERATION  # the generation of the last SyncGroup response
         self._is_lost = False  # whether the listener must learn that the partitions are lost
-        self._must_rejoin = False  # whether another rebalance follows the one in progress
+        self._must_rejoin = False  # whether another rebalance follows the current rebalance
         self._members: list[member_metadata.JoinedMember] = []  # empty unless this member is the leader
         self._counts: dict[str, int] | None = None  # the partition counts that the leader's assignment used
         self._assignments: dict[str, bytes] = {}  # the leader's assignment, by member id

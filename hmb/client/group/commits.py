@@ -225,7 +225,7 @@ class CommittedOffsets:
         except ConnectionFailed as error:
             self._connection_lost(error)
             raise
-        except BaseException:  # Ctrl-C: a later request must not receive the rest of this response
+        except BaseException:  # After Ctrl-C, a later request must not receive the rest of this response.
             self._coordinator.connection().close()
             raise
         offsets, identity, callback = self._pending.popleft()

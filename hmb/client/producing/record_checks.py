@@ -40,7 +40,8 @@ def check_timestamp(timestamp: int) -> None:
     """Raise TypeError or ValueError for a value that cannot be a record's timestamp."""
     if not isinstance(timestamp, int):
         raise TypeError(f"a timestamp is an int (milliseconds since 1970), not {type(timestamp).__name__}")
-    if not NO_TIMESTAMP <= timestamp < MAX_INT64:  # a batch holds differences, and 2^63 - 1 - (-1) does not fit
+    # A batch stores the differences of timestamps. The difference of 2^63 - 1 and -1 does not fit into an int64.
+    if not NO_TIMESTAMP <= timestamp < MAX_INT64:
         raise ValueError(f"the timestamp {timestamp} is not milliseconds since 1970 (-1: none)")
 
 

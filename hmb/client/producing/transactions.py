@@ -180,7 +180,7 @@ class TransactionManager(AtLeastOnce):
         """
         self._check("abort_transaction", TransactionalEvent.ABORT)
         self._move(TransactionalEvent.ABORT)
-        self.abort_reason = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, "not sent, for its transaction was aborted")
+        self.abort_reason = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, "not sent, because its transaction was aborted")
         flush()
         with self._asking_coordinator():
             if self._needs_new_epoch:
@@ -308,7 +308,7 @@ class TransactionManager(AtLeastOnce):
         if TRANSITIONS.allows(self._state, event):
             self._state = TRANSITIONS.next(self._state, event)
             self._error = error
-            why = f"not sent, for its transaction failed: {error}"
+            why = f"not sent, because its transaction failed: {error}"
             self.abort_reason = KafkaError(ErrorCode.TRANSACTION_ABORTABLE, why)
 
 

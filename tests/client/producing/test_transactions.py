@@ -196,7 +196,7 @@ def test_queued_records_are_discarded(scene: Scene) -> None:
     producer.begin_transaction()
     delivery = producer.send("t", b"1")
     producer.abort_transaction()
-    assert "not sent, for its transaction was aborted" in str(delivery.exception(0))
+    assert "not sent, because its transaction was aborted" in str(delivery.exception(0))
     producer.close(10)
     assert values(scene.broker) == []
 
