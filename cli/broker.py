@@ -33,7 +33,7 @@ from .shared.parameters import IntRange, NewPath
 from .shared.settings import plain_values, read_settings, setting
 
 if TYPE_CHECKING:
-    from hmb.broker import Broker
+    from hmb.broker import BrokerServer
 
 WATCH_SECONDS = 0.1  # seconds between two checks for a signal during the start
 # The seconds after which a waiting thread asks for Python's interpreter lock. A thread that serves a request releases
@@ -140,7 +140,7 @@ def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _print_ready(broker: Broker, as_json: bool) -> None:
+def _print_ready(broker: BrokerServer, as_json: bool) -> None:
     servers, listeners = broker.bootstrap_servers, [str(listener) for listener in broker.listeners]
     if as_json:
         directory = str(broker.data_dir.resolve())
@@ -159,18 +159,18 @@ def running_broker(
     port: int,
     properties: dict[str, str],
     stop_signals: Set[signal.Signals] = frozenset(),
-) -> Iterator[Broker]:
+) -> Iterator[BrokerServer]:
     """Run a broker, and stop it at the end.
 
     Raises CliError if the broker cannot start, and ConfigError for a wrong setting. The caller has blocked
     `stop_signals`. Raises Stopped if one of them is pending during the start.
     """
-    from hmb.broker import Broker
+    from hmb.broker import BrokerServer
     from hmb.broker.network.listeners import BindError
     from hmb.storage.state.identity import DataDirectoryError
 
     try:
-        broker = Broker(data_dir=data_dir, host=host, port=port, config=properties)
+        broker = BrokerServer(data_dir=data_dir, host=host, port=port, config=properties)
         with _watching(stop_signals, broker):
             broker.start()
     except (BindError, DataDirectoryError) as error:
@@ -182,7 +182,7 @@ def running_broker(
 
 
 @contextmanager
-def _watching(signals: Set[signal.Signals], broker: Broker) -> Iterator[None]:
+def _watching(signals: Set[signal.Signals], broker: BrokerServer) -> Iterator[None]:
     """Cancel the start of a broker when one of the signals is pending."""
     started = threading.Event()
 

@@ -14,6 +14,7 @@ The folders, in the order in which they import each other:
 - `hmb.client`       connection, producer, consumer, admin client, exceptions; imports only `protocol` and `records`
 - `hmb.hailstorm`    exactly-once stream processing on commutative monoids; uses the client
 - `hmb.spark`        topics as tables of Apache Spark; uses the client
+- `hmb.testing`      fixtures for pytest; uses the broker and the client
 - `hmb.cli`          the commands (in the folder `cli/`)
 - `hmb.bench`        benchmarks of HMB and Kafka (in the folder `bench/`)
 

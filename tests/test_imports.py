@@ -23,6 +23,7 @@ MAY_IMPORT = {
     "client": {"protocol", "records"},
     "spark": {"protocol", "records", "client"},
     "hailstorm": {"client"},
+    "testing": {"protocol", "broker", "client"},
 }
 
 

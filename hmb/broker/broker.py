@@ -1,4 +1,4 @@
-"""The broker as a whole: it creates its parts, starts them and stops them."""
+"""One run of a broker: it creates the broker's parts, starts them and stops them."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ DISK_CHECK_INTERVAL = 1.0  # seconds
 STOP_TIMEOUT = 4.0  # seconds that connections and housekeepers have to finish their work
 
 
-class Broker:
-    """A broker in this process. A broker object starts and stops once.
+class BrokerServer:
+    """One run of a broker in this process: it starts and stops once.
 
-    `with Broker() as broker:` runs a broker on a free port with a temporary directory, which is removed at the end.
-    With `data_dir` the records stay. `config` contains names and values of `server.properties`. `host` and `port` are
-    short for `listeners`, and `data_dir` for `log.dirs`.
+    The command `hmb broker` runs one. `Broker` (embedded.py) starts a new one at each restart. Without `data_dir`, the
+    data is in a temporary directory, which is removed at the end. `config` contains names and values of
+    `server.properties`. `host` and `port` are short for `listeners`, and `data_dir` for `log.dirs`.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class Broker:
         self._stop = Stop()
         self._is_stopped = False
         self._logs: LogManager | None = None
+        self._context: BrokerContext | None = None
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._server: Server | None = None
@@ -88,6 +89,13 @@ class Broker:
         if self._server is None:
             raise RuntimeError("the broker is not started")
         return self._server.listeners
+
+    @property
+    def context(self) -> BrokerContext:
+        """The parts of the started broker."""
+        if self._context is None:
+            raise RuntimeError("the broker is not started")
+        return self._context
 
     @property
     def data_dir(self) -> Path:
@@ -127,7 +135,7 @@ class Broker:
         producer_ids = ProducerIds(directory / "producer-ids", manifest, self._logs.highest_producer_id())
         groups = self._groups = _groups(topics, configs)
         transactions = self._transactions = _transactions(topics, configs, producer_ids, groups)
-        context = BrokerContext(
+        self._context = context = BrokerContext(
             configs=configs,
             cluster_id=self._logs.cluster_id,
             topics=topics,
@@ -177,10 +185,16 @@ class Broker:
         """
         self._stop.request()
 
-    def stop(self) -> None:
+    def kill(self) -> None:
+        """Stop as `kill -9` does: cut the connections, sync nothing, and leave no marker of a clean stop."""
+        if self._server is not None:
+            self._server.stop(time.monotonic())
+        self.stop(crash=True)
+
+    def stop(self, *, crash: bool = False) -> None:
         """Answer the requests that have begun, close the connections, sync and close the logs.
 
-        This takes at most STOP_TIMEOUT, and the time of the syncs.
+        This takes at most STOP_TIMEOUT, and the time of the syncs. After a `crash` the logs are not synced.
         """
         self._is_stopped = True
         self._stop.request()
@@ -194,7 +208,7 @@ class Broker:
         for housekeeper in self._housekeepers:
             housekeeper.join(deadline)
         if self._logs is not None:
-            self._logs.close()
+            self._logs.close(crash=crash)
             self._logs = None
         if self._temporary is not None:
             shutil.rmtree(self._temporary, ignore_errors=True)

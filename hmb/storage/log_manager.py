@@ -332,13 +332,16 @@ class LogManager:
                 self._check_directory()
                 self.manifest.replace_file(path, checkpoints.offsets_content(offsets))
 
-    def close(self) -> None:
+    def close(self, *, crash: bool = False) -> None:
         """Sync and close all logs, and write the marker of a clean stop, so that the next start checks nothing.
 
-        A housekeeper may still run. It changes nothing in the directory from now on.
+        A housekeeper may still run. It changes nothing in the directory from now on. After a `crash`, nothing is
+        synced or written, and the logs only refuse appends.
         """
         with self._lock:
-            if self._loaded:
+            for log in self._logs.values() if crash else ():
+                log.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker was killed"))
+            if self._loaded and not crash:
                 self._close_logs()
             with self._checkpoint_lock:
                 self._is_closed = True

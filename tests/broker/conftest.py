@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from hmb.broker import Broker
+from hmb.broker import BrokerServer
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, Stop
@@ -155,13 +155,13 @@ class Wire:
 
 
 @pytest.fixture
-def broker() -> Iterator[Broker]:
-    with Broker(config={"log.flush.acks.all": "false", "socket.request.max.bytes": "1000000"}) as broker:
+def broker() -> Iterator[BrokerServer]:
+    with BrokerServer(config={"log.flush.acks.all": "false", "socket.request.max.bytes": "1000000"}) as broker:
         yield broker
 
 
 @pytest.fixture
-def connect(broker: Broker) -> Iterator[Callable[[], Wire]]:
+def connect(broker: BrokerServer) -> Iterator[Callable[[], Wire]]:
     wires: list[Wire] = []
 
     def connect() -> Wire:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from hmb.broker import Broker
+from hmb.broker import BrokerServer
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.handlers import HANDLERS
 from hmb.client import Connection
@@ -272,7 +272,7 @@ def join(member_id: str = "", instance: str | None = None) -> JoinGroupRequest:
 
 
 def test_15_a_live_member_is_told_to_rejoin_never_that_it_is_unknown(
-    connect: Callable[[], Wire], broker: Broker
+    connect: Callable[[], Wire], broker: BrokerServer
 ) -> None:
     first, second = connect(), connect()
     while first.ask(FindCoordinatorRequest(key="g"), 2).error_code:  # type: ignore[attr-defined]
@@ -298,7 +298,7 @@ def test_15_a_live_member_is_told_to_rejoin_never_that_it_is_unknown(
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 def test_16_the_port_after_binding_to_0_is_the_one_advertised(host: str) -> None:
     listeners = {"listeners": f"A://{host}:0,B://{host}:0", "listener.security.protocol.map": "A:PLAINTEXT,B:PLAINTEXT"}
-    with Broker(config=listeners) as broker:
+    with BrokerServer(config=listeners) as broker:
         ports = [server.port for server in broker.listeners]
         assert len(set(ports)) == 2
         for listener in broker.listeners:
@@ -308,7 +308,7 @@ def test_16_the_port_after_binding_to_0_is_the_one_advertised(host: str) -> None
 
 
 def test_17_a_handlers_exception_closes_that_one_connection(
-    connect: Callable[[], Wire], broker: Broker, monkeypatch: pytest.MonkeyPatch
+    connect: Callable[[], Wire], broker: BrokerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unlucky, other = connect(), connect()
     other.ask(ApiVersionsRequest(), 0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hmb.broker import Broker
+from hmb.broker import BrokerServer
 from hmb.broker.config.broker_config import BrokerConfig, log_config
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.config.names import environment_properties, unknown_names, unknown_variables
@@ -110,22 +110,22 @@ def test_an_empty_data_directory_is_not_the_current_one() -> None:
     """Regression: an empty data_dir meant the current directory, and recovery truncated a file there as a log."""
     for arguments in ({"data_dir": ""}, {"config": {"log.dirs": ""}}, {"config": {"log.dir": ""}}):
         with pytest.raises(ConfigError, match=r"name (a|one) directory"):
-            Broker(**arguments)
+            BrokerServer(**arguments)
 
 
 def test_a_host_that_nobody_knows_is_said_to_be_unknown() -> None:
     for host in ("no.such.invalid", "a..b"):
         with pytest.raises(BindError, match=f"cannot resolve '{host}'"):
-            Broker(host=host).start()
+            BrokerServer(host=host).start()
 
 
 def test_addresses_that_cannot_be_taken_come_with_advice() -> None:
-    with Broker() as broker:
+    with BrokerServer() as broker:
         port = broker.listeners[0].port
         with pytest.raises(BindError, match=r"Address already in use; .* --port"):
-            Broker(port=port).start()
+            BrokerServer(port=port).start()
     with pytest.raises(BindError, match="choose an address of this machine"):
-        Broker(host="192.0.2.1").start()
+        BrokerServer(host="192.0.2.1").start()
 
 
 def test_all_addresses_without_one_to_advertise_get_one_warning(caplog: pytest.LogCaptureFixture) -> None:

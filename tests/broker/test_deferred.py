@@ -11,7 +11,7 @@ from typing import cast
 
 import pytest
 
-from hmb.broker import Broker
+from hmb.broker import BrokerServer
 from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Answer, Dispatcher
 from hmb.broker.errors import CloseConnection
@@ -211,7 +211,7 @@ def test_whether_another_request_of_the_kind_has_come_is_known_without_waiting(s
         assert requests.is_another_here() is is_another
 
 
-def test_a_stopping_broker_answers_the_commits_that_it_has_begun(broker: Broker, wire: Wire) -> None:
+def test_a_stopping_broker_answers_the_commits_that_it_has_begun(broker: BrokerServer, wire: Wire) -> None:
     client = ClientConnection("test")
     wire.send(b"".join(as_bytes(part) for offset in range(100) for part in client.request(commit(offset), VERSION)))
     first = wire.frame()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hmb.broker import Broker
+from hmb.broker import BrokerServer
 from hmb.broker.errors import CloseConnection
 from hmb.client import Connection
 from hmb.coordinator import shared_group
@@ -50,7 +50,7 @@ def framed(request: Request, version: int) -> bytes:
     return b"".join(map(as_bytes, ClientConnection("test").request(request, version)))
 
 
-def broker_groups(broker: Broker) -> list[DescribeGroupsResponse.DescribedGroup]:
+def broker_groups(broker: BrokerServer) -> list[DescribeGroupsResponse.DescribedGroup]:
     host, port = broker.bootstrap_servers.split(":")
     with Connection(host, int(port)) as connection:
         (group,) = connection.send(DescribeGroupsRequest(groups=["g"])).groups
@@ -209,7 +209,7 @@ def test_delete_groups(ask: Asker, version: int) -> None:
     assert heartbeat(ask, 4, joined) == ErrorCode.NONE
 
 
-def test_a_stop_answers_a_join_group_that_waits(broker: Broker, connect: Callable[[], Wire]) -> None:
+def test_a_stop_answers_a_join_group_that_waits(broker: BrokerServer, connect: Callable[[], Wire]) -> None:
     """Regression: a client that waited for its JoinGroup response did not notice the stop until its time limit."""
     wire = connect()
     wire.ask(FindCoordinatorRequest(key="g"), 2)
@@ -222,7 +222,7 @@ def test_a_stop_answers_a_join_group_that_waits(broker: Broker, connect: Callabl
 
 
 def test_a_client_that_leaves_while_its_join_group_waits_takes_its_thread_along(
-    broker: Broker, connect: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch
+    broker: BrokerServer, connect: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_group, "LOOK_AGAIN", 0.01)
     wire = connect()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hmb.broker import Broker, old_clients
+from hmb.broker import BrokerServer, old_clients
 from hmb.broker.network import connection, sending
 from hmb.broker.old_clients import ConvertedRecords, Room
 from hmb.protocol.connection import ClientConnection
@@ -112,7 +112,7 @@ def test_a_log_that_ends_inside_a_batch_is_an_error_and_no_endless_search(log: L
 
 
 def test_readers_that_never_read_held_their_whole_answers(
-    broker: Broker, connect: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch
+    broker: BrokerServer, connect: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: 50 clients that never read their Fetch v2 responses took 4 GB. The broker now closes them."""
     monkeypatch.setattr(sending, "PATIENCE", 1.0)
@@ -145,7 +145,7 @@ def test_readers_that_never_read_held_their_whole_answers(
     assert peak < 80 << 20  # bytes; the responses together are 900 MB
 
 
-def make_topic(broker: Broker, wire: Wire) -> Log:
+def make_topic(broker: BrokerServer, wire: Wire) -> Log:
     wire.ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), 9)
     assert broker._logs is not None
     ((_, log),) = broker._logs.items()

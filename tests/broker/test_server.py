@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hmb.broker import Broker
+from hmb.broker import BrokerServer
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.context import Stop
 from hmb.broker.housekeeping import Housekeeper
@@ -133,7 +133,7 @@ def test_a_long_poll_without_news_ends_after_max_wait(connect: Connect) -> None:
 
 
 def test_stopping_answers_long_polls_and_marks_a_clean_end(tmp_path: Path) -> None:
-    broker = Broker(data_dir=tmp_path).start()
+    broker = BrokerServer(data_dir=tmp_path).start()
     host, port = broker.bootstrap_servers.split(":")
     with socket.create_connection((host, int(port)), timeout=30) as client:
         wire = Wire(client)
@@ -145,12 +145,12 @@ def test_stopping_answers_long_polls_and_marks_a_clean_end(tmp_path: Path) -> No
         assert wire.frame() is not None  # the response to the long poll
         assert wire.frame() is None
     assert (tmp_path / ".kafka_cleanshutdown").exists()
-    with Broker(data_dir=tmp_path):
+    with BrokerServer(data_dir=tmp_path):
         assert not (tmp_path / ".kafka_cleanshutdown").exists()
 
 
 def test_connections_above_the_limit_are_refused() -> None:
-    with Broker(config={"max.connections": "2"}) as broker:
+    with BrokerServer(config={"max.connections": "2"}) as broker:
         host, port = broker.bootstrap_servers.split(":")
         wires = []
         for _ in range(2):
@@ -164,7 +164,7 @@ def test_connections_above_the_limit_are_refused() -> None:
 
 
 def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
-    broker: Broker, connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    broker: BrokerServer, connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Regression: after one "can't start new thread" the broker accepted no further connections."""
     start = threading.Thread.start
@@ -187,7 +187,7 @@ def test_requests_that_have_come_before_the_stop_are_not_begun_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: requests in the read buffer, which a shutdown of the socket keeps, were appended to closed logs."""
-    broker = Broker(data_dir=tmp_path).start()
+    broker = BrokerServer(data_dir=tmp_path).start()
     host, port = broker.bootstrap_servers.split(":")
     appended: list[int] = []
     append = Log.append
@@ -222,7 +222,7 @@ def test_a_client_has_left_when_it_closes_even_behind_requests_that_wait() -> No
 
 
 def test_twenty_clients_that_left_a_long_poll_hold_no_connections(
-    connect: Connect, broker: Broker, monkeypatch: pytest.MonkeyPatch
+    connect: Connect, broker: BrokerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: their connections stayed open until `max_wait_ms` was over, which can be days."""
     monkeypatch.setattr("hmb.broker.handlers.fetch.LOOK_AGAIN", 0.05)
@@ -242,7 +242,7 @@ def test_twenty_clients_that_left_a_long_poll_hold_no_connections(
 
 
 def test_a_reader_that_stays_silent_is_closed_after_the_idle_time() -> None:
-    with Broker(config={"connections.max.idle.ms": "50"}) as broker:
+    with BrokerServer(config={"connections.max.idle.ms": "50"}) as broker:
         host, port = broker.bootstrap_servers.split(":")
         with socket.create_connection((host, int(port)), timeout=30) as client:
             assert Wire(client).frame() is None
@@ -250,7 +250,7 @@ def test_a_reader_that_stays_silent_is_closed_after_the_idle_time() -> None:
 
 def test_every_listener_tells_its_own_address() -> None:
     listeners = "A://127.0.0.1:0,B://127.0.0.1:0"
-    with Broker(config={"listeners": listeners, "advertised.listeners": "B://outside.example:7000"}) as broker:
+    with BrokerServer(config={"listeners": listeners, "advertised.listeners": "B://outside.example:7000"}) as broker:
         inside, outside = broker.bootstrap_servers.split(",")
         assert outside == "outside.example:7000"
         server = broker._server
@@ -264,23 +264,23 @@ def test_every_listener_tells_its_own_address() -> None:
 def test_names_that_the_map_calls_plaintext_are_served() -> None:
     protocols = "A:PLAINTEXT,SSL:PLAINTEXT,SASL_SSL:SASL_SSL"
     config = {"listeners": "A://127.0.0.1:0,SSL://127.0.0.1:0", "listener.security.protocol.map": protocols}
-    with Broker(config=config) as broker:
+    with BrokerServer(config=config) as broker:
         assert broker.bootstrap_servers.count(":") == 2
 
 
 @pytest.mark.parametrize("name", ["log.dirs", "log.dir"])
 def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) -> None:
     """Regression: the setting was ignored, and the records were in a temporary directory that the stop removes."""
-    with Broker(config={name: str(tmp_path / "data")}) as broker:
+    with BrokerServer(config={name: str(tmp_path / "data")}) as broker:
         assert broker.data_dir == tmp_path / "data"
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
-    with Broker(data_dir=tmp_path / "other", config={name: str(tmp_path / "data")}) as broker:
+    with BrokerServer(data_dir=tmp_path / "other", config={name: str(tmp_path / "data")}) as broker:
         assert broker.data_dir == tmp_path / "other"
 
 
 def test_a_broker_starts_once(tmp_path: Path) -> None:
     """A stopped broker refuses to start again, because `Stop.requested` stays set and would end all its threads."""
-    broker = Broker(data_dir=tmp_path)
+    broker = BrokerServer(data_dir=tmp_path)
     with broker, pytest.raises(RuntimeError, match="starts once"):
         broker.start()
     with pytest.raises(RuntimeError, match="starts once"):
@@ -298,7 +298,7 @@ def test_a_system_without_a_limit_of_files_has_one_all_the_same(monkeypatch: pyt
 
     monkeypatch.setattr(resource, "getrlimit", lambda _: (256, resource.RLIM_INFINITY))
     monkeypatch.setattr(resource, "setrlimit", setrlimit)
-    with Broker():
+    with BrokerServer():
         assert limits[-1] == (10_240, resource.RLIM_INFINITY)
 
 
@@ -323,21 +323,21 @@ def test_a_housekeeper_that_does_not_end_does_not_keep_the_broker_from_stopping(
 
 def test_an_interval_longer_than_any_thread_can_wait_is_for_ever() -> None:
     longest = str(2**63 - 1)
-    with Broker(config={"log.retention.check.interval.ms": longest, "log.cleaner.backoff.ms": longest}) as broker:
+    with BrokerServer(config={"log.retention.check.interval.ms": longest, "log.cleaner.backoff.ms": longest}) as broker:
         assert all(housekeeper._thread.is_alive() for housekeeper in broker._housekeepers)
 
 
-def test_an_occupied_port_is_said_before_anything_is_touched(broker: Broker, tmp_path: Path) -> None:
+def test_an_occupied_port_is_said_before_anything_is_touched(broker: BrokerServer, tmp_path: Path) -> None:
     port = int(broker.bootstrap_servers.split(":")[1])
     with pytest.raises(BindError, match=f"127.0.0.1:{port}: Address already in use"):
-        Broker(data_dir=tmp_path / "data", port=port).start()
+        BrokerServer(data_dir=tmp_path / "data", port=port).start()
     assert not (tmp_path / "data").exists()
 
 
 def test_a_data_directory_in_use_is_refused_and_left_alone(tmp_path: Path) -> None:
-    with Broker(data_dir=tmp_path):
+    with BrokerServer(data_dir=tmp_path):
         with pytest.raises(DataDirectoryError, match="in use by another broker"):
-            Broker(data_dir=tmp_path).start()
+            BrokerServer(data_dir=tmp_path).start()
         assert not (tmp_path / ".kafka_cleanshutdown").exists()
 
 
@@ -346,7 +346,7 @@ def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         DataDirectoryError, match=r"cannot use the data directory .*/file: it is a file; choose another"
     ):
-        Broker(data_dir=tmp_path / "file").start()
+        BrokerServer(data_dir=tmp_path / "file").start()
 
 
 @pytest.mark.parametrize(
@@ -376,4 +376,4 @@ def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
 )
 def test_settings_that_cannot_be_are_named(config: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=next(iter(config)).removeprefix("log.")):
-        Broker(config=config)
+        BrokerServer(config=config)

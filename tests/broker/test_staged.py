@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hmb.broker import Broker
+from hmb.broker import BrokerServer
 from hmb.broker.config.keys import ConfigError
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
@@ -44,8 +44,8 @@ CONFIG = {"threading": "staged", "log.flush.acks.all": "false", "socket.request.
 
 
 @pytest.fixture(params=["1", "3"])
-def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    with Broker(config={**CONFIG, "num.io.threads": request.param, "queued.max.requests": "2"}) as broker:
+def broker(request: pytest.FixtureRequest) -> Iterator[BrokerServer]:
+    with BrokerServer(config={**CONFIG, "num.io.threads": request.param, "queued.max.requests": "2"}) as broker:
         yield broker
 
 
@@ -102,7 +102,7 @@ def test_answers_before_a_broken_request_are_sent(connect: Connect) -> None:
     assert wire.frame() is None
 
 
-def test_a_stop_answers_what_waits(broker: Broker, connect: Connect) -> None:
+def test_a_stop_answers_what_waits(broker: BrokerServer, connect: Connect) -> None:
     wire = connect()
     make_topic(wire)
     wire.send(framed(waiting_fetch(0), 12))
@@ -112,7 +112,7 @@ def test_a_stop_answers_what_waits(broker: Broker, connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 9])
-def test_the_number_of_handlers_follows_its_setting(broker: Broker, connect: Connect, threads: int) -> None:
+def test_the_number_of_handlers_follows_its_setting(broker: BrokerServer, connect: Connect, threads: int) -> None:
     handlers = broker._server._handlers  # type: ignore[union-attr]
     assert handlers is not None
     handlers.resize(threads)
@@ -125,4 +125,4 @@ def test_the_number_of_handlers_follows_its_setting(broker: Broker, connect: Con
 
 def test_an_unknown_layout_is_refused() -> None:
     with pytest.raises(ConfigError, match="threading=pool: must be one of connection, staged"):
-        Broker(config={"threading": "pool"})
+        BrokerServer(config={"threading": "pool"})

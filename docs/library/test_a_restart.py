@@ -1,0 +1,19 @@
+from datetime import timedelta
+
+import hmb
+
+settings = {"num.partitions": 1, "log.retention.ms": timedelta(days=1)}  # numbers and times need no text
+with hmb.Broker(config=settings) as broker:
+    broker.produce("orders", "one", "two")  # arrange
+    with hmb.Consumer(broker.bootstrap_servers, "orders", group="billing", offset="earliest") as consumer:
+        records = iter(consumer)
+        next(records), next(records)
+        consumer.commit()
+
+    broker.kill()  # as kill -9: nothing is synced
+    broker.restart()  # same port, same directory
+
+    print([record.value for record in broker.records("orders")])  # assert
+    print(broker.committed("billing"))
+    broker.reset()
+    print(broker.topics())

@@ -1,0 +1,21 @@
+"""Tests of programs that use Kafka: fixtures for pytest.
+
+A test of a producer or a consumer needs a broker, and a topic that no other test uses. pytest loads `plugin.py`
+wherever HMB is installed, through the entry point `pytest11`. The plugin offers fixtures:
+
+- `hmb_broker`, an embedded broker for the whole session (`hmb.Broker`)
+- `hmb_topic`, the name of a fresh topic for each test
+- `kafka_bootstrap_servers`, the address that a client of any library needs
+
+Every start of pytest loads the plugin, also in projects that do not test with Kafka. So the plugin imports the broker
+only when a test uses a fixture.
+
+The fixtures are safe with pytest-xdist. Each worker is a process and has its own broker, on a free port and with its
+own temporary directory. With `--hmb-bootstrap` all workers share one broker, and random letters in the names of the
+topics keep the workers apart.
+
+Read in this order:
+
+1. `plugin.py`    the options, the fixtures, and the report of a failed test
+2. `report.py`    the broker's log and the last records, as the report shows them
+"""

@@ -1,0 +1,133 @@
+"""The pytest plugin: options, fixtures, and the report of a failed test.
+
+pytest imports this module at each start, also in projects that do not use Kafka. So the module imports pytest at its
+top, and the broker only in the fixtures.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import tempfile
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+if TYPE_CHECKING:
+    from hmb.broker import Broker
+    from hmb.testing.report import LastLines
+
+LONGEST_NAME = 200  # characters of a topic's name, without the random letters; Kafka allows 249
+
+
+class Session(NamedTuple):
+    """The broker of a test session, and its log."""
+
+    broker: Broker
+    log: LastLines
+
+
+SESSION = pytest.StashKey[Session]()
+KEPT = pytest.StashKey[str]()  # the data directory, with --hmb-keep
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("hmb", "HMB, the Kafka-compatible broker")
+    group.addoption(
+        "--hmb-bootstrap",
+        metavar="HOST:PORT",
+        help="test against this broker; tests that use hmb_broker itself are skipped",
+    )
+    group.addoption(
+        "--hmb-keep",
+        action="store_true",
+        help="keep the broker's data directory and the topics of the tests; the end of the run names the directory",
+    )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.getoption("--hmb-keep") and (directory := config.stash.get(KEPT, "")):
+        terminalreporter.write_line(f"hmb: the broker's data is kept in {directory}")
+
+
+
+
+@pytest.fixture(scope="session")
+def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    """Return the embedded broker of this session, or of this worker of pytest-xdist.
+
+    With `--hmb-bootstrap` no embedded broker exists, so the test is skipped.
+    """
+    from hmb.broker import Broker
+    from hmb.testing.report import LastLines
+
+    config = request.config
+    if config.getoption("--hmb-bootstrap"):
+        pytest.skip("the test uses the embedded broker, but --hmb-bootstrap names another one")
+    if config.getoption("--hmb-keep"):
+        config.stash[KEPT] = tempfile.mkdtemp(prefix="hmb-kept-")
+    log = LastLines()
+    log.start()
+    try:
+        with Broker(config.stash.get(KEPT, None)) as broker:
+            config.stash[SESSION] = Session(broker, log)
+            yield broker
+            del config.stash[SESSION]
+    finally:
+        log.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka_bootstrap_servers(request: pytest.FixtureRequest) -> str:
+    """Return the address of the broker (`host:port`), for a client of any library."""
+    given: str | None = request.config.getoption("--hmb-bootstrap")
+    return given or request.getfixturevalue("hmb_broker").bootstrap_servers
+
+
+@pytest.fixture
+def hmb_topic(request: pytest.FixtureRequest, kafka_bootstrap_servers: str) -> Iterator[str]:
+    """Return the name of a new topic with one partition. The topic is deleted after the test."""
+    test = re.sub(r"[^a-zA-Z0-9_-]+", "-", request.node.name).strip("-")
+    name = f"{test[:LONGEST_NAME]}-{secrets.token_hex(4)}"
+    session = request.config.stash.get(SESSION, None)
+    is_kept = request.config.getoption("--hmb-keep")
+    if session is None:
+        yield from _remote_topic(kafka_bootstrap_servers, name, is_kept=is_kept)
+        return
+    broker = session.broker
+    if not broker.is_running:  # An earlier test has stopped it.
+        broker.start()
+    broker.create_topic(name)
+    yield name
+    if broker.is_running and name in broker.topics() and not is_kept:
+        broker.delete_topic(name)
+
+
+def _remote_topic(servers: str, name: str, *, is_kept: bool) -> Iterator[str]:
+    from hmb.client import Admin, NewTopic
+
+    with Admin(servers) as admin:
+        admin.create_topics([NewTopic(name, 1)])
+        yield name
+        if not is_kept:
+            admin.delete_topics([name])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if (session := item.config.stash.get(SESSION, None)) is not None:
+        session.log.lines.clear()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    session = item.config.stash.get(SESSION, None)
+    uses_broker = {"hmb_broker", "kafka_bootstrap_servers"} & set(getattr(item, "fixturenames", ()))
+    if report.failed and session is not None and uses_broker:
+        from hmb.testing.report import last_records
+
+        report.sections.append(("hmb: log of the broker", "\n".join(session.log.lines)))
+        report.sections.append(("hmb: last records", last_records(session.broker)))
+    return report

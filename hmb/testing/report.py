@@ -1,0 +1,67 @@
+"""The report of a failed test: the lines that the broker logged during the test, and the last records of its topics."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+
+from hmb.broker import Broker
+from hmb.client import ConsumerRecord
+
+MOST_LINES = 200  # of the log
+MOST_TOPICS = 10
+MOST_RECORDS = 5  # of each topic
+MOST_CHARACTERS = 80  # of a key or a value
+LOGGERS = ("hmb.broker", "hmb.coordinator", "hmb.storage")
+
+
+class LastLines(logging.Handler):
+    """The last lines that the broker has logged."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.lines: deque[str] = deque(maxlen=MOST_LINES)
+        self.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+        self._levels: dict[str, int] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+    def start(self) -> None:
+        """Collect lines from level INFO on."""
+        for name in LOGGERS:
+            logger = logging.getLogger(name)
+            self._levels[name] = logger.level
+            if logger.getEffectiveLevel() > logging.INFO:
+                logger.setLevel(logging.INFO)
+            logger.addHandler(self)
+
+    def stop(self) -> None:
+        """Collect no more lines, and restore the levels of the loggers."""
+        for name, level in self._levels.items():
+            logger = logging.getLogger(name)
+            logger.removeHandler(self)
+            logger.setLevel(level)
+
+
+def last_records(broker: Broker) -> str:
+    """Return the last records of each topic, one record a line."""
+    if not broker.is_running:
+        return "the broker is not running"
+    topics = broker.topics()
+    lines = [line for topic in topics[-MOST_TOPICS:] for line in _lines_of(topic, broker.records(topic))]
+    return "\n".join(lines) or "no topic has records"
+
+
+def _lines_of(topic: str, records: list[ConsumerRecord]) -> list[str]:
+    shown = records[-MOST_RECORDS:]
+    head = f"{topic}: {len(records)} records" + (f", the last {len(shown)}:" if len(shown) < len(records) else "")
+    return [
+        head,
+        *(f"  {each.topic}-{each.partition}@{each.offset} {_short(each.key)} = {_short(each.value)}" for each in shown),
+    ]
+
+
+def _short(value: bytes | None) -> str:
+    text = repr(value)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}... ({len(value or b'')} B)"

@@ -1,0 +1,145 @@
+"""The embedded broker: settings, restarts, kills, a reset, and access without a client."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+import hmb
+from hmb.broker.config.keys import ConfigError
+from hmb.broker.embedded import setting_text
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import TopicPartition
+
+
+def test_a_setting_is_a_text_a_number_a_bool_or_a_time() -> None:
+    assert setting_text("num.partitions", 3) == "3"
+    assert setting_text("num.partitions", "3") == "3"
+    assert setting_text("log.flush.acks.all", True) == "true"
+    assert setting_text("log.retention.ms", timedelta(hours=1)) == "3600000"
+    assert setting_text("log.retention.hours", timedelta(days=2)) == "48"
+    with pytest.raises(ConfigError, match="multiple of 1:00:00"):
+        setting_text("log.retention.hours", timedelta(minutes=90))
+    with pytest.raises(ConfigError, match="not a time"):
+        setting_text("num.partitions", timedelta(hours=1))
+
+
+def test_an_unknown_setting_is_refused_with_the_nearest_name() -> None:
+    """The embedded broker ignored a misspelt setting, and the test ran with the default."""
+    with pytest.raises(ConfigError, match=r"'num\.partition', did you mean 'num\.partitions'"):
+        hmb.Broker(config={"num.partition": 3})
+    with hmb.Broker() as broker, pytest.raises(ConfigError, match=r"did you mean 'retention\.ms'"):
+        broker.create_topic("t", config={"retention.m": 1})
+
+
+def test_a_first_member_waits_for_no_further_members() -> None:
+    with hmb.Broker() as broker:
+        config = broker._context.config
+    assert (config.group_initial_delay, config.offsets_partitions, config.flush_acks_all) == (0, 1, False)
+
+
+def test_a_test_arranges_and_asserts_without_a_client() -> None:
+    with hmb.Broker() as broker:
+        broker.create_topic("t", partitions=2, config={"retention.ms": timedelta(days=1)})
+        assert broker.produce("t", "a", b"b", key="k", partition=1, timestamp=7) == 0
+        assert broker.produce("t", None, partition=0) == 0
+        assert [(each.partition, each.offset, each.key, each.value) for each in broker.records("t")] == [
+            (0, 0, None, None),
+            (1, 0, b"k", b"a"),
+            (1, 1, b"k", b"b"),
+        ]
+        assert broker.records("t")[1].timestamp == 7
+        assert broker.topics() == ["t"]
+        assert broker.committed("nobody") == {}
+
+
+def test_a_consumer_reads_what_the_test_produced_and_its_commit_is_seen() -> None:
+    with hmb.Broker() as broker:
+        broker.produce("t", "a", "b")
+        with hmb.Consumer(broker.bootstrap_servers, "t", group="g", offset="earliest") as consumer:
+            records = iter(consumer)
+            assert [next(records).value, next(records).value] == [b"a", b"b"]
+            consumer.commit()
+        assert broker.committed("g") == {TopicPartition("t", 0): 2}
+
+
+def test_more_records_than_one_read_returns() -> None:
+    with hmb.Broker() as broker:
+        for _ in range(3):
+            broker.produce("t", *[bytes(900_000)])
+        assert [each.offset for each in broker.records("t")] == [0, 1, 2]
+
+
+def test_topics_that_do_not_exist_have_no_records() -> None:
+    with hmb.Broker() as broker, pytest.raises(KafkaError) as raised:
+        broker.records("none")
+    assert raised.value.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize("end", ["stop", "kill", "nothing"])
+def test_a_restart_keeps_port_directory_and_records(end: str) -> None:
+    with hmb.Broker() as broker:
+        servers, directory = broker.bootstrap_servers, broker.data_dir
+        broker.produce("t", "a")
+        if end != "nothing":
+            getattr(broker, end)()
+            assert not broker.is_running
+        broker.restart()
+        assert (broker.bootstrap_servers, broker.data_dir) == (servers, directory)
+        assert [each.value for each in broker.records("t")] == [b"a"]
+    assert not directory.exists()
+
+
+def test_a_kill_leaves_no_marker_of_a_clean_stop_and_a_stop_does(tmp_path: Path) -> None:
+    marker = tmp_path / ".kafka_cleanshutdown"
+    broker = hmb.Broker(tmp_path).start()
+    broker.produce("t", "a")
+    broker.kill()
+    assert not marker.exists()
+    broker.start()
+    broker.stop()
+    assert marker.exists()
+    with pytest.raises(RuntimeError, match="not started"):
+        hmb.Broker(tmp_path).topics()
+
+
+def test_a_running_broker_is_not_started_again() -> None:
+    with hmb.Broker() as broker, pytest.raises(RuntimeError, match="running already"):
+        broker.start()
+
+
+def test_a_client_survives_a_kill_and_a_restart() -> None:
+    with hmb.Broker() as broker, hmb.Producer(broker.bootstrap_servers) as producer:
+        producer.send("t", b"a").result(timeout=30)
+        broker.kill()
+        broker.restart()
+        producer.send("t", b"b").result(timeout=30)
+        assert [each.value for each in broker.records("t")] == [b"a", b"b"]
+
+
+def test_a_kill_does_not_answer_a_waiting_consumer() -> None:
+    """A stop answers long polls and takes its time. A kill cuts the connection at once."""
+    with hmb.Broker() as broker:
+        broker.create_topic("t")
+        with hmb.Consumer(broker.bootstrap_servers, "t") as consumer:
+            consumer.poll(0.2)
+            begin = time.monotonic()
+            broker.kill()
+            assert time.monotonic() - begin < 4  # seconds; the limit of a stop
+
+
+def test_a_reset_deletes_topics_groups_and_offsets() -> None:
+    with hmb.Broker() as broker:
+        broker.produce("t", "a")
+        with hmb.Consumer(broker.bootstrap_servers, "t", group="g", offset="earliest") as consumer:
+            next(iter(consumer))
+            consumer.commit()
+        broker.reset()
+        assert broker.topics() == []
+        assert broker.committed("g") == {}
+        assert broker.produce("t", "b") == 0
+        broker.restart()
+        assert [each.value for each in broker.records("t")] == [b"b"]

@@ -1,0 +1,150 @@
+"""The pytest plugin, in runs of pytest of its own."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+import hmb
+
+pytest_plugins = "pytester"
+
+
+@pytest.fixture
+def run(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A directory for a run of pytest, in which the plugin is loaded by its entry point."""
+    pytester.makeini("[pytest]\naddopts = -p no:cacheprovider\n")
+    return pytester
+
+
+def test_pytest_finds_the_plugin_by_its_entry_point() -> None:
+    assert [each.value for each in entry_points(group="pytest11", name="hmb")] == ["hmb.testing.plugin"]
+
+
+def test_the_plugin_imports_nothing_of_hmb_until_a_fixture_is_used() -> None:
+    code = "import hmb.testing.plugin, sys; print(sorted(name for name in sys.modules if name.startswith('hmb')))"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "['hmb', 'hmb.testing', 'hmb.testing.plugin']"
+
+
+def test_each_test_has_a_topic_of_its_own_on_one_broker(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        import hmb
+        import pytest
+
+        seen = set()
+
+        @pytest.mark.parametrize("number", [1, 2])
+        def test_topic(hmb_topic, hmb_broker, kafka_bootstrap_servers, number):
+            assert hmb_broker.topics() == [hmb_topic]  # the topic of the first test is deleted
+            seen.add((hmb_topic, kafka_bootstrap_servers))
+            with hmb.Producer(kafka_bootstrap_servers) as producer:
+                producer.send(hmb_topic, b"a").result()
+            assert [record.value for record in hmb_broker.records(hmb_topic)] == [b"a"]
+
+        def test_two():
+            assert len({topic for topic, _ in seen}) == 2
+            assert len({address for _, address in seen}) == 1
+    """)
+    run.runpytest_subprocess().assert_outcomes(passed=3)
+
+
+def test_a_broker_that_a_test_has_killed_serves_the_next_test(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        def test_kill(hmb_broker, hmb_topic):
+            hmb_broker.kill()
+
+        def test_next(hmb_broker, hmb_topic):
+            assert hmb_broker.produce(hmb_topic, "a") == 0
+    """)
+    run.runpytest_subprocess().assert_outcomes(passed=2)
+
+
+def test_the_report_of_a_failed_test_shows_the_log_and_the_last_records(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        def test_before(hmb_broker):
+            hmb_broker.create_topic("earlier")
+
+        def test_fails(hmb_topic, hmb_broker):
+            hmb_broker.produce("orders", *map(str, range(7)), key="k")
+            assert False
+    """)
+    output = run.runpytest_subprocess().stdout
+    output.fnmatch_lines(
+        [
+            "*hmb: log of the broker*",
+            "*INFO*created topic orders*",
+            "*hmb: last records*",
+            "orders: 7 records, the last 5:",
+            "  orders-0@6 b'k' = b'6'",
+        ]
+    )
+    log = output.str().partition("hmb: log of the broker")[2].partition("hmb: last records")[0]
+    assert "created topic earlier" not in log  # a line of the test before
+
+
+def test_another_broker_is_tested_with_an_option(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        import hmb
+
+        def test_address(kafka_bootstrap_servers, hmb_topic):
+            with hmb.Producer(kafka_bootstrap_servers) as producer:
+                producer.send(hmb_topic, b"a").result()
+
+        def test_needs_the_embedded_broker(hmb_broker):
+            pass
+    """)
+    with hmb.Broker() as broker:
+        result = run.runpytest_subprocess(f"--hmb-bootstrap={broker.bootstrap_servers}", "-rs")
+        assert broker.topics() == []
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(["*--hmb-bootstrap names another one*"])
+
+
+def test_a_kept_directory_is_named_at_the_end(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        def test_topic(hmb_broker, hmb_topic):
+            hmb_broker.produce(hmb_topic, "a")
+    """)
+    os.environ["TMPDIR"] = str(run.path)
+    try:
+        result = run.runpytest_subprocess("--hmb-keep")
+    finally:
+        del os.environ["TMPDIR"]
+    (line,) = (line for line in result.outlines if "the broker's data is kept in" in line)
+    directory = Path(line.rpartition(" ")[2])
+    with hmb.Broker(directory) as broker:
+        (topic,) = broker.topics()
+        assert [record.value for record in broker.records(topic)] == [b"a"]
+
+
+def test_two_runs_at_once_do_not_disturb_each_other(run: pytest.Pytester) -> None:
+    """The workers of pytest-xdist are such runs: processes that start a broker of their own."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    run.makepyfile("""
+        import socket
+
+        def test_meet(hmb_broker, hmb_topic):
+            hmb_broker.produce(hmb_topic, "a")
+            with socket.create_connection(("127.0.0.1", PORT), timeout=60) as meeting:
+                meeting.sendall(b"x")
+                assert meeting.recv(1) == b"y"  # both brokers run
+            assert len(hmb_broker.records(hmb_topic)) == 1
+    """.replace("PORT", str(port)))
+    with listener:
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(run.path)]
+        runs = [subprocess.Popen(command, cwd=run.path, stdout=subprocess.DEVNULL) for _ in range(2)]
+        listener.settimeout(60)
+        clients = [listener.accept()[0] for _ in runs]
+        for client in clients:
+            client.sendall(b"y")
+        assert [each.wait(60) for each in runs] == [0, 0]
+        for client in clients:
+            client.close()
