@@ -107,7 +107,7 @@ def boolean(text: str) -> bool:
 
 def _plaintext(text: str) -> None:
     if text.upper() != "PLAINTEXT":
-        raise ValueError("this client speaks neither TLS nor SASL; only PLAINTEXT will do")
+        raise ValueError("this client speaks neither TLS nor SASL; use PLAINTEXT")
 
 
 COMMON = {

@@ -108,8 +108,8 @@ def test_a_mistake_with_a_consumer_got_python_s_own_words(call: Callable[[Any], 
             {"topic": "t", "value": b"", "headers": {"a": b"b"}},
             r"a list of \(name, value\) pairs, for example",
         ),
-        ({"topic": "t", "value": b"", "headers": {"ab": b"b"}}, "'ab' is no pair"),
-        ({"topic": "t", "value": b"", "headers": [b"ab"]}, "b'ab' is no pair"),
+        ({"topic": "t", "value": b"", "headers": {"ab": b"b"}}, "'ab' is not a pair"),
+        ({"topic": "t", "value": b"", "headers": [b"ab"]}, "b'ab' is not a pair"),
     ],
 )
 def test_a_mistake_with_send_got_python_s_own_words(arguments: dict[str, Any], message: str) -> None:

@@ -234,7 +234,7 @@ class RecordBuffer:
     def _decode(self, fetched: FetchedBatches) -> None:
         batch, position = fetched.batches[0], fetched.position
         records, error = self.decoder.records(fetched, batch)
-        fetched.batches.popleft()  # after the decoding, so that Ctrl-C does not lose the batch
+        fetched.batches.popleft()  # This line follows the decoding, so that Ctrl-C does not lose the batch.
         next_offset = batch.last_offset + 1
         if error is not None:
             position.error = error

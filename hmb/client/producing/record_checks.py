@@ -26,7 +26,7 @@ def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
     for header in headers:
         if not isinstance(header, tuple | list) or len(header) != 2:
             hint = f"headers are a list of (name, value) pairs, for example [({header!r}, b'value')]"
-            raise TypeError(f"{hint}: {header!r} is no pair")
+            raise TypeError(f"{hint}: {header!r} is not a pair")
         name, content = header
         if not isinstance(name, str):
             raise TypeError(f"the name of a header is a str, not {type(name).__name__}")

@@ -55,7 +55,7 @@ class LeaderRouter(threading.Thread):
                     self._route(batch)
                 except (ConnectionFailed, KafkaError) as error:
                     self._completion.retry_or_fail(batch, error)
-                except Exception as error:  # Internal errors must not let threads wait.
+                except Exception as error:  # Threads wait for the result, also after an internal error.
                     LOGGER.exception("the producer's thread failed")
                     self._completion.fail(batch, error)
             if not batches:
@@ -112,7 +112,7 @@ class Sender(threading.Thread):
                     self._receive()
             except (ConnectionFailed, KafkaError) as error:
                 self._fail_all(error)
-            except Exception as error:  # Internal errors must not let threads wait.
+            except Exception as error:  # Threads wait for the result, also after an internal error.
                 LOGGER.exception("the producer's thread failed")
                 self._fail_all(error)
         self.connection.close()

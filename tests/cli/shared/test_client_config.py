@@ -49,7 +49,7 @@ def test_texts_become_values(tmp_path: Path) -> None:
         ("batch.size", "-1", "must be a whole number from 0 on"),
         ("enable.idempotence", "yes", "must be true or false"),
         ("acks", "most", "must be a whole number"),
-        ("security.protocol", "SSL", "this client speaks neither TLS nor SASL; only PLAINTEXT will do"),
+        ("security.protocol", "SSL", "this client speaks neither TLS nor SASL; use PLAINTEXT"),
     ],
 )
 def test_a_text_that_is_no_value(name: str, text: str, message: str) -> None:
