@@ -16,7 +16,7 @@ class BenchmarkError(click.ClickException):
 
 
 class PeerUnavailable(BenchmarkError):
-    """Something that a peer needs is not installed. A test that needs the peer skips."""
+    """Something that a peer needs is not installed. A test that needs the peer is skipped."""
 
 
 class PeerFailed(BenchmarkError):

@@ -62,7 +62,7 @@ class Measurement:
         self.suite = suite
         self.round_count = rounds
         self.samples = samples
-        self.stack = stack  # closes when the command ends
+        self.stack = stack  # The stack closes when the command ends.
 
     def progress(self, steps: int) -> Progress:
         return Progress(steps, self.stack)

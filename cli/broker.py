@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 WATCH_SECONDS = 0.1  # seconds between two checks for a signal during the start
 # The seconds after which a waiting thread asks for Python's interpreter lock. A thread that serves a request releases
 # the lock itself within some 0.1 ms, at its next system call. With Python's default of 0.005 s, a thousand busy
-# connections spend their time asking: together they serve 1,512 requests/s, where one connection serves 8,104. With
-# this value they serve 5,533 (bench/scenarios/connections.py).
+# connections spend much of their time on these requests. Together they then serve 1,512 requests/s, but a single
+# connection serves 8,104 requests/s. With 0.1 s they serve 5,533 requests/s (bench/scenarios/connections.py).
 SWITCH_INTERVAL = 0.1
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # A closed terminal sends SIGHUP.
 LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level without -v, with -v, and with -vv

@@ -59,7 +59,8 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         line = os.environ["HMB_LINE"]
         words = split_arg_string(line)[1:]
         incomplete = "" if line.endswith((" ", "\t")) or not words else words.pop()
-        self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1  # characters that bash does not replace
+        # Number of characters that bash does not replace.
+        self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
             # click answers with the value of the option alone, without `--option=`.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)

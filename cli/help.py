@@ -1,4 +1,4 @@
-"""`hmb help`: the help of a command, for users who type the word and not the option."""
+"""`hmb help`: the help of a command, for users who type `hmb help consume` instead of `hmb consume --help`."""
 
 from __future__ import annotations
 

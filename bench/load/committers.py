@@ -31,7 +31,7 @@ from ..peers import topics
 from ..report.distribution import percentile
 
 TOPIC = "commits"
-VERSION = 9  # the last version of OffsetCommit and OffsetFetch that names topics
+VERSION = 9  # the last version of OffsetCommit and OffsetFetch with topic names instead of topic ids
 OFFSET = struct.Struct(">q")
 PLACEHOLDER = OFFSET.pack(0x5A5A5A5A5A5A5A5A)  # A number that finds the position of the offset in the template.
 RECEIVE_BYTES = 1 << 16

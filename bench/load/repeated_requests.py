@@ -27,7 +27,7 @@ from hmb.records import Record, encode_batch
 
 from ..errors import PeerFailed
 
-IN_FLIGHT = 5  # Kafka's max.in.flight.requests.per.connection
+IN_FLIGHT = 5  # requests; the default of Kafka's max.in.flight.requests.per.connection
 PRODUCE_VERSION = 9
 SIZE_BYTES = 4  # bytes of the size before a frame
 RECEIVE_BYTES = 256 * 1024

@@ -73,7 +73,10 @@ def _append(segments: list[Segment], offset: int, records: list[Record], codec: 
 
 
 def put(log: Path, directory: Path) -> None:
-    """Replace the segments in the directory of a topic partition with those in `log`. Its broker is not running."""
+    """Replace the segments in the directory of a topic partition with those in `log`.
+
+    The broker must not be running.
+    """
     for path in directory.glob("0*"):
         path.unlink()
     shutil.copytree(log, directory, dirs_exist_ok=True)

@@ -29,7 +29,7 @@ TIMESTAMP = 1_700_000_000_000  # ms
 class StartCost:
     """The cost of one start of a broker."""
 
-    seconds: float  # from the start of the process to the first response
+    seconds: float  # seconds from the start of the process to the first response
     resident_bytes: int
     open_files: int
 

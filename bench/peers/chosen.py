@@ -44,7 +44,7 @@ class MeasuredBroker:
         return 0.0 if self.pid is None else cpu_seconds(self.pid)
 
     def costs_since(self, cpu_before: float) -> dict[str, float]:
-        """Return figures: the CPU time since it was `cpu_before`, and the resident memory now.
+        """Return two figures: the CPU time (seconds) since the value `cpu_before`, and the present resident memory.
 
         The figures are missing if the benchmark did not start the broker.
         """

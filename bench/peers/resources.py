@@ -22,7 +22,7 @@ def cpu_seconds(pid: int) -> float:
 
 def tree_cpu_seconds(pid: int) -> float:
     """Return the CPU time of a process and its descendants so far, in seconds, including children that have ended."""
-    fields = [_stat(each)[11:15] for each in (pid, *descendants(pid))]  # the fields utime and stime, cutime, cstime
+    fields = [_stat(each)[11:15] for each in (pid, *descendants(pid))]  # the fields utime, stime, cutime and cstime
     return sum(int(ticks) for process in fields for ticks in process) / TICKS_PER_SECOND
 
 

@@ -1,4 +1,4 @@
-"""Topics of a benchmark: create one, change a setting, find its end, delete it.
+"""Topics of a benchmark: functions that create a topic, change a setting, return the end offset, and delete a topic.
 
 Kafka 0.8.2 has no API that creates or deletes a topic. In Kafka 0.8.2, a Metadata request for an unknown topic creates
 the topic with `num.partitions` partitions. No request deletes it.

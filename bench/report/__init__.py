@@ -10,7 +10,7 @@ Read in this order:
 2. `distribution`   the median and the range of several runs, and percentiles
 3. `tables`         tables of text, and ratios of runs of one round
 4. `view`           how a scenario declares its tables and its charts
-5. `charts`         dots and curves
-6. `origin`         files of one machine and scale
-7. `show`, `plot`   the commands
+5. `charts`         charts of dots and charts of curves
+6. `origin`         groups files by their machine and scale
+7. `show`, `plot`   the commands `hmb bench show` and `hmb bench plot`
 """

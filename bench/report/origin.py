@@ -37,7 +37,7 @@ class Origin:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Origin:
         """Return the origin of a file that `read` returned."""
-        suite = str(document["samples"][0]["suite"]).split()[0]  # "clients" of "clients produce"
+        suite = str(document["samples"][0]["suite"]).split()[0]  # For "clients produce" this is "clients".
         machine, scale = document["machine"], SCALE.search(document["command"])
         return cls(suite, str(machine["cpu"]), int(machine["cores"]), float(scale[1]) if scale else 1.0)
 
@@ -74,7 +74,8 @@ def newest_files() -> list[Path]:
     return []
 
 
-MODULES = {"thesis": "thesis.suite", "hailstorm": "streams.hailstorm"}  # suites that are not among the scenarios
+# The modules of suites that are not in the folder of scenarios.
+MODULES = {"thesis": "thesis.suite", "hailstorm": "streams.hailstorm"}
 
 
 def view_of(suite: str) -> SuiteReport:

@@ -155,7 +155,7 @@ class SampleView:
         """Return the table of the ratios over all cells; no table if nothing is compared.
 
         With at least ROUNDS_FOR_VERDICT rounds the table names the cells in which the contestant was better, or worse,
-        in every round. If two contestants are equal, five rounds agree by chance in one of 16 cells.
+        in every round. If two contestants are equally fast, all five rounds agree by chance in one of 16 cells.
         """
         reference = self.reference_of(cells)
         if reference is None:

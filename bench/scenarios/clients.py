@@ -256,10 +256,10 @@ def measure(
 
 @scenario("clients", VIEW)
 @broker_options
-@click.option("--only", type=click.Choice(["produce", "consume"]), help="Only producers or only consumers.")
+@click.option("--only", type=click.Choice(["produce", "consume"]), help="Run only producers, or only consumers.")
 @click.option(
     "--clients", "parts", type=CommaList(click.STRING), default=[], metavar="PART,...",
-    help="Only clients whose names contain one of these texts.",
+    help="Run only clients whose names contain one of these texts.",
 )  # fmt: skip
 @click.option("--acks", type=click.IntRange(-1, 1), default=1, show_default=True)
 @click.option("--linger-ms", type=click.IntRange(min=0), default=5, show_default=True)

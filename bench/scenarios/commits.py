@@ -62,7 +62,8 @@ def start_brokers(stack: ExitStack, versus: peers.Installation | None) -> dict[s
 @scenario("commits", VIEW)
 @versus_option
 @click.option(
-    "--connections", type=POSITIVE, default=16, show_default=True, help="Each has a group and a partition of its own."
+    "--connections", type=POSITIVE, default=16, show_default=True,
+    help="Number of connections. Each one has a group and a partition of its own.",
 )
 @click.option("--in-flight", type=POSITIVE, default=4, show_default=True, help="Requests in flight on a connection.")
 @click.option("--seconds", type=float, default=5.0, show_default=True, help="Duration of a run.")
@@ -71,7 +72,7 @@ def command(
 ) -> None:
     """Measure how many offsets per second a broker commits, to disk and to the page cache.
 
-    HMB with both settings and Kafka 4.3.0 run alternately.
+    HMB runs with both settings of log.flush.acks.all. These two brokers and Kafka 4.3.0 run alternately.
     """
     brokers = start_brokers(measurement.stack, versus)
     progress = measurement.progress(len(brokers) * (1 + measurement.round_count))

@@ -71,7 +71,7 @@ def measure(
         for number in range(connections)
     ]
     with closing(Load(target.bootstrap, requests)) as load:
-        load.run(seconds / 4)  # a warm-up
+        load.run(seconds / 4)  # This run is the warm-up.
         load.forget_latencies()
         before = target.cpu_seconds()
         responses = load.run(seconds)

@@ -63,7 +63,7 @@ class GroupLoad:
     members: int
     partitions: int
     interval: float  # seconds between two heartbeats of a member
-    seconds: float  # how long quiet groups are measured
+    seconds: float  # seconds for which quiet groups are measured
 
     def group_names(self) -> list[str]:
         """Return the group of each member: two large groups, and the other members spread evenly."""
@@ -133,11 +133,14 @@ async def _await_all(members: Sequence[LoadMember], since: float) -> None:
 
 @scenario("groups", VIEW)
 @versus_option
-@click.option("--groups", type=click.IntRange(min=3), default=200, show_default=True, help="Two groups are large.")
+@click.option(
+    "--groups", type=click.IntRange(min=3), default=200, show_default=True,
+    help="Number of groups. Two of them are large.",
+)
 @click.option("--members", type=POSITIVE, default=1_000, show_default=True)
-@click.option("--partitions", type=POSITIVE, default=2_000, show_default=True, help="Partitions, in topics of 100.")
-@click.option("--interval", type=float, default=3.0, show_default=True, help="Seconds from heartbeat to heartbeat.")
-@click.option("--seconds", type=float, default=20.0, show_default=True, help="How long quiet groups are measured.")
+@click.option("--partitions", type=POSITIVE, default=2_000, show_default=True, help="Partitions, 100 in a topic.")
+@click.option("--interval", type=float, default=3.0, show_default=True, help="Seconds between two heartbeats.")
+@click.option("--seconds", type=float, default=20.0, show_default=True, help="Seconds of the measurement.")
 def command(
     measurement: Measurement,
     versus: peers.Installation | None,

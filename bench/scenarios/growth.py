@@ -129,7 +129,7 @@ def measure_log(gigabytes: int) -> dict[str, float]:
 @scenario("growth", VIEW)
 @click.option(
     "--of", "names", type=CommaList(click.Choice(list(TITLES))), default=list(TITLES), metavar="NAME,...",
-    help=f"The growing thing: {', '.join(TITLES)}.  [default: all]",
+    help=f"The names of what grows: {', '.join(TITLES)}.  [default: all]",
 )  # fmt: skip
 def command(measurement: Measurement, names: list[str]) -> None:
     """Measure what grows with connections, partitions, responses and the log, in HMB's broker."""

@@ -28,7 +28,7 @@ from ..report.distribution import percentile
 from ..report.view import Column, SampleView
 
 TIMEOUT = 30.0  # seconds for one record
-WARM_UP = 200  # records
+WARM_UP = 200  # number of records before the measurement
 PERCENTILES = {"p50_ms": 0.5, "p99_ms": 0.99, "p999_ms": 0.999}
 VIEW = SampleView(
     columns=(

@@ -6,7 +6,7 @@
 
 Broker: HMB's producer sends a gigabyte in records of 1,000 B to a new topic. HMB's consumer reads it, and the topic is
 deleted. Then the next gigabyte follows. The settings are the defaults, except for `COMPARABLE_SETTINGS`
-(`peers/broker_process.py`). "Idle" is right after the start.
+(`peers/broker_process.py`). "Idle" is the memory right after the broker's start.
 
 Producer: HMB's performance producer sends records of 100 B as fast as it can, with buffer.memory 32 MiB. "Idle" is the
 peak of a process that sends one record. The goal is the size of the buffer and 30 MB more. Its broker keeps

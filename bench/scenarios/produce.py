@@ -89,9 +89,9 @@ def workloads(
     metavar="N,N,...",
     help="The thesis's cells to run.  [default: all ten]",
 )
-@click.option("--record-size", type=POSITIVE, help="Bytes of a message, instead of the cells.")
-@click.option("--batch-size", type=POSITIVE, help="Bytes of a batch, instead of the cells.")
-@click.option("--num-records", type=POSITIVE, help="Number of records, instead of the cells.")
+@click.option("--record-size", type=POSITIVE, help="Bytes of a message; replaces the cells.")
+@click.option("--batch-size", type=POSITIVE, help="Bytes of a batch; replaces the cells.")
+@click.option("--num-records", type=POSITIVE, help="Number of records; replaces the cells.")
 @click.option("--scale", type=float, default=1.0, show_default=True, help="Factor for records and warm-up.")
 @click.option(
     "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,

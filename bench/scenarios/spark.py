@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TOPIC = "hmb-bench-spark"
-HMB, CONNECTOR = "hmb", "kafka"  # names of data sources
+HMB, CONNECTOR = "hmb", "kafka"  # the names of the two data sources in Spark
 SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.driver.host": "127.0.0.1",
@@ -64,7 +64,7 @@ KINDS = ("read", "write", "stream")
 class SparkJob:
     """A job that both data sources run."""
 
-    kind: str  # one of KINDS
+    kind: str  # the kind of the job, one of KINDS
     partitions: int
 
     def __str__(self) -> str:
@@ -97,7 +97,7 @@ class SparkLoad:
     records: int
     size: int  # bytes of a value
     rate: int  # records/s of a stream
-    seconds: int  # duration of a stream
+    seconds: int  # duration of a stream in seconds
 
 
 class SparkMeasurement:

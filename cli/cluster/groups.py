@@ -43,8 +43,8 @@ command.add_command(reset)
 
 
 @command.command("list")
-@click.option("--state", "states", type=click.Choice(STATES, False), multiple=True, help="Only groups in this state.")
-@click.option("--type", "types", type=click.Choice(TYPES, False), multiple=True, help="Only groups of this type.")
+@click.option("--state", "states", type=click.Choice(STATES, False), multiple=True, help="List groups in this state.")
+@click.option("--type", "types", type=click.Choice(TYPES, False), multiple=True, help="List groups of this type.")
 @cluster_options
 def list_(states: tuple[str, ...], types: tuple[str, ...], client: ClientConfig, as_json: bool) -> None:
     """List all groups with their types and states."""
@@ -105,9 +105,11 @@ def delete_offsets(group: str, topics: Partitions, client: ClientConfig, as_json
 
 @command.command("remove-members")
 @group_argument
-@click.option("--member", "member_ids", multiple=True, metavar="ID", help="The member with this member id.")
-@click.option("--instance", "instance_ids", multiple=True, metavar="ID", help="The member with this group.instance.id.")
-@click.option("--all", "everybody", is_flag=True, help="All members.")
+@click.option("--member", "member_ids", multiple=True, metavar="ID", help="Remove the member with this member id.")
+@click.option(
+    "--instance", "instance_ids", multiple=True, metavar="ID", help="Remove the member with this group.instance.id."
+)
+@click.option("--all", "everybody", is_flag=True, help="Remove all members.")
 @cluster_options
 def remove_members(
     group: str,

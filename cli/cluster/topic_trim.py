@@ -44,7 +44,7 @@ COLUMNS = ("partition", "log_start_offset", "new_start_offset", "log_end_offset"
 @click.option("--keep", type=IntRange(0), metavar="N", help="Delete all but the last N of each partition.")
 @click.option("--all", "everything", is_flag=True, help="Delete all records.")
 @click.option(
-    "-p", "--partition", "partitions", type=IntRange(0), multiple=True, help="Only in this partition.",
+    "-p", "--partition", "partitions", type=IntRange(0), multiple=True, help="Delete records only in this partition.",
     shell_complete=complete_partitions
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan; delete nothing.")

@@ -54,7 +54,7 @@ def assignment(text: str) -> dict[int, list[int]]:
 @command.command()
 @topics_argument
 @click.option("-p", "--partitions", type=IntRange(1), help="Number of partitions.  [default: num.partitions]")
-@click.option("-r", "--replication-factor", "--replicas", type=IntRange(1), help="Number of replicas of each.")
+@click.option("-r", "--replication-factor", "--replicas", type=IntRange(1), help="Replicas of each partition.")
 @click.option("--replica-assignment", type=assignment, metavar="0:1,1:2", help="The brokers of each partition.")
 @settings_option
 @click.option("--if-not-exists", is_flag=True, help="Accept a topic that exists already.")

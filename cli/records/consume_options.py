@@ -191,7 +191,7 @@ OPTIONS: list[Callable[[Any], Any]] = [
         metavar="NAME=VALUE",
         help="As kafka-console-consumer: print.key=true, print.headers, print.timestamp, print.partition, "
         "print.offset, print.value, key.separator, headers.separator, line.separator, null.literal."),
-    OUTPUT("-v", "--verbose", is_flag=True, help="Print a note at the end of each partition, as on a terminal."),
+    OUTPUT("-v", "--verbose", is_flag=True, help="Print notes, for example at the end of a partition."),
     OUTPUT("-q", "--quiet", is_flag=True, help="Print no notes."),
     OUTPUT("-u", "--unbuffered", is_flag=True, hidden=True, help="kcat's option; the output is never buffered."),
     client_options(consumer_settings, config=("--config", "--consumer-config", "--consumer.config", "--command-config"),

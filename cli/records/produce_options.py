@@ -94,7 +94,7 @@ class ProduceOptions:
         return any(of_lines)
 
     def parse(self) -> Parse | None:
-        """Return the function from a line to a record; None if a line is a value. Raises click.UsageError."""
+        """Return the function from a line to a record; None if each whole line is a value. Raises click.UsageError."""
         ways = {
             "--json": self.as_json,
             "--property": bool(self.properties),

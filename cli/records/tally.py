@@ -53,7 +53,8 @@ class Tally:
         self._on_error = on_error
         self._settled = threading.Condition()  # guards all fields below
         self._in_flight: dict[Portion, None] = {}  # portions in the order of sending
-        self._lost: list[tuple[str, int]] = []  # for each portion: its first lost record, and how many are lost
+        # For each portion: its first lost record, and the number of lost records.
+        self._lost: list[tuple[str, int]] = []
         self._unanswered: list[tuple[str, int]] = []  # like `_lost`, for records that the broker may have written
         self.delivered = 0
         self.error: BaseException | None = None

@@ -139,7 +139,7 @@ def api(text: str) -> type[Request]:
     if found not in API_KEYS:
         near = difflib.get_close_matches(wanted, names, 1)
         hint = f"did you mean {api_name(names[near[0]])}?" if near else "write Produce, Fetch ... or a number"
-        raise click.BadParameter(f"HMB knows no API {text!r}; {hint}")
+        raise click.BadParameter(f"HMB has no API {text!r}; {hint}")
     return request_class(found)
 
 

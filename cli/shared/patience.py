@@ -38,7 +38,7 @@ class Patience:
 
     def _watch(self) -> None:
         before, since = self._progress(), time.monotonic()
-        printed: object = None  # the progress at the last printed line
+        printed: object = None  # the progress at the time of the last printed line
         while not self._over.wait(PATIENCE / 4):
             now = self._progress()
             if now is None or now != before:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_INPUT = 64 << 20  # bytes: several times the largest frame
 SMALLEST = 4  # bytes of a response: its correlation id
-ARGUMENTS = "the arguments"  # the name of an input that was typed
+ARGUMENTS = "the arguments"  # the name of the input in errors if the bytes are arguments of the command
 MAX_CANDIDATES = 8  # the largest number of possible responses that an error lists
 
 

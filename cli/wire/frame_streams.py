@@ -44,7 +44,7 @@ class OpenRequest(NamedTuple):
 
     frame: WireFrame
     correlation_id: int
-    sent_at: float  # the time.monotonic() of sending
+    sent_at: float  # the time.monotonic() at which the request was sent
 
 
 class SeenFrame(NamedTuple):
@@ -53,7 +53,7 @@ class SeenFrame(NamedTuple):
     frame: WireFrame | None  # None: a response without a known request
     size: int  # bytes of the whole frame; `frame` may contain fewer
     correlation_id: int
-    request: OpenRequest | None = None  # the request of a response
+    request: OpenRequest | None = None  # the request to which the response belongs
     elapsed: float | None = None  # seconds from the request to its response
     note: str = ""
 
@@ -62,7 +62,7 @@ class OpenRequests:
     """The requests of a connection that have no response yet, in their order."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards the requests: one thread adds, another takes
+        self._lock = threading.Lock()  # guards the requests; one thread adds requests, and another thread removes them
         self._requests: deque[OpenRequest] = deque(maxlen=MAX_OPEN)
 
     def add(self, request: OpenRequest) -> None:

@@ -32,7 +32,7 @@ ERROR_NAMES = {int(code): code.name for code in ErrorCode}
 NO_VERSION = -1
 PATH_TO_RECORDS = re.compile(r"^.*\brecords\.(?=(batches|messages)\[)")
 SHORT = 16  # bytes that a brief line shows in full
-IDENTITIES = frozenset({  # fields that name something by a number, which may be 0
+IDENTITIES = frozenset({  # fields whose number identifies something; 0 is a valid number
     "acks", "api_key", "batch_index", "broker_id", "index", "key_type", "leader_id", "node_id", "partition",
     "partition_id", "partition_index",
 })  # fmt: skip
@@ -206,7 +206,7 @@ def _record_as_json(record: Record) -> dict[str, Any]:
 
 
 def brief(message: Struct) -> str:
-    """Return a message in one line: the fields that differ from their defaults, and all IDENTITIES."""
+    """Return a message in one line: the fields that differ from their defaults, and all fields in IDENTITIES."""
     shown = (
         (name, value)
         for name, field in message.fields.items()

@@ -55,7 +55,7 @@ def read_bytes(data: bytes) -> list[bytes]:
         return [data]
     for line in lines:
         if ROW_OF_WORDS.fullmatch(line):
-            raise HexError("these are words in the byte order of a machine; print bytes, with xxd or hexdump -C")
+            raise HexError("the dump shows words of several bytes, not single bytes; print it with xxd or hexdump -C")
     return [_digits("\n".join(lines))]
 
 
@@ -125,7 +125,7 @@ def _repeat(piece: bytearray, row: bytes, end: int, number: int) -> None:
 
 
 class _Segment(NamedTuple):
-    flow: tuple[bytes, bytes]  # addresses and ports
+    flow: tuple[bytes, bytes]  # the addresses and ports of both sides, as bytes
     sequence: int
     payload: bytes
 

@@ -28,7 +28,7 @@ from .readdressing import Address
 CHUNK = 1 << 16  # bytes that one recv() returns at most
 CONNECT_TIMEOUT = 10.0  # seconds
 CLOSE_TIMEOUT = 2.0  # seconds
-BACKLOG = 128  # connections that wait to be accepted
+BACKLOG = 128  # the largest number of connections that wait to be accepted
 MAX_LISTENERS = 100  # the largest number of listeners; each broker has one
 
 
@@ -55,7 +55,8 @@ class Proxy:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()  # guards all fields below
         self._sockets: set[socket.socket] = set()
-        self._listeners: dict[Address, Address] = {}  # broker -> the proxy's listener for it
+        # Address of a broker -> address of the proxy's listener for this broker.
+        self._listeners: dict[Address, Address] = {}
         self._threads: set[threading.Thread] = set()
         self._over = threading.Event()
         self._failure: BaseException | None = None

@@ -117,7 +117,7 @@ class CommandSession:
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # a group of processes, so that all of them can be ended
+            start_new_session=True,  # The command and its children form a group, so that all of them can be ended.
         )
 
     def _start(self, command: str) -> tuple[subprocess.Popen[bytes], str]:

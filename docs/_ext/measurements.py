@@ -121,7 +121,7 @@ def _picture(figure: Any, name: str) -> nodes.raw:
 def _source(name: str, document: dict[str, Any]) -> nodes.caption:
     """Return the line below tables and charts: file, command, commit and machine."""
     commit, *changes = (document["commit"] or "unknown").split(maxsplit=1)
-    at = " ".join([commit[:10], *changes])  # "and changes" if the files differed from the commit
+    at = " ".join([commit[:10], *changes])  # The commit is followed by "and changes" if files differed from it.
     machine = document["machine"]
     text = f"{name}: {document['command']}, commit {at}; {machine['cores']} cores, {machine['cpu']}"
     return nodes.caption("", text)

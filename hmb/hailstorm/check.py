@@ -3,11 +3,11 @@
 Nothing in Python can prove that a `merge` is commutative. `check` looks for a counterexample among states made of
 sample tuples. It names the broken law, and the states that break it.
 
-    check(bolt, tuples)          the laws of the bolt's monoid, and the purity of its functions
-    check(topology, records)     the same for each bolt, with the tuples that reach it; then the whole topology in the
-                                 simulation, in many orders and with crashes: all must end with the same states
+    check(bolt, tuples)          checks the laws of the bolt's monoid, and the purity of its functions
+    check(topology, records)     checks each bolt in this way, with the tuples that reach it; then checks the topology
 
-The check of a whole topology finds a mistake that the laws cannot show: a bolt that sums up the running values of
+The check of a topology also runs the topology in the simulation, in many orders and with crashes. All runs must end
+with the same states. This check finds a mistake that the laws cannot show: a bolt that sums up the running values of
 another bolt. Both bolts obey the laws, and still the sum depends on how the partitions interleave.
 
 An empty list of problems means that `check` found no counterexample. More samples can find more problems.

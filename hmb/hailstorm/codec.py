@@ -272,7 +272,7 @@ def _decode_column(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
     count, at = _read_varint(data, at)
     if not count:
         return [], at
-    if count > len(data) - at:  # each value takes at least one byte
+    if count > len(data) - at:  # Each value needs at least one byte, so the count is wrong.
         raise CodecError(f"a column of {count} values cannot fit into {len(data) - at} bytes")
     kind, at = chr(data[at]), at + 1
     match kind:

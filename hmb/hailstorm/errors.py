@@ -5,7 +5,7 @@ A user's mistake, a lost record and an internal error are different types, so th
 - `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not help.
 - `UserCodeError`: a function of the topology raised. The same record would raise again, so the topology stops.
 - `SnapshotError`: a snapshot store is full, unreadable or belongs to another topology.
-- `StaleEpochError`: a processor of an older start tried to change something. The processor ends and changes nothing.
+- `StaleEpochError`: a processor of an older epoch tried to write. The store refuses the write, and the processor ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SnapshotError(HailstormError):
 
 
 class StaleEpochError(HailstormError):
-    """An operation of an older epoch, refused because a newer start of the topology exists."""
+    """An operation of an older epoch is refused, because a newer epoch of the topology has begun."""
 
 
 class CodecError(HailstormError):

@@ -20,7 +20,7 @@ from zlib import crc32
 from hmb.hailstorm.codec import encode
 
 Grouping = Callable[[Any], Any]  # takes a tuple; returns its key
-REMEMBERED_KEYS = 100_000  # for each router; when it has so many keys, it forgets them all
+REMEMBERED_KEYS = 100_000  # the most keys that a router stores; at this number it forgets all keys
 
 
 def first(item: Any) -> Any:
@@ -55,7 +55,7 @@ class Router:
             key = group(item)
             try:
                 number = known.get(key)
-            except TypeError:  # an unhashable key, such as a list
+            except TypeError:  # The key cannot be hashed by Python, for example because it is a list.
                 numbers.append(instance_of(key, self._parallelism))
                 continue
             if number is None:

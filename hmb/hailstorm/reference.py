@@ -17,7 +17,7 @@ from zlib import crc32
 from hmb.hailstorm.errors import TopologyError
 from hmb.hailstorm.topology import Topology
 
-FILE_PREFIX = "hailstorm_topology_"  # Names of modules that are loaded from a file begin with it.
+FILE_PREFIX = "hailstorm_topology_"  # the beginning of the names of modules that are loaded from a file
 
 
 def load_topology(reference: str) -> Topology:

@@ -44,7 +44,7 @@ from hmb.hailstorm.snapshots import MemorySnapshotStore
 from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
-GRACE_PERIOD = 0.3  # seconds: 30 steps
+GRACE_PERIOD = 0.3  # seconds, which are 30 steps
 MAX_STEPS = 200_000
 
 SPEEDS = (1.0, 1.0, 0.3, 0.03)  # some channels and processors are much slower than others
@@ -68,7 +68,8 @@ class Hung:
     """A negotiator that lost its session while it hung."""
 
     negotiator: Negotiator
-    living: Mapping[str, Report] | None = None  # its last view of the registry, before its successor's first step
+    # The negotiator's last view of the registry, before its successor's first step.
+    living: Mapping[str, Report] | None = None
 
 
 @dataclass

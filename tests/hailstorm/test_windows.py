@@ -122,7 +122,7 @@ def newest(log: Any) -> int:
 
 
 def final_values(windows: WindowsOf, state: dict[Any, Any]) -> dict[Any, int]:
-    """Return ((key, start)) -> value of a state."""
+    """Return the value of each (key, start of a window) in a state."""
     if isinstance(windows, Sessions):
         return {(key, first): value for key, sessions in state.items() for first, _, value in sessions}
     return {(key, start): value for start, words in state.items() for key, value in words.items()}

@@ -8,7 +8,8 @@ from pathlib import Path
 from drawing import Drawing
 
 PROGRAM = runpy.run_path(str(Path(__file__).parents[1] / "programs" / "windows.py"))
-EVENTS: tuple[tuple[int, int], ...] = PROGRAM["EVENTS"]  # (the minute it happens, the minute it arrives)
+# For each event: the minute in which it happens, the minute in which it arrives.
+EVENTS: tuple[tuple[int, int], ...] = PROGRAM["EVENTS"]
 WINDOW: int = PROGRAM["WINDOW"]
 TOLERANCE: int = PROGRAM["TOLERANCE"]
 END = 30  # minutes on both axes

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from drawing import Drawing, Tone
 
-SEGMENTS = ((0, 1000), (1000, 2000), (2000, 2340))  # base offset, and the offset after the last record
+# For each segment: its base offset, and the offset after its last record.
+SEGMENTS = ((0, 1000), (1000, 2000), (2000, 2340))
 CHANGES = (("ada", "Main St 1"), ("bob", "Oak St 5"), ("ada", "Elm St 9"), ("eve", "Low St 3"), ("bob", None))
 
 

@@ -13,7 +13,7 @@ from hmb.hailstorm.processors.low_water_marks import LowWaterMarks
 from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Declaration, Processors
 
-WIDTH, HEIGHT, COLUMN, ROW = 106, 34, 150, 50  # pixels: of a box, and from one box to the next
+WIDTH, HEIGHT, COLUMN, ROW = 106, 34, 150, 50  # pixels: the size of a box, and the distances between boxes
 FIRST, SECOND = TopicPartition("tags", 0), TopicPartition("tags", 1)
 
 

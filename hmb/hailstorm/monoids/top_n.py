@@ -43,7 +43,7 @@ class TopN(Monoid[dict[Any, Any]]):
 
     def __init__(self, n: int) -> None:
         if n < 1:
-            raise ValueError(f"the top {n} would be empty: n is at least 1")
+            raise ValueError(f"n must be at least 1, not {n}")
         self.n = n
 
     def empty(self) -> dict[Any, Any]:

@@ -36,7 +36,7 @@ class RegistryView(NamedTuple):
 
     living: Mapping[str, Report]  # the reports, by the names of processors
     now: float  # seconds of a clock that never goes back
-    is_elected: bool = True  # whether the master node is this negotiator's
+    is_elected: bool = True  # whether this negotiator owns the master node
     stop_requested: bool = False
 
 
@@ -47,10 +47,10 @@ class Situation:
     state: MasterState
     view: RegistryView
     settings: NegotiatorSettings
-    spouts: Mapping[TopicPartition, str]  # the names of the spouts
+    spouts: Mapping[TopicPartition, str]  # the name of the spout of each partition
     savers: Iterable[str]  # the processors that save snapshots
     everyone: Iterable[str]
-    since: float  # when the present phase began
+    since: float  # the time (s) at which the present phase began
     stale: str | None = None  # why the snapshot store refused the epoch; else None
 
     def report(self, name: str) -> Report:
@@ -87,7 +87,7 @@ class Situation:
         return [why for saved_at, why in filter(None, pairs) if saved_at == clock]
 
     def newest_common(self) -> Clock | None:
-        """Return the newest clock at which every saving processor has a snapshot, or None before the first."""
+        """Return the newest clock at which every saving processor has a snapshot; None if no such clock exists."""
         saved = [set(self.report(name).saved) for name in self.savers]
         return max(set.intersection(*saved), key=_age, default=None) if saved else None
 

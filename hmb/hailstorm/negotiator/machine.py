@@ -70,7 +70,7 @@ class Negotiator:
                     self._take(step, situation)
                 except StaleEpochError as error:
                     self.state, self._stale = before, str(error)
-                    return None  # the next view shows whether this negotiator is still the elected one
+                    return None  # The next view of the registry shows whether this negotiator is still elected.
                 return self.state
         return None
 

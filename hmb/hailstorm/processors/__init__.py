@@ -36,14 +36,14 @@ paper's rule fails:
 
 Read in this order:
 
-- `low_water_marks`   the minimum over the upstream processors
-- `emitter`           sending tuples and marks to the instances of the following nodes
-- `spouts`            from records to payloads, pausing and rewinding
-- `split_state`       the state S, or A and B
-- `bolts`             the steps above
+- `low_water_marks`   the minimum of the marks of the upstream processors
+- `emitter`           sends tuples and marks to the instances of the following nodes
+- `spouts`            the machine of a spout: makes payloads of records, pauses and rewinds
+- `split_state`       the state of a bolt: S, or A and B
+- `bolts`             the machine of a bolt, with the steps of a snapshot
 - `held_outputs`      outputs that a sink holds back until a snapshot is complete
-- `sinks`             the end of the topology
-- `event_time`        event-time watermarks, late and idle; skip it in a first reading
+- `sinks`             the machine of a sink
+- `event_time`        event-time watermarks, late tuples, idle partitions; skip it in a first reading
 
 Source: Hailstorm, chapters 3.3 to 3.5.
 """

@@ -62,7 +62,7 @@ class BoltMachine:
         self.state.restore(value)
 
     def observe(self, master: MasterState) -> None:
-        """Take a new master state of this epoch: begin or end a round of the snapshot protocol."""
+        """React to a new master state of this epoch: begin or end a round of the snapshot protocol."""
         self.report.seen = master.number
         if master.phase is not MasterPhase.FLOWING_TO:
             self._end_round()
@@ -199,7 +199,7 @@ class BoltMachine:
             self._emit((self._node,), next(iter(self.marks.clock)), [], [])
 
     def _end_round(self) -> None:
-        """Join the state if its snapshot was not completed, because another processor could not save."""
+        """Join A and B to one state if the snapshot was not completed, because another processor could not save."""
         self._desired, self.report.split, self.report.not_saved = None, None, None
         if self.state.clock is not None and not self._is_saving:
             self.state.join()

@@ -17,9 +17,9 @@ A bolt's watermark is the minimum over all partitions. It never goes back.
 
 **Idle partitions.** A partition without new records would hold the watermark back forever. After `idle_after` seconds
 at the end of its partition a spout sends the time mark IDLE, which is above all times. A later record of this partition
-can then be older than the watermark. The bolt drops its contribution to the windows that are closed already. Only this
-decision depends on real time. The bolt therefore saves its watermark with its state, and a replay from this snapshot
-finds the same windows closed.
+can then be older than the watermark. The bolt drops its contribution to the windows that are closed already. Whether a
+partition is idle depends on the time of the run, and a replay may decide otherwise. The bolt therefore saves its
+watermark with its state. A replay from this snapshot then finds the same windows closed.
 
 **Worked example**, allowed lateness 10: records with times 100, 105, 97, 120, 109 arrive. 97 is in time (105 - 10 =
 95), 109 is late (120 - 10 = 110). The time mark is 110 at the end, and all windows that end at or below 110 can be
@@ -81,7 +81,7 @@ class Watermark:
             self.time = max(self.time, min(active))
 
     def marks(self) -> dict[TopicPartition, int]:
-        """Return the time mark of each partition: the minimum over its upstream processors.
+        """Return the time mark of each partition, which is the minimum of the marks of its upstream processors.
 
         The dict is empty if the topology has no event times.
         """

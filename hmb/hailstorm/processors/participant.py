@@ -60,7 +60,7 @@ class Participant:
         return self._registration if self.machine is None else self.machine.report
 
     def observe(self, master: MasterState) -> None:
-        """Take a new master state: register, restore, or hand it to the machine.
+        """React to a new master state: register, restore a snapshot, or pass the master state to the machine.
 
         Raises SnapshotError if the snapshot cannot be restored, and whatever a sink's target raises when it is opened.
         """

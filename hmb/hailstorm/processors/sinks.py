@@ -69,7 +69,7 @@ class SinkMachine:
             self._write_up_to(snapshot)
 
     def observe(self, master: MasterState) -> None:
-        """Take a new master state of this epoch: write what is complete, begin a round of the snapshot protocol."""
+        """React to a new master state of this epoch: write complete outputs, or begin a snapshot round."""
         if master.completed is not None:
             self._write_up_to(master.completed)
         self.report.seen = master.number

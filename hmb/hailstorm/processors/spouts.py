@@ -64,7 +64,7 @@ class SpoutMachine:
         self._times.newest, self._times.late = value
 
     def observe(self, master: MasterState) -> None:
-        """Take a new master state of this epoch: flow, pause, or save the event times."""
+        """React to a new master state of this epoch: flow, pause, or save the event times."""
         self.is_flowing = master.lets_spouts_flow
         self.report.position = None if self.is_flowing else self.position
         self.report.seen = master.number

@@ -23,7 +23,7 @@ class LocalRegistry:
     """
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()  # guards the two fields below, and the sessions' flags
+        self.lock = threading.RLock()  # guards the nodes, the list of sessions, and the flags of the sessions
         self.nodes: dict[str, RegistryNode] = {}
         self.sessions: list[LocalSession] = []
 

@@ -3,9 +3,9 @@
     /hailstorm/<topology>/master              ephemeral
     /hailstorm/<topology>/living/count-0      ephemeral
 
-ZooKeeper's sessions, ephemeral nodes and watches are exactly what `sessions` describes. Each session is a separate
-ZooKeeper client, so that its nodes disappear with it. A write names the version that this session wrote last. ZooKeeper
-refuses the write if another session has created the node again since then.
+ZooKeeper has the sessions, ephemeral nodes and watches that the registry needs (module `sessions`). Each session is a
+separate ZooKeeper client, so that its nodes disappear with it. A write names the version that this session wrote last.
+ZooKeeper refuses the write if another session has created the node again since then.
 
 After a lost connection the client library kazoo opens a new session automatically. A processor must not continue with
 the new session, because its nodes may have disappeared in between. The first error therefore ends a `ZooKeeperSession`.

@@ -84,7 +84,7 @@ class RemotePost(Post):
         super().__init__()
         self._listener = socket.create_server((host, 0), backlog=128)
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
-        self._addresses: dict[str, tuple[int, tuple[str, int]]] = {}  # epoch and address of each receiver
+        self._addresses: dict[str, tuple[int, tuple[str, int]]] = {}  # for each receiver: its epoch and its address
         self._channels: dict[tuple[str, str], Channel] = {}
         self._is_closed = False
         session.watch(LIVING, self._watch)

@@ -21,7 +21,7 @@ class RunSettings:
 
     bootstrap_servers   brokers of the cluster that holds the topics
     until               "end": end with a last snapshot when the spouts have read the records that exist at the start
-    negotiator          grace period, patience
+    negotiator          the settings of the negotiator: grace period and patience
     poll_records        records that a spout takes at once: larger batches are faster, smaller ones sooner at the sink
     poll_timeout        how long a spout waits for records before it looks at its mailbox
     restart_pause       how long a runner waits before it starts a crashed processor again

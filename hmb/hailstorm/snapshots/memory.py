@@ -17,7 +17,7 @@ class MemorySnapshotStore:
         self._fingerprint: Fingerprint | None = None
         self._epoch = 0
         self._completed: Clock | None = None
-        self._saved: dict[str, dict[Clock, tuple[int, bytes]]] = {}  # processor -> clock -> epoch and state
+        self._saved: dict[str, dict[Clock, tuple[int, bytes]]] = {}  # processor -> clock -> (epoch, encoded state)
 
     def claim(self, fingerprint: Fingerprint) -> None:
         with self._lock:

@@ -50,7 +50,7 @@ def test_a_figure_that_one_run_lacks_is_left_empty() -> None:
 
 
 def test_five_rounds_show_in_which_cells_all_rounds_agree() -> None:
-    """A change is checked with this table: no cell may be worse in every round."""
+    """The table checks a change of HMB: after the change, no cell may be slower in every round."""
     samples = []
     for number in range(5):
         samples += [run("HMB", number, 100, 110.0 + number, 1.2), run("HMB (before)", number, 100, 100.0, 1.0)]

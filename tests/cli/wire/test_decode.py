@@ -188,7 +188,7 @@ def test_apis_and_files_are_completed(monkeypatch: pytest.MonkeyPatch) -> None:
         ([], b"\n \n", 1, "it contains no bytes"),
         ([], b"\0" * (MAX_INPUT + 1), 1, "hmb dump-log"),
         (["--api", "Prodduce", "00"], b"", 2, "did you mean Produce?"),
-        (["--api", "999", "00"], b"", 2, "HMB knows no API '999'"),
+        (["--api", "999", "00"], b"", 2, "HMB has no API '999'"),
         (["--version", "3", "00"], b"", 2, "--version needs --api"),
         (["--api", "Produce", "--version", "99", "00"], b"", 2, "HMB knows versions 0 to "),
         (["--records", "--response", "00"], b"", 2, "--records excludes"),
