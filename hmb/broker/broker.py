@@ -18,7 +18,9 @@ from hmb.broker.config.group_configs import consumer_group_settings
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, Stop
+from hmb.broker.dispatch import Handler
 from hmb.broker.fetch_sessions import FetchSessions
+from hmb.broker.handlers import HANDLERS
 from hmb.broker.housekeeping import Housekeeper
 from hmb.broker.network import descriptors
 from hmb.broker.network.listeners import Listener, parse_listeners
@@ -33,6 +35,7 @@ from hmb.coordinator.journal import Journal
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter
+from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.files.virtual import OPEN_FILES
@@ -57,8 +60,10 @@ class BrokerServer:
         host: str = "127.0.0.1",
         port: int = 0,
         config: Mapping[str, str] | None = None,
+        handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
-        """Raises ConfigError."""
+        """Answer requests with `handlers`. Raises ConfigError."""
+        self._handlers = handlers
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
         self._properties = properties
         self._config = BrokerConfig.from_properties(properties)
@@ -113,7 +118,7 @@ class BrokerServer:
         limit = descriptors.raise_limit()
         OPEN_FILES.limit = descriptors.for_files(limit)
         memory = RequestMemory(self._config.queued_max_bytes)
-        self._server = Server(self._listeners, memory, descriptors.for_connections(limit))
+        self._server = Server(self._listeners, memory, descriptors.for_connections(limit), self._handlers)
         try:
             self._open(self._server)
         except BaseException:

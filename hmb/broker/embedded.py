@@ -32,8 +32,11 @@ from hmb.broker.broker import BrokerServer
 from hmb.broker.config.broker_config import ALIASES, BROKER_CONFIGS, HOUR_MS, MINUTE_MS, TOPIC_KEYS
 from hmb.broker.config.keys import ConfigError, nearest
 from hmb.broker.context import BrokerContext
+from hmb.broker.dispatch import Handler
+from hmb.broker.handlers import HANDLERS
 from hmb.broker.network.listeners import Listener
 from hmb.broker.topics.topic import Topic
+from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 from hmb.records import Header, Record, encode_batch, iter_batches
@@ -98,11 +101,12 @@ class Broker:
         self._data_dir = data_dir
         self._names_directory = data_dir is not None or any(ALIASES.get(name, name) == "log.dirs" for name in config)
         self._remove_temporary: weakref.finalize[[str], Self] | None = None
+        self.handlers: dict[ApiKey, Handler] = dict(HANDLERS)  # A fault replaces handlers (hmb/testing/faults.py).
         self._server = self._new_server()  # This checks the settings.
         self._is_running = False
 
     def _new_server(self) -> BrokerServer:
-        return BrokerServer(self._data_dir, *self._address, config=self._config)
+        return BrokerServer(self._data_dir, *self._address, config=self._config, handlers=self.handlers)
 
     @property
     def bootstrap_servers(self) -> str:

@@ -5,6 +5,7 @@ wherever HMB is installed, through the entry point `pytest11`. The plugin offers
 
 - `hmb_broker`, an embedded broker for the whole session (`hmb.Broker`)
 - `hmb_topic`, the name of a fresh topic for each test
+- `hmb_faults`, the faults of this broker, which end with the test
 - `kafka_bootstrap_servers`, the address that a client of any library needs
 
 Every start of pytest loads the plugin, also in projects that do not test with Kafka. So the plugin imports the broker
@@ -17,5 +18,6 @@ topics keep the workers apart.
 Read in this order:
 
 1. `plugin.py`    the options, the fixtures, and the report of a failed test
-2. `report.py`    the broker's log and the last records, as the report shows them
+2. `faults.py`    errors, delays, lost responses and cut connections
+3. `report.py`    the broker's log and the last records, as the report shows them
 """

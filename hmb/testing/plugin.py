@@ -16,6 +16,7 @@ import pytest
 
 if TYPE_CHECKING:
     from hmb.broker import Broker
+    from hmb.testing.faults import Faults
     from hmb.testing.report import LastLines
 
 LONGEST_NAME = 200  # characters of a topic's name, without the random letters; Kafka allows 249
@@ -76,6 +77,15 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
             del config.stash[SESSION]
     finally:
         log.stop()
+
+
+@pytest.fixture
+def hmb_faults(hmb_broker: Broker) -> Iterator[Faults]:
+    """Return the faults of the session's broker. The end of the test removes them."""
+    from hmb.testing.faults import Faults
+
+    with Faults(hmb_broker) as faults:
+        yield faults
 
 
 @pytest.fixture(scope="session")

@@ -89,6 +89,24 @@ def test_the_report_of_a_failed_test_shows_the_log_and_the_last_records(run: pyt
     assert "created topic earlier" not in log  # a line of the test before
 
 
+def test_faults_end_with_their_test(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        import hmb
+
+        def test_fault(hmb_broker, hmb_topic, hmb_faults):
+            fault = hmb_faults.add("PRODUCE", cut="after", times=1)
+            with hmb.Producer(hmb_broker.bootstrap_servers) as producer:
+                producer.send(hmb_topic, b"a").result()
+            assert fault.count == 1
+            hmb_faults.add("PRODUCE", cut="before")
+
+        def test_no_fault(hmb_broker, hmb_topic):
+            with hmb.Producer(hmb_broker.bootstrap_servers) as producer:
+                producer.send(hmb_topic, b"a").result(timeout=30)
+    """)
+    run.runpytest_subprocess().assert_outcomes(passed=2)
+
+
 def test_another_broker_is_tested_with_an_option(run: pytest.Pytester) -> None:
     run.makepyfile("""
         import hmb

@@ -15,16 +15,18 @@ import logging
 import socket
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from hmb.broker.context import BrokerContext
-from hmb.broker.dispatch import Dispatcher
+from hmb.broker.dispatch import Dispatcher, Handler
+from hmb.broker.handlers import HANDLERS
 from hmb.broker.network import request_log
 from hmb.broker.network.connection import AcceptedConnection, has_left
 from hmb.broker.network.listeners import Listener, bind
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.staged import Handlers, StagedConnection
+from hmb.protocol.api_keys import ApiKey
 
 LOGGER = logging.getLogger(__name__)
 ACCEPT_PAUSE = 0.1  # seconds before the next attempt if the process has no descriptors or threads left
@@ -34,12 +36,19 @@ DEADLINES_CHECKED = 1.0  # seconds between two searches for connections that mis
 class Server:
     """Accepts connections on all listeners."""
 
-    def __init__(self, listeners: Sequence[Listener], memory: RequestMemory, most_connections: int) -> None:
+    def __init__(
+        self,
+        listeners: Sequence[Listener],
+        memory: RequestMemory,
+        most_connections: int,
+        handlers: Mapping[ApiKey, Handler] = HANDLERS,
+    ) -> None:
         """Bind the listeners; connections wait until `start`. The process has descriptors for `most_connections`.
 
         Raises BindError.
         """
         self._memory = memory
+        self._api_handlers = handlers
         self._most_connections = most_connections
         self._connections: dict[AcceptedConnection, None] = {}  # the oldest first
         self._lock = threading.Lock()  # guards the table of connections
@@ -123,6 +132,7 @@ class Server:
                 dispatcher(
                     broker,
                     listener,
+                    self._api_handlers,
                     client_host=peer.rpartition(":")[0],
                     is_client_gone=partial(has_left, client),
                 ),

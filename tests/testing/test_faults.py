@@ -1,0 +1,171 @@
+"""Faults: errors, delays, lost responses and cut connections, as clients see them."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import hmb
+from hmb.broker.handlers import HANDLERS
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.connection import ClientConnection
+from hmb.protocol.framing import read_frame
+from hmb.protocol.messages.heartbeat import HeartbeatRequest
+from hmb.protocol.messages.list_groups import ListGroupsRequest
+from hmb.testing.faults import FaultError, Faults
+
+
+@pytest.fixture
+def broker() -> Iterator[hmb.Broker]:
+    with hmb.Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def faults(broker: hmb.Broker) -> Iterator[Faults]:
+    with Faults(broker) as faults:
+        yield faults
+
+
+class Client:
+    """One connection, which does not repeat requests."""
+
+    def __init__(self, broker: hmb.Broker, client_id: str = "test") -> None:
+        host, port = broker.bootstrap_servers.split(":")
+        self.socket = socket.create_connection((host, int(port)), timeout=30)
+        self.stream = self.socket.makefile("rb")
+        self.protocol = ClientConnection(client_id)
+
+    def ask(self, request: Any, version: int) -> Any:
+        """Return the response, or None if the broker closes the connection."""
+        self.socket.sendall(b"".join(map(bytes, self.protocol.request(request, version))))
+        frame = read_frame(self.stream, 1 << 20)
+        return None if frame is None else self.protocol.receive(memoryview(frame))[1]
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stream.close()
+        self.socket.close()
+
+
+def test_a_producer_repeats_a_batch_that_got_an_error(broker: hmb.Broker, faults: Faults) -> None:
+    broker.create_topic("t")
+    fault = faults.add("produce", error="NOT_LEADER_OR_FOLLOWER", times=2)
+    with hmb.Producer(broker.bootstrap_servers) as producer:
+        producer.send("t", b"a").result(timeout=30)
+    assert fault.count == 2
+    assert [each.value for each in broker.records("t")] == [b"a"]  # the errors appended nothing
+
+
+@pytest.mark.parametrize("cut", ["before", "after"])
+def test_a_cut_connection_loses_no_record_and_makes_no_copy(broker: hmb.Broker, faults: Faults, cut: Any) -> None:
+    broker.create_topic("t")
+    fault = faults.add("PRODUCE", cut=cut, times=1)
+    with hmb.Producer(broker.bootstrap_servers) as producer:
+        producer.send("t", b"a").result(timeout=30)
+    assert fault.count == 1
+    assert [each.value for each in broker.records("t")] == [b"a"]
+
+
+def test_an_error_selects_a_topic_and_leaves_other_topics_alone(broker: hmb.Broker, faults: Faults) -> None:
+    broker.create_topic("t")
+    broker.create_topic("other")
+    faults.add("PRODUCE", topic="t", error="TOPIC_AUTHORIZATION_FAILED")
+    with hmb.Producer(broker.bootstrap_servers) as producer:
+        producer.send("other", b"a").result(timeout=30)
+        with pytest.raises(hmb.KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
+            producer.send("t", b"a").result(timeout=30)
+
+
+def test_a_fault_selects_a_partition(broker: hmb.Broker, faults: Faults) -> None:
+    broker.create_topic("t", partitions=2)
+    faults.add("PRODUCE", topic="t", partition=1, error="TOPIC_AUTHORIZATION_FAILED")
+    with hmb.Producer(broker.bootstrap_servers) as producer:
+        producer.send("t", b"a", partition=0).result(timeout=30)
+        with pytest.raises(hmb.KafkaError, match="TOPIC_AUTHORIZATION_FAILED"):
+            producer.send("t", b"a", partition=1).result(timeout=30)
+
+
+def test_a_fault_begins_with_the_nth_request_and_ends_after_its_times(broker: hmb.Broker, faults: Faults) -> None:
+    faults.add("HEARTBEAT", error="REBALANCE_IN_PROGRESS", nth=2, times=1)
+    with Client(broker) as client:
+        codes = [client.ask(HeartbeatRequest(group_id="g", member_id="m"), 0).error_code for _ in range(3)]
+    assert codes[1] == 27  # REBALANCE_IN_PROGRESS
+    assert 27 not in (codes[0], codes[2])
+
+
+def test_a_fault_selects_a_client_id(broker: hmb.Broker, faults: Faults) -> None:
+    faults.add("LIST_GROUPS", client_id="bad", cut="before")
+    with Client(broker, "good") as good, Client(broker, "bad") as bad:
+        assert good.ask(ListGroupsRequest(), 0) is not None
+        assert bad.ask(ListGroupsRequest(), 0) is None
+
+
+def test_a_dropped_response_never_arrives_and_the_connection_stays(broker: hmb.Broker, faults: Faults) -> None:
+    faults.add("LIST_GROUPS", drop=True, times=1)
+    with Client(broker) as client:
+        client.socket.sendall(b"".join(map(bytes, client.protocol.request(ListGroupsRequest(), 0, answered=False))))
+        assert client.ask(ListGroupsRequest(), 0) is not None  # the response to the second request
+
+
+def test_a_delay_and_a_throttle_time(broker: hmb.Broker, faults: Faults) -> None:
+    faults.add("LIST_GROUPS", delay=0.2, throttle_ms=77)
+    with Client(broker) as client:
+        begin = time.monotonic()
+        assert client.ask(ListGroupsRequest(), 1).throttle_time_ms == 77
+        assert time.monotonic() - begin >= 0.2
+
+
+def test_a_stop_of_the_broker_ends_a_delay(broker: hmb.Broker, faults: Faults) -> None:
+    fault = faults.add("LIST_GROUPS", delay=60)
+    with Client(broker) as client:
+        client.socket.sendall(b"".join(map(bytes, client.protocol.request(ListGroupsRequest(), 0))))
+        deadline = time.monotonic() + 30
+        while not fault.count and time.monotonic() < deadline:
+            time.sleep(0.01)
+        begin = time.monotonic()
+        broker.stop()
+        assert time.monotonic() - begin < 30
+
+
+def test_faults_stay_after_a_restart_of_the_broker(broker: hmb.Broker, faults: Faults) -> None:
+    faults.add("LIST_GROUPS", cut="before")
+    broker.restart()
+    with Client(broker) as client:
+        assert client.ask(ListGroupsRequest(), 0) is None
+
+
+def test_a_broker_without_faults_has_its_own_handlers(broker: hmb.Broker, faults: Faults) -> None:
+    """Faults that are not used cost nothing: the table has the functions of hmb.broker.handlers."""
+    assert broker.handlers == dict(HANDLERS)
+    with faults.during("FETCH", delay=0.1):
+        assert broker.handlers[ApiKey.FETCH] is not HANDLERS[ApiKey.FETCH]
+    first, second = faults.add("FETCH", drop=True), faults.add("FETCH", delay=1)
+    faults.remove(first)
+    assert broker.handlers[ApiKey.FETCH] is not HANDLERS[ApiKey.FETCH]
+    faults.remove(second)
+    assert broker.handlers == dict(HANDLERS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"api": "PRODUCES", "drop": True}, "no API has the name 'PRODUCES'"),
+        ({"api": "PRODUCE", "error": "NO_SUCH"}, "no error has the name 'NO_SUCH'"),
+        ({"api": "FETCH", "error": "NOT_LEADER_OR_FOLLOWER"}, "no error for FETCH; errors exist for"),
+        ({"api": "FETCH", "topic": "t", "drop": True}, "topic selects requests of PRODUCE only"),
+        ({"api": "PRODUCE", "partition": 0, "drop": True}, "partition needs a topic"),
+        ({"api": "PRODUCE"}, "the fault has no effect"),
+        ({"api": "PRODUCE", "cut": "between"}, "must be 'before' or 'after'"),
+        ({"api": "PRODUCE", "drop": True, "nth": 0}, "nth and times must be 1 or more"),
+    ],
+)
+def test_a_fault_that_cannot_exist_is_refused(faults: Faults, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(FaultError, match=message):
+        faults.add(**arguments)
