@@ -21,7 +21,7 @@ def command(files: tuple[Path, ...], folder: Path) -> None:
 
     FILES are files of samples. Without FILES the newest run of each benchmark in hmb-bench/ counts, or else the newest
     published one. Only runs of the same machine and scale share a chart, and each chart names its machine. The charts
-    of the thesis have the thesis's own figures beside them. matplotlib draws them: pip install 'hmb[docs]'.
+    of the thesis's benchmarks also show the thesis's own figures. matplotlib draws them: pip install 'hmb[docs]'.
     """
     groups = by_origin(files)
     suffixes = file_suffixes(groups)

@@ -90,7 +90,7 @@ def command(
 
 
 def _ends(partition: TopicPartition, first: int, end: str, last: int) -> dict[str, Any]:
-    """Return the row of a partition. `end` is the name of its last offset."""
+    """Return the output row of a partition. `end` is the name of the column for its last offset."""
     return partition._asdict() | {"log_start_offset": first, end: last, "span": last - first}
 
 

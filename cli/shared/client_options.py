@@ -5,7 +5,7 @@ settings have Kafka's names. `hmb.client.settings` describes them. A file for Ka
 If HMB's clients do not have a setting, the command prints a warning with the most similar name.
 
 A setting can come from three places. `-X` wins over the file of `--config`, and the file wins over the current profile.
-`profiles` explains the order for the address.
+The module `profiles` lists the sources of the cluster's address in their order.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from hmb.hailstorm.monoids.base import FunctionMonoid, Monoid, Nothing
+from hmb.hailstorm.monoids.base import FunctionMonoid, Monoid, NoState
 from hmb.hailstorm.monoids.containers import MapOf
 from hmb.hailstorm.monoids.windows import Sessions, Sliding, WindowsOf, session_at
 from hmb.hailstorm.spout import EventTime
@@ -75,7 +75,7 @@ class Bolt:
     @classmethod
     def stateless(cls, transform: Callable[[Any], Iterable[Any]]) -> Self:
         """Return a bolt without a state: `transform` sees only the tuple."""
-        return cls.over(Nothing(), lambda item, state: transform(item))
+        return cls.over(NoState(), lambda item, state: transform(item))
 
     @classmethod
     def keyed(cls, monoid: Monoid[Any], key: Lift, value: Lift, transform: Transform | None = None) -> Self:

@@ -25,7 +25,7 @@ from typing import Any
 from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.codec import decode, encode
 from hmb.hailstorm.errors import CodecError, HailstormError
-from hmb.hailstorm.monoids.base import Nothing
+from hmb.hailstorm.monoids.base import NoState
 from hmb.hailstorm.simulation import Partitions, Simulation
 from hmb.hailstorm.sink import Sink
 from hmb.hailstorm.spout import Spout
@@ -36,16 +36,16 @@ ORDERS = 20  # runs of the simulation, each in another order
 SHOWN = 120  # characters of a state in a message
 
 
-def check(what: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partitions], seed: int = 0) -> list[str]:
+def check(checked: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partitions], seed: int = 0) -> list[str]:
     """Return the problems that the check finds, each described in one or two sentences.
 
     `samples` are tuples for a bolt. For a topology they are records by topic and partition: `{topic: [[record]]}`.
     """
-    if isinstance(what, Topology):
+    if isinstance(checked, Topology):
         assert isinstance(samples, Mapping)
-        return list(_topology_problems(what, samples, seed))
+        return list(_topology_problems(checked, samples, seed))
     assert not isinstance(samples, Mapping)
-    return list(_first_of_each(_bolt_problems(what, list(samples), random.Random(seed))))
+    return list(_first_of_each(_bolt_problems(checked, list(samples), random.Random(seed))))
 
 
 # -- one bolt
@@ -53,7 +53,7 @@ def check(what: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partition
 
 def _bolt_problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> Iterator[str]:
     """Yield every problem of one bolt, as text: the kind of the problem, a colon, the details."""
-    if isinstance(bolt.monoid, Nothing) or not tuples:
+    if isinstance(bolt.monoid, NoState) or not tuples:
         return
     for _ in range(ROUNDS):
         a, b, c = (_state(bolt, chance.choices(tuples, k=chance.randint(0, 4))) for _ in range(3))

@@ -298,7 +298,7 @@ class Simulation:
             if isinstance(machine, BoltMachine):
                 node = participant.processor.node.name
                 states[node] = machine.bolt.monoid.merge(
-                    states.get(node, machine.bolt.monoid.empty()), machine.state.whole()
+                    states.get(node, machine.bolt.monoid.empty()), machine.state.merged()
                 )
         return SimulationResult(
             states, steps, self._snapshots, self._crashes, self._replayed, self._refused, self.trace

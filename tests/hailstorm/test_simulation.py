@@ -159,8 +159,8 @@ def test_defect_a_snapshot_of_the_whole_state(plant: Callable[..., None]) -> Non
     """The planted defect: a bolt saves A + B instead of A."""
 
     def to_value(self: SplitState) -> Any:
-        whole = self.whole()
-        return [dict(whole) if isinstance(self.a, dict) else whole, self.closed, self.late_in_a]
+        merged = self.merged()
+        return [dict(merged) if isinstance(self.a, dict) else merged, self.closed, self.late_in_a]
 
     plant(SplitState, "to_value", to_value)
     assert "instead of" in first_failure()

@@ -174,9 +174,9 @@ def test_windows_are_dropped_when_a_snapshot_begins() -> None:
     read(one, bolt, 5, 12, 25)
     read(other, bolt, 8, 21)
     assert bolt.watermark.time == 21
-    assert set(bolt.state.whole()) == {0, 10, 20}
+    assert set(bolt.state.merged()) == {0, 10, 20}
     take_snapshot(bolt, Clock({P0: 3, P1: 2}), 1)
-    assert set(bolt.state.whole()) == {20}
+    assert set(bolt.state.merged()) == {20}
     assert bolt.state.closed == 21
 
 
@@ -201,7 +201,7 @@ def test_a_partition_that_was_idle_cannot_start_a_closed_window_again() -> None:
     read(one, bolt, 5, 25)
     take_snapshot(bolt, Clock({P0: 2, P1: 0}), 1)
     read(other, bolt, 7, 26)
-    assert bolt.state.whole() == {20: {"sun": 2}}
+    assert bolt.state.merged() == {20: {"sun": 2}}
     assert bolt.state.late == 1
 
 
@@ -217,7 +217,7 @@ def test_the_closed_windows_are_part_of_the_snapshot() -> None:
     _, _, restored = machines()
     restored.restore(saved)
     read(other, restored, 7)
-    assert restored.state.late == 1 and restored.state.whole() == {20: {"sun": 1}}
+    assert restored.state.late == 1 and restored.state.merged() == {20: {"sun": 1}}
 
 
 def test_a_spout_restores_the_newest_event_time() -> None:

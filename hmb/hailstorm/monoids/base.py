@@ -4,7 +4,7 @@
 counts a million words would copy the whole map for each tuple. Two more operations avoid that copy. A monoid that does
 not define them uses `merge` instead. Its results are the same, only slower:
 
-    absorb(a, b)    the same state as merge(a, b); may change `a` and keep parts of `b`; use neither again
+    absorb(a, b)    the same state as merge(a, b); may change `a` and keep parts of `b`; use only the result
     view(a, b)      the same state as merge(a, b), only to be read; may refer to `a` and `b` instead of copying
 
 A bolt calls `absorb` for each tuple. While its state is split into A and B, it calls `view` to read both as one state.
@@ -82,7 +82,7 @@ class FunctionMonoid(Monoid[S]):
         return self._merge(a, b)
 
 
-class Nothing(Monoid[None]):
+class NoState(Monoid[None]):
     """The state of a bolt that remembers nothing: None is the only state."""
 
     def empty(self) -> None:

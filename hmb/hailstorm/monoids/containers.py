@@ -20,7 +20,7 @@ V = TypeVar("V")
 
 
 class MergedMap(Mapping[Any, Any]):
-    """A read-only view of two maps of monoids as one map."""
+    """A read-only view of two maps of monoids, which looks like one merged map."""
 
     __slots__ = ("_a", "_b", "_values")
 

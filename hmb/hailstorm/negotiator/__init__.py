@@ -15,7 +15,7 @@ processor has reported that it has split its state at this clock.
 with it, and register with the clocks of their snapshots. After a crash in the middle of a snapshot, the processors have
 snapshots at different clocks. The negotiator chooses the newest clock at which every processor has a snapshot:
 
-    tags (positions)    count-0         count-1        count-0, count-1 have in common
+    tags (positions)    count-0         count-1        common to count-0 and count-1
                         C1, C2          C1             C1: everything above C1 is replayed
 
 The chosen clock is the newest *complete* one, or a newer one: all processors had saved their states, and the negotiator

@@ -12,7 +12,7 @@ from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import UserCodeError
 from hmb.hailstorm.master import MasterPhase, MasterState, Report
-from hmb.hailstorm.monoids.base import Nothing
+from hmb.hailstorm.monoids.base import NoState
 from hmb.hailstorm.payload import Number, Payloads
 from hmb.hailstorm.processors.emitter import Emitter
 from hmb.hailstorm.processors.event_time import Watermark
@@ -49,7 +49,7 @@ class BoltMachine:
         self._desired: Clock | None = None  # the clock of a snapshot that must wait for an older save
         self._waits_at: Clock | None = None  # tuples above this clock wait, because A is not complete
         self._waiting: list[Payloads] = []
-        self._is_stateless = isinstance(self.bolt.monoid, Nothing)
+        self._is_stateless = isinstance(self.bolt.monoid, NoState)
 
     @property
     def outbox(self) -> list[tuple[str, Payloads]]:

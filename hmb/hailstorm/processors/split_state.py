@@ -48,7 +48,7 @@ class SplitState:
     def is_gathering(self) -> bool:
         return self.clock is not None and self.b is None
 
-    def whole(self) -> Any:
+    def merged(self) -> Any:
         """Return the merged state of A and B, or S. The caller only reads it."""
         return self.a if self.b is None else self._monoid.view(self.a, self.b)
 

@@ -27,7 +27,7 @@ def figures_of(machine: Machine | None, queued: int) -> dict[str, Any]:
         return {
             "tuples": machine.received,
             "mark": machine.marks.clock.to_value(),
-            "size": machine.bolt.monoid.size(machine.state.whole()),
+            "size": machine.bolt.monoid.size(machine.state.merged()),
             "late": machine.state.late,
             "refused": machine.refused,
             "queued": queued,

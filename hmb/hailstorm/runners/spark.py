@@ -22,9 +22,9 @@ the old state. States are therefore exact. A sink can receive a repeated batch a
 least once. With an `IdempotentSink` the results are exact. `HeldBackSink` and `TransactionalSink` are refused: the
 checkpoint has no place for their outputs.
 
-**Late tuples.** Hailstorm's spouts drop a late record by the order of its partition, and bolts drop windows that are
-closed. On Spark a bolt keeps every window and drops nothing. Without late records both results are equal. Otherwise
-only Spark's result includes the late records.
+**Late tuples.** Hailstorm's spouts drop late records, and its bolts drop closed windows. On Spark a bolt keeps every
+window and drops nothing. Without late records both results are equal. Otherwise only Spark's result includes the late
+records.
 
 `transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain several of these
 operators. Spark refuses a second one of the older operator `applyInPandasWithState`.
@@ -42,7 +42,7 @@ from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.codec import decode, encode
 from hmb.hailstorm.errors import TopologyError
 from hmb.hailstorm.grouping import instance_of
-from hmb.hailstorm.monoids.base import Nothing
+from hmb.hailstorm.monoids.base import NoState
 from hmb.hailstorm.payload import Number, TupleId
 from hmb.hailstorm.sink import IdempotentSink, Sink
 from hmb.hailstorm.spout import Spout
@@ -152,7 +152,7 @@ def _converted(frame: pd.DataFrame, name: str, convert: Callable[[Any], Any]) ->
 def _bolt(node: Declaration, bolt: Bolt, frame: DataFrame) -> DataFrame:
     """Return the output rows of a bolt for the rows of its upstream nodes."""
     name, transform, group, parallelism = node.name, bolt.transform, node.group, node.parallelism
-    if isinstance(bolt.monoid, Nothing):
+    if isinstance(bolt.monoid, NoState):
 
         def without_state(frames: Frames) -> Frames:
             return _frames(frames, lambda frame: _outputs(frame, name, lambda item: transform(item, None)))
