@@ -14,7 +14,7 @@ The folders, in the order in which they import each other:
 - `hmb.client`       connection, producer, consumer, admin client, exceptions; imports only `protocol` and `records`
 - `hmb.hailstorm`    exactly-once stream processing on commutative monoids; uses the client
 - `hmb.spark`        topics as tables of Apache Spark; uses the client
-- `hmb.testing`      fixtures for pytest; uses the broker and the client
+- `hmb.testing`      `Broker` and fixtures for tests; uses the broker and the client
 - `hmb.cli`          the commands (in the folder `cli/`)
 - `hmb.bench`        benchmarks of HMB and Kafka (in the folder `bench/`)
 
@@ -95,7 +95,6 @@ from importlib import import_module
 # Stands for `typing.TYPE_CHECKING`. An import of typing takes 3 ms, during which Ctrl-C prints a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hmb.broker import Broker
     from hmb.broker.config.keys import ConfigError
     from hmb.broker.network.listeners import BindError
     from hmb.client import (
@@ -115,6 +114,7 @@ if TYPE_CHECKING:
         SimpleConsumer,
         TopicPartition,
     )
+    from hmb.testing.embedded import Broker
 
 __all__ = [
     "Admin",
@@ -140,7 +140,7 @@ __version__ = "0.1.0"
 
 _MODULES = dict.fromkeys(__all__, "hmb.client") | {
     "BindError": "hmb.broker.network.listeners",
-    "Broker": "hmb.broker",
+    "Broker": "hmb.testing.embedded",
     "ConfigError": "hmb.broker.config.keys",
 }
 

@@ -23,7 +23,7 @@ MAY_IMPORT = {
     "client": {"protocol", "records"},
     "spark": {"protocol", "records", "client"},
     "hailstorm": {"client"},
-    "testing": {"protocol", "broker", "client"},
+    "testing": {"protocol", "records", "storage", "broker", "client"},
 }
 
 

@@ -33,7 +33,6 @@ Read in this order:
 4. `handlers/fetch.py`        a handler that reads, and waits
 5. `topics/registry.py`       the topics, their creation and deletion
 6. `broker.py`                the start and the stop of a broker
-7. `embedded.py`              the broker of a test: restarts, and access without a client
 
 The short reading of HMB contains the first four files. A first reading can skip all other files of this folder:
 
@@ -45,6 +44,5 @@ The short reading of HMB contains the first four files. A first reading can skip
 """
 
 from hmb.broker.broker import BrokerServer
-from hmb.broker.embedded import Broker
 
-__all__ = ["Broker", "BrokerServer"]
+__all__ = ["BrokerServer"]

@@ -49,9 +49,9 @@ STOP_TIMEOUT = 4.0  # seconds that connections and housekeepers have to finish t
 class BrokerServer:
     """One run of a broker in this process: it starts and stops once.
 
-    The command `hmb broker` runs one. `Broker` (embedded.py) starts a new one at each restart. Without `data_dir`, the
-    data is in a temporary directory, which is removed at the end. `config` contains names and values of
-    `server.properties`. `host` and `port` are short for `listeners`, and `data_dir` for `log.dirs`.
+    The command `hmb broker` runs one. `Broker` (hmb/testing/embedded.py) starts a new one at each restart.
+    Without `data_dir`, the data is in a temporary directory, which is removed at the end. `config` contains names and
+    values of `server.properties`. `host` and `port` are short for `listeners`, and `data_dir` for `log.dirs`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Tests of programs that use Kafka: fixtures for pytest.
+"""Tests of programs that use Kafka: a broker in the test's process, and fixtures for pytest.
 
 A test of a producer or a consumer needs a broker, and a topic that no other test uses. pytest loads `plugin.py`
 wherever HMB is installed, through the entry point `pytest11`. The plugin offers fixtures:
@@ -17,7 +17,8 @@ topics keep the workers apart.
 
 Read in this order:
 
-1. `plugin.py`    the options, the fixtures, and the report of a failed test
-2. `faults.py`    errors, delays, lost responses and cut connections
-3. `report.py`    the broker's log and the last records, as the report shows them
+1. `embedded.py`  the broker of a test: restarts, and access without a client
+2. `plugin.py`    the options, the fixtures, and the report of a failed test
+3. `faults.py`    errors, delays, lost responses and cut connections
+4. `report.py`    the broker's log and the last records, as the report shows them
 """

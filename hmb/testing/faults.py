@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
-from hmb.broker import Broker
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Handler
@@ -86,8 +85,9 @@ class Fault:
 class Faults:
     """The faults of one broker. Thread-safe. As a context manager, it removes all faults at the end."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._handlers = broker.handlers
+    def __init__(self, handlers: dict[ApiKey, Handler]) -> None:
+        """Faults replace handlers in this table of a broker."""
+        self._handlers = handlers
         self._originals: dict[ApiKey, Handler] = {}
         self._faults: list[Fault] = []
         self._lock = threading.Lock()  # guards the list, and the numbers of its faults

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 if TYPE_CHECKING:
-    from hmb.broker import Broker
+    from hmb.testing.embedded import Broker
     from hmb.testing.faults import Faults
     from hmb.testing.report import LastLines
 
@@ -60,7 +60,7 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
     With `--hmb-bootstrap` no embedded broker exists, so the test is skipped.
     """
-    from hmb.broker import Broker
+    from hmb.testing.embedded import Broker
     from hmb.testing.report import LastLines
 
     config = request.config
@@ -82,9 +82,7 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 @pytest.fixture
 def hmb_faults(hmb_broker: Broker) -> Iterator[Faults]:
     """Return the faults of the session's broker. The end of the test removes them."""
-    from hmb.testing.faults import Faults
-
-    with Faults(hmb_broker) as faults:
+    with hmb_broker.faults as faults:
         yield faults
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections import deque
 
-from hmb.broker import Broker
 from hmb.client import ConsumerRecord
+from hmb.testing.embedded import Broker
 
 MOST_LINES = 200  # of the log
 MOST_TOPICS = 10

@@ -27,7 +27,7 @@ def broker() -> Iterator[hmb.Broker]:
 
 @pytest.fixture
 def faults(broker: hmb.Broker) -> Iterator[Faults]:
-    with Faults(broker) as faults:
+    with broker.faults as faults:
         yield faults
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from hmb import Broker
 from hmb.bench import peers
 from hmb.bench.load.committers import commit, prepare
-from hmb.broker import Broker
 
 
 @pytest.fixture

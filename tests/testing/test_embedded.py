@@ -10,9 +10,9 @@ import pytest
 
 import hmb
 from hmb.broker.config.keys import ConfigError
-from hmb.broker.embedded import setting_text
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
+from hmb.testing.embedded import setting_text
 
 
 def test_a_setting_is_a_text_a_number_a_bool_or_a_time() -> None:

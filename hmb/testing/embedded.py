@@ -42,6 +42,7 @@ from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 from hmb.records import Header, Record, encode_batch, iter_batches
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.storage.log import Log, now_ms
+from hmb.testing.faults import Faults
 
 Setting = str | int | float | bool | timedelta
 EMBEDDED_DEFAULTS: Mapping[str, Setting] = {
@@ -81,7 +82,7 @@ class Broker:
     number, a bool or a `timedelta`. `host` and `port` are short for `listeners`, and `data_dir` for `log.dirs`.
 
     The defaults suit tests: a new group does not wait for further members, the broker's own topics have one partition,
-    and `acks=all` does not wait for the disk.
+    and `acks=all` does not wait for the disk. `faults` makes the broker fail (hmb/testing/faults.py).
     """
 
     def __init__(
@@ -101,7 +102,8 @@ class Broker:
         self._data_dir = data_dir
         self._names_directory = data_dir is not None or any(ALIASES.get(name, name) == "log.dirs" for name in config)
         self._remove_temporary: weakref.finalize[[str], Self] | None = None
-        self.handlers: dict[ApiKey, Handler] = dict(HANDLERS)  # A fault replaces handlers (hmb/testing/faults.py).
+        self.handlers: dict[ApiKey, Handler] = dict(HANDLERS)  # A fault replaces handlers in this table.
+        self.faults = Faults(self.handlers)
         self._server = self._new_server()  # This checks the settings.
         self._is_running = False
 
