@@ -1,0 +1,113 @@
+"""A recorder for tests: the order in which the threads of a broker take its locks.
+
+`recorded_order` replaces `threading.Lock` and `threading.Condition`. Each lock that the code of `hmb` creates then gets
+the name of the file and of the attribute, for example ("storage/log.py", "_lock").
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import hmb
+from hmb.broker.fetch_sessions import FetchSessions
+from hmb.coordinator.transactions import coordinator
+from hmb.storage.files import virtual
+
+HMB = Path(hmb.__file__).parent
+LOCK, CONDITION = threading.Lock, threading.Condition
+ATTRIBUTE = re.compile(r"\s*(?:self\.)?(\w+)\b.*=")
+Name = tuple[str, str]  # a file in hmb/, and the attribute that holds the lock
+
+
+class LockOrder:
+    """The pairs of locks that one thread has held at the same time, the first one taken first."""
+
+    def __init__(self) -> None:
+        self.pairs: set[tuple[Name, Name]] = set()
+        self._local = threading.local()
+
+    @property
+    def _held(self) -> list[Name]:
+        held: list[Name] = self._local.__dict__.setdefault("held", [])
+        return held
+
+    def taken(self, name: Name) -> None:
+        self.pairs |= {(each, name) for each in self._held}
+        self._held.append(name)
+
+    def released(self, name: Name) -> None:
+        self._held.remove(name)
+
+
+class RecordedLock:
+    """A lock that reports to a LockOrder when a thread takes and releases it."""
+
+    def __init__(self, name: Name, order: LockOrder) -> None:
+        self._lock, self._name, self._order = LOCK(), name, order
+
+    def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+        has_lock = self._lock.acquire(blocking, timeout)
+        if has_lock:
+            self._order.taken(self._name)
+        return has_lock
+
+    def release(self) -> None:
+        self._order.released(self._name)
+        self._lock.release()
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *error: object) -> None:
+        self.release()
+
+
+def _name(frame: FrameType) -> Name | None:
+    """Return the name of the lock that the code of `frame` creates, or None outside of `hmb`."""
+    file = Path(frame.f_code.co_filename)
+    found = ATTRIBUTE.match(linecache.getline(str(file), frame.f_lineno))
+    return (file.relative_to(HMB).as_posix(), found[1]) if found and HMB in file.parents else None
+
+
+def recorded_order(patch: pytest.MonkeyPatch) -> LockOrder:
+    """Record the order of all locks that the code of `hmb` creates from now on."""
+    order = LockOrder()
+
+    def lock() -> Any:
+        name = _name(sys._getframe(1))
+        return LOCK() if name is None else RecordedLock(name, order)
+
+    def condition(lock: Any = None) -> threading.Condition:
+        name = _name(sys._getframe(1))
+        return CONDITION(lock if lock is not None or name is None else RecordedLock(name, order))  # type: ignore[arg-type]
+
+    patch.setattr(threading, "Lock", lock)
+    patch.setattr(threading, "Condition", condition)
+    patch.setattr(virtual, "NAMES", RecordedLock(("storage/files/virtual.py", "NAMES"), order))
+    for cls, field, file in (
+        (FetchSessions, "_lock", "broker/fetch_sessions.py"),
+        (coordinator._Entry, "lock", "coordinator/transactions/coordinator.py"),
+    ):
+        patch.setattr(cls, "__init__", _with_recorded(cls.__init__, field, RecordedLock, (file, field), order))
+    return order
+
+
+def _with_recorded(
+    init: Callable[..., None], field: str, make: type[RecordedLock], name: Name, order: LockOrder
+) -> Callable[..., None]:
+    """Return a constructor that replaces the lock of a dataclass, whose default factory cannot be replaced."""
+
+    def recorded_init(self: Any, *arguments: Any, **options: Any) -> None:
+        init(self, *arguments, **options)
+        setattr(self, field, make(name, order))
+
+    return recorded_init
