@@ -1,6 +1,7 @@
 """The operations that a client may perform on a resource, as Kafka's responses encode them: one bit for each operation.
 
-Without authorization every operation is allowed. Each kind of resource has a fixed set of operations (KIP-430).
+HMB has no authorization, so a client may perform every operation. Each kind of resource has a fixed set of operations
+(KIP-430).
 """
 
 from hmb.protocol.enums import AclOperation

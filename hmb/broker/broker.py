@@ -42,7 +42,7 @@ from hmb.storage.files.virtual import OPEN_FILES
 from hmb.storage.log_manager import LogManager
 
 LOGGER = logging.getLogger(__name__)
-DISK_CHECK_INTERVAL = 1.0  # seconds
+DISK_CHECK_INTERVAL = 1.0  # seconds between two checks for room on a full disk
 STOP_TIMEOUT = 4.0  # seconds that connections and housekeepers have to finish their work
 
 
@@ -62,7 +62,7 @@ class BrokerServer:
         config: Mapping[str, str] | None = None,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
-        """Answer requests with `handlers`. Raises ConfigError."""
+        """Read the settings. The broker answers requests with `handlers`. Raises ConfigError."""
         self._handlers = handlers
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
         self._properties = properties
@@ -70,7 +70,7 @@ class BrokerServer:
         self._listeners = parse_listeners(self._config)
         if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
             data_dir = _only_directory(self._config.log_dirs)
-        if data_dir == "":  # Path would take it for the current directory
+        if data_dir == "":  # An empty Path means the current directory.
             raise ConfigError("data_dir is empty; name a directory")
         self._data_dir = Path(data_dir) if data_dir is not None else None
         self._temporary: Path | None = None
@@ -85,7 +85,7 @@ class BrokerServer:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses that clients connect to first: `host:port`, comma-separated. A started broker knows them."""
+        """The addresses that clients connect to first: `host:port`, comma-separated. RuntimeError before `start`."""
         return ",".join(listener.advertised for listener in self.listeners)
 
     @property
@@ -184,9 +184,9 @@ class BrokerServer:
             housekeeper.start()
 
     def cancel_start(self) -> None:
-        """End the recovery of the logs; another thread calls this during `start`.
+        """Stop the recovery of the logs. Another thread calls this method during `start`.
 
-        The next start recovers them again.
+        The next start recovers the logs again.
         """
         self._stop.request()
 
@@ -197,9 +197,9 @@ class BrokerServer:
         self.stop(crash=True)
 
     def stop(self, *, crash: bool = False) -> None:
-        """Answer the requests that have begun, close the connections, sync and close the logs.
+        """Answer the requests in progress, close the connections, then sync and close the logs.
 
-        This takes at most STOP_TIMEOUT, and the time of the syncs. After a `crash` the logs are not synced.
+        The stop takes at most STOP_TIMEOUT seconds, plus the time of the syncs. After a `crash` the logs are not synced.
         """
         self._is_stopped = True
         self._stop.request()

@@ -23,7 +23,7 @@ from hmb.storage.watchers import Watchers
 
 @dataclass(slots=True)
 class Stop:
-    """The request to stop the broker. Threads that wait for something else also wait for it."""
+    """The broker's request to its own threads to stop. Each long wait of a thread ends when it is set."""
 
     requested: threading.Event = field(default_factory=threading.Event)
     watchers: Watchers = field(default_factory=Watchers)
@@ -47,9 +47,9 @@ class BrokerContext:
     stop: Stop
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Remove what the coordinators store about deleted topics, or in them.
+        """Remove the coordinators' data about deleted topics, and the data that they stored in these topics.
 
-        `ids` contains the topics' ids by name.
+        `ids` contains the ids of the deleted topics, by name.
         """
         self.groups.on_topics_deleted(ids)
         self.transactions.on_topics_deleted(ids)
@@ -67,8 +67,8 @@ class RequestContext(NamedTuple):
     listener: Listener
     header: RequestHeader
     client_host: str
-    is_client_gone: Callable[[], bool]  # a handler that waits asks this now and then
-    memory: Account = UNCOUNTED  # the memory of this request
+    is_client_gone: Callable[[], bool]  # A handler that waits calls this periodically.
+    memory: Account = UNCOUNTED  # the memory that this request has reserved
 
     @property
     def version(self) -> int:

@@ -1,8 +1,8 @@
-"""Deferred responses: the work of a request is done, and only a wait is left.
+"""Deferred responses: the handler has done its work, and only a wait is left.
 
-A Produce with acks=all must not be answered before its records are on disk. A sync takes milliseconds, and in this time
-the connection could append the records of the next request. So the handler appends the records, which fixes their
-offsets, and returns a `Deferred`. Its `result` waits for the sync and returns the response.
+The response to a Produce with acks=all must wait until its records are on disk. A sync takes milliseconds. During the
+sync the connection can append the records of the next request. So the handler appends the records, which fixes their
+offsets, and returns a `Deferred`. `Deferred.result` waits for the sync and returns the response.
 
 A connection may begin further requests before it asks for the result (network/gathering.py).
 """

@@ -1,11 +1,11 @@
 """Dispatch: decode a request, call the handler of its API, and encode the response.
 
-An error goes one of three ways, which depends on whose error it is:
+The broker handles an error in one of three ways:
 
 - *An expected error*, such as an unknown topic: the handler puts an error code into its response.
 - *A client that breaks the protocol* (ProtocolError): the broker closes the connection, because it no longer knows
-  where the next request begins. The exception is an ApiVersions request of an unknown version. The broker answers it,
-  because a newer client learns from the answer which versions the broker supports.
+  where the next request begins. An ApiVersions request of an unknown version is an exception to this rule. The broker
+  answers it, because a newer client learns from the answer which versions the broker supports.
 - *An internal error*, any other exception: the broker logs the traceback and closes this one connection.
 """
 
@@ -35,18 +35,18 @@ Handler = Callable[[Any, RequestContext], Response | Deferred | None]
 
 
 class Answer:
-    """The answer to one request: the parts of a frame, or no parts if the request is not answered."""
+    """The answer to one request: the parts of a frame, or no parts if the client expects no response."""
 
     __slots__ = ("_parts", "_wait")
 
     def __init__(self, parts: Sequence[Part] = (), wait: Callable[[], Sequence[Part]] | None = None) -> None:
-        """The answer is final with `parts`, or deferred: then `wait` returns the parts when they are final."""
+        """Create a final answer from `parts`, or a deferred answer from `wait`, which returns the parts."""
         self._parts = parts
         self._wait = wait
 
     @property
     def is_deferred(self) -> bool:
-        """Whether `parts` may have to wait."""
+        """Whether the method `parts` may have to wait."""
         return self._wait is not None
 
     def parts(self) -> Sequence[Part]:
@@ -76,7 +76,7 @@ class Dispatcher:
         """Handle one request, and release its frame. Raises CloseConnection."""
         ALLOWANCE.spend = memory.take_values
         try:
-            with frame:  # only the records of a Produce keep it in memory: all other values are copies
+            with frame:  # Decoded values are copies, except the records of a Produce.
                 header, request = self._connection.receive(frame)
         except UnsupportedVersion as error:
             if error.header.api_key != ApiKey.API_VERSIONS:

@@ -1,4 +1,4 @@
-"""Errors of a request: as an error code in a part of the response, or by closing the connection."""
+"""How a handler reports an error: as an error code in a part of the response, or by closing the connection."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class CloseConnection(Exception):
-    """The connection cannot continue, and is closed."""
+    """An error after which the broker closes the connection."""
 
 
 class PartialResponse(Protocol):
@@ -44,7 +44,7 @@ class answering:
 
 
 def answer_with(answer: PartialResponse, error: KafkaError | None) -> None:
-    """Put an error, if there is one, into a part of a response."""
+    """Put an error into a part of a response. None changes nothing."""
     if error is None:
         return
     answer.error_code = error.code

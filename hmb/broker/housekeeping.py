@@ -28,11 +28,11 @@ class Housekeeper:
         self._thread.start()
 
     def join(self, deadline: float) -> None:
-        """Wait for the current task to end, at most until the deadline. The stop has been requested before."""
+        """Wait for the end of the current task, at most until the deadline. The caller has requested the stop."""
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline - time.monotonic()))
         if self._thread.is_alive():
-            LOGGER.warning("housekeeping is still at work; not waiting for it")
+            LOGGER.warning("the stop does not wait for the housekeeper, whose task is still running")
 
     def _run(self) -> None:
         while True:
@@ -47,7 +47,7 @@ class Housekeeper:
             name = getattr(task, "__qualname__", task)
             try:
                 task()
-            except (KafkaError, OSError) as error:  # for example a full disk: the next run may succeed
+            except (KafkaError, OSError) as error:  # For example, the disk is full. The next run may succeed.
                 LOGGER.error("%s failed: %s", name, error)
-            except Exception:  # an internal error: the broker continues to serve
+            except Exception:  # After an internal error the broker continues to serve.
                 LOGGER.exception("%s failed", name)

@@ -1,20 +1,19 @@
 """Answers for old clients: parts of a log, converted to the message formats before record batches.
 
 The conversion itself is in records/legacy/down_conversion.py. An old client continues at the offset after the last
-message that it has received. A part of a log may contain no message for it, but only markers of transactions, or
-batches whose records compaction has removed. With an empty answer the client would ask for the same offset again and
-again. So the broker continues in the log until it finds a message, or until the log ends. (Kafka up to 3 answers such a
-part with the beginning of a message that does not exist. Its own consumer takes this for a message above its fetch
-size, and stops.)
+message that it has received. A part of a log may contain only markers of transactions, or batches whose records
+compaction has removed. After an empty answer the client would fetch the same offset again and again. So the broker
+continues in the log until it finds a message, or until the log ends. (Kafka up to 3 answers with the beginning of a
+message that does not exist. Its own consumer stops, because it concludes that a message is larger than its fetch size.)
 
 An answer is converted one batch at a time, while it is sent. If a client does not read, its batch stays in memory until
 the broker closes the connection (sending.py). CONVERTED limits the memory of all these answers together. An answer
 waits before its first message until it fits into this limit.
 
-*Damage.* The client gets CORRUPT_MESSAGE if the damaged batch is the first one from its offset on. It gets the records
-before the batch without an error. A client of version 4 or later gets the damaged bytes and finds the wrong CRC itself,
-at the same offset. When a client asks for the same offset again, the log repairs the segment (storage/read_checks.py).
-Kafka up to 3 does not check the CRC, and gives an old client the changed record with a new CRC.
+*Damage.* The client gets CORRUPT_MESSAGE if the first batch from its offset on is damaged. If a later batch is damaged,
+the client gets the records before this batch without an error. A client of version 4 or later gets the damaged bytes,
+and finds the wrong CRC itself. When a client fetches the same offset again, the log repairs the segment
+(storage/read_checks.py). Kafka up to 3 does not check the CRC, and sends the changed record with a new CRC.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from hmb.storage.batches.opening import CONVERTING, report_damage
 from hmb.storage.log import Log
 from hmb.storage.log_reading import LogSlice
 
-SKIPPED_AT_ONCE = 1 << 20  # bytes
+SKIPPED_AT_ONCE = 1 << 20  # bytes of the log that one search for a message reads
 MOST_CONVERTED = 64 << 20  # bytes of all answers that are being converted
 
 
 class Room:
-    """A number of bytes that several threads share."""
+    """A budget of bytes that several threads share."""
 
     def __init__(self, size: int) -> None:
         self._size = self._free = size
@@ -60,7 +59,7 @@ class Room:
 
 
 CONVERTED = Room(MOST_CONVERTED)
-PATIENCE = 60.0  # seconds that an answer waits for memory; longer than a client that does not read can hold it
+PATIENCE = 60.0  # seconds that an answer waits for memory, longer than a client that never reads can hold memory
 
 
 class ConvertedRecords:
@@ -92,7 +91,7 @@ class ConvertedRecords:
 def converted(
     found: LogSlice, log: Log, magic: int, offset: int, max_bytes: int, limit: int
 ) -> ConvertedRecords | memoryview:
-    """Return messages of `magic` (0 or 1) from `offset` on: those of the slice that was found, or later ones.
+    """Return messages of `magic` (0 or 1) from `offset` on: the records of `found`, or later records of the log.
 
     The messages take at most `max_bytes`, but at least one message is included. A batch decompresses to `limit` bytes
     at most. The result is empty if the log ends without a message. Raises KafkaError: CORRUPT_MESSAGE if the first

@@ -1,6 +1,6 @@
 """Produce requests with a transactional id: the coordinator adds or verifies their partitions before the append.
 
-A partition takes records of a transaction only while the coordinator knows that the partition belongs to it (KIP-890).
+A log accepts the records of a transaction only if the coordinator has added the partition to the transaction (KIP-890).
 A producer of transaction version 1 adds each partition first (AddPartitionsToTxn), and the partition *verifies* that.
 With version 2 (Produce 12 and later) the partition *adds* itself, which saves the producer a round trip. Kafka asks the
 coordinator over the network, once per transaction. In HMB the coordinator is in the same process, and is asked for
@@ -57,7 +57,7 @@ def code_for_producer(code: ErrorCode, header: RequestHeader) -> ErrorCode:
 
 
 class TransactionalProduce:
-    """A Produce request with a transactional id."""
+    """The transaction of a Produce request that has a transactional id."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ def _partitions(
     for each, parsed_of_topic in zip(request.topic_data, parsed, strict=True):
         try:
             topic = context.broker.topics.find(None if uses_ids else each.name, each.topic_id)
-        except KafkaError:  # the partition's own response has this error
+        except KafkaError:  # The handler puts this error into the partition's response.
             continue
         for data, records in zip(each.partition_data, parsed_of_topic, strict=True):
             batch = _transactional(records)

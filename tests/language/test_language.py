@@ -12,7 +12,6 @@ from tests.language.rules import mistakes
 from tests.language.texts import ROOT, Text, all_texts
 
 NOT_CLEAN = {
-    "hmb/broker",
     "hmb/coordinator",
     "tests/coordinator",
     "tests/storage",

@@ -1,6 +1,6 @@
 """The broker's settings, with the names of Kafka's `server.properties`.
 
-One line declares a setting: its Kafka name, default, meaning, minimum and maximum. Settings that are defaults for
+One field declares a setting: its Kafka name, default, meaning, minimum and maximum. Settings that are defaults for
 topics belong to `LogConfig` (storage/config.py). LOG_DEFAULTS maps the broker's names to them. A setting that may be
 altered while the broker runs (dynamic.py) is declared as dynamic. All settings in LOG_DEFAULTS are dynamic.
 """
@@ -65,80 +65,197 @@ TIMES = {
     "log.flush.scheduler.interval.ms": ("log.flush.interval.ms", 1),
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
-THREADING = ("connection", "staged")  # server.py, staged.py
-OVERRULED = [*TIMES, "log.dir"]  # names that another name of the same setting overrides, wherever both are given
+THREADING = ("connection", "staged")  # network/server.py, network/staged.py
+OVERRULED = [*TIMES, "log.dir"]  # If a file contains two names of one setting, these names lose.
 
 
 def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **rest: Any) -> Any:
     return field(default=default, metadata={"name": name, "doc": doc, "minimum": minimum, "maximum": maximum, **rest})
 
 
-_dynamic = partial(_key, dynamic=True)  # may be altered while the broker runs
+_dynamic = partial(_key, dynamic=True)  # a setting that clients may alter while the broker runs
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
     """All settings of a broker. Sizes are in bytes, times in ms."""
 
-    # fmt: off
-    broker_id: int             = _key("broker.id", 0, "the id of this broker, as clients see it", 0, INT_MAX)
-    listeners: str             = _key("listeners", f"PLAINTEXT://{DEFAULT_SERVER}", "where to listen", is_list=True)
-    advertised_listeners: str  = _key("advertised.listeners", "", "what clients connect to", is_list=True)
-    listener_protocols: str    = _key("listener.security.protocol.map", PROTOCOL_MAP, "what listeners speak")
-    log_dirs: str              = _key("log.dirs", DEFAULT_DATA_DIR, "the data directory (one)", is_list=True)
-    num_partitions: int        = _key("num.partitions", 1, "partitions of a topic that does not say", 1, INT_MAX)
-    auto_create_topics: bool   = _key("auto.create.topics.enable", True, "make a topic when a client asks for it")
-    threading: str             = _key("threading", "connection", "a thread each, or stages", choices=THREADING)
-    io_threads: int            = _dynamic("num.io.threads", 8, "API handlers, with stages", 1, INT_MAX)
-    queued_max_requests: int   = _key("queued.max.requests", 500, "that wait for a handler, with stages", 1, INT_MAX)
-    queued_max_bytes: int      = _key("queued.max.request.bytes", 16 * MIB, "memory of all requests, -1: no limit", -1)
-    request_max_bytes: int     = _key("socket.request.max.bytes", 100 * MIB, "largest request", 1, INT_MAX)
-    max_connections: int       = _dynamic("max.connections", 4096, "most connections at once", 0, INT_MAX)
-    connections_max_idle: int  = _key("connections.max.idle.ms", 600_000, "close a connection that is idle for", 1)
-    fetch_max_bytes: int       = _key("fetch.max.bytes", 55 * MIB, "most bytes that one fetch answers", 1024, INT_MAX)
-    fetch_session_slots: int   = _key("max.incremental.fetch.session.cache.slots", 1000, "most sessions", 0, INT_MAX)
-    fetch_session_eviction: int = _key("min.incremental.fetch.session.eviction.ms", 120_000, "may go after", 0, INT_MAX)
-    max_partitions_described: int = _key("max.request.partition.size.limit", 2000, "in one answer", 1, INT_MAX)
-    flush_acks_all: bool       = _key("log.flush.acks.all", True, "sync to disk before acks=all is answered")
-    retention_check_interval: int = _key("log.retention.check.interval.ms", 300_000, "look for old segments every", 1)
-    flush_check_interval: int  = _key("log.flush.offset.checkpoint.interval.ms", 60_000, "sync every", 1, INT_MAX)
-    cleaner_backoff: int       = _dynamic("log.cleaner.backoff.ms", 15_000, "compact every", 1)
-    cleaner_memory: int        = _dynamic("log.cleaner.dedupe.buffer.size", 128 * MIB, "memory for a log's keys", 1024)
-    cleaner_rate: float        = _dynamic("log.cleaner.io.max.bytes.per.second", MAX_RATE, "of compaction", 1, MAX_RATE)
-    group_min_session: int     = _key("group.min.session.timeout.ms", 6_000, "shortest session timeout", 0, INT_MAX)
-    group_max_session: int     = _key("group.max.session.timeout.ms", 1_800_000, "longest session timeout", 0, INT_MAX)
-    group_initial_delay: int   = _key("group.initial.rebalance.delay.ms", 3_000, "wait for more members", 0, INT_MAX)
-    group_max_size: int        = _key("group.max.size", INT_MAX, "most members of a group", 1, INT_MAX)
-    consumer_session: int      = _key("group.consumer.session.timeout.ms", 45_000, "silent members go", 1, INT_MAX)
-    consumer_session_min: int  = _key("group.consumer.min.session.timeout.ms", 45_000, "a group's least", 1, INT_MAX)
-    consumer_session_max: int  = _key("group.consumer.max.session.timeout.ms", 60_000, "a group's most", 1, INT_MAX)
-    consumer_heartbeat: int    = _key("group.consumer.heartbeat.interval.ms", 5_000, "of its members", 1, INT_MAX)
-    consumer_heartbeat_min: int = _key("group.consumer.min.heartbeat.interval.ms", 5_000, "a group's least", 1, INT_MAX)
-    consumer_heartbeat_max: int = _key("group.consumer.max.heartbeat.interval.ms", 15_000, "a group's most", 1, INT_MAX)
-    consumer_assignment: int   = _dynamic("group.consumer.assignment.interval.ms", 1_000, "between two", 0, INT_MAX)
-    consumer_assignment_min: int = _key("group.consumer.min.assignment.interval.ms", 0, "a group's least", 0, INT_MAX)
-    consumer_assignment_max: int = _key("group.consumer.max.assignment.interval.ms", 15_000, "its most", 0, INT_MAX)
-    consumer_max_size: int     = _key("group.consumer.max.size", INT_MAX, "most members of one", 1, INT_MAX)
-    offsets_partitions: int    = _key("offsets.topic.num.partitions", 50, "of __consumer_offsets", 1, INT_MAX)
-    offsets_segment_bytes: int = _key("offsets.topic.segment.bytes", 100 * MIB, "of __consumer_offsets", 1, INT_MAX)
-    offset_metadata_max: int   = _key("offset.metadata.max.bytes", 4096, "longest text with an offset", 0, INT_MAX)
-    offsets_retention: int     = _key("offsets.retention.minutes", 10_080, "keep unused offsets for", 1, INT_MAX)
-    offsets_check_interval: int = _key("offsets.retention.check.interval.ms", 600_000, "look for them every", 1)
-    transactions_partitions: int = _key("transaction.state.log.num.partitions", 50, "of its topic", 1, INT_MAX)
-    transactions_segment_bytes: int = _key("transaction.state.log.segment.bytes", 100 * MIB, "of the same", 1, INT_MAX)
-    transaction_max_timeout: int = _key("transaction.max.timeout.ms", 900_000, "most for a transaction", 1, INT_MAX)
+    broker_id: int = _key(
+        "broker.id", 0, "The id of this broker, which clients see.", 0, INT_MAX
+    )
+    listeners: str = _key(
+        "listeners", f"PLAINTEXT://{DEFAULT_SERVER}",
+        "The addresses on which the broker accepts connections.", is_list=True
+    )
+    advertised_listeners: str = _key(
+        "advertised.listeners", "",
+        "The addresses to which clients connect. If it is empty, these are the listeners.", is_list=True
+    )
+    listener_protocols: str = _key(
+        "listener.security.protocol.map", PROTOCOL_MAP, "The security protocol of each listener name."
+    )
+    log_dirs: str = _key(
+        "log.dirs", DEFAULT_DATA_DIR, "The data directory. The broker uses exactly one.", is_list=True
+    )
+    num_partitions: int = _key(
+        "num.partitions", 1, "The number of partitions of a new topic whose creator names no number.", 1, INT_MAX
+    )
+    auto_create_topics: bool = _key(
+        "auto.create.topics.enable", True, "Create a topic when a client asks for one that does not exist."
+    )
+    threading: str = _key(
+        "threading", "connection",
+        "The thread layout: one thread for each connection, or the stages of the thesis.", choices=THREADING
+    )
+    io_threads: int = _dynamic(
+        "num.io.threads", 8, "The number of threads that handle requests with threading=staged.", 1, INT_MAX
+    )
+    queued_max_requests: int = _key(
+        "queued.max.requests", 500,
+        "The number of requests that may wait for a handler with threading=staged.", 1, INT_MAX
+    )
+    queued_max_bytes: int = _key(
+        "queued.max.request.bytes", 16 * MIB, "The memory of all requests together. -1 means no limit.", -1
+    )
+    request_max_bytes: int = _key(
+        "socket.request.max.bytes", 100 * MIB, "The size of the largest request that the broker accepts.", 1, INT_MAX
+    )
+    max_connections: int = _dynamic(
+        "max.connections", 4096, "The number of clients that may be connected at the same time.", 0, INT_MAX
+    )
+    connections_max_idle: int = _key(
+        "connections.max.idle.ms", 600_000, "The broker closes a connection that is idle for this time.", 1
+    )
+    fetch_max_bytes: int = _key(
+        "fetch.max.bytes", 55 * MIB, "The largest size of the records in the response to one fetch.", 1024, INT_MAX
+    )
+    fetch_session_slots: int = _key(
+        "max.incremental.fetch.session.cache.slots", 1000,
+        "The number of fetch sessions that the broker keeps.", 0, INT_MAX
+    )
+    fetch_session_eviction: int = _key(
+        "min.incremental.fetch.session.eviction.ms", 120_000,
+        "A fetch session may be removed for a new one after this time.", 0, INT_MAX
+    )
+    max_partitions_described: int = _key(
+        "max.request.partition.size.limit", 2000,
+        "The number of partitions in one response to DescribeTopicPartitions.", 1, INT_MAX
+    )
+    flush_acks_all: bool = _key(
+        "log.flush.acks.all", True, "Sync the records to disk before the response to a Produce with acks=all."
+    )
+    retention_check_interval: int = _key(
+        "log.retention.check.interval.ms", 300_000, "The time between two deletions of old segments.", 1
+    )
+    flush_check_interval: int = _key(
+        "log.flush.offset.checkpoint.interval.ms", 60_000,
+        "The time between two syncs of all logs and writes of their recovery points.", 1, INT_MAX
+    )
+    cleaner_backoff: int = _dynamic(
+        "log.cleaner.backoff.ms", 15_000, "The time between two searches for logs to compact.", 1
+    )
+    cleaner_memory: int = _dynamic(
+        "log.cleaner.dedupe.buffer.size", 128 * MIB, "The memory for the keys of a log during its compaction.", 1024
+    )
+    cleaner_rate: float = _dynamic(
+        "log.cleaner.io.max.bytes.per.second", MAX_RATE,
+        "The largest rate at which compaction reads and writes.", 1, MAX_RATE
+    )
+    group_min_session: int = _key(
+        "group.min.session.timeout.ms", 6_000,
+        "The shortest session timeout that a member of a classic group may choose.", 0, INT_MAX
+    )
+    group_max_session: int = _key(
+        "group.max.session.timeout.ms", 1_800_000,
+        "The longest session timeout that a member of a classic group may choose.", 0, INT_MAX
+    )
+    group_initial_delay: int = _key(
+        "group.initial.rebalance.delay.ms", 3_000,
+        "The time that a new classic group waits for more members before it rebalances.", 0, INT_MAX
+    )
+    group_max_size: int = _key(
+        "group.max.size", INT_MAX, "The largest number of members of a classic group.", 1, INT_MAX
+    )
+    consumer_session: int = _key(
+        "group.consumer.session.timeout.ms", 45_000,
+        "A member of a consumer group that sends no heartbeat for this time is removed.", 1, INT_MAX
+    )
+    consumer_session_min: int = _key(
+        "group.consumer.min.session.timeout.ms", 45_000,
+        "The shortest session timeout that may be set for a consumer group.", 1, INT_MAX
+    )
+    consumer_session_max: int = _key(
+        "group.consumer.max.session.timeout.ms", 60_000,
+        "The longest session timeout that may be set for a consumer group.", 1, INT_MAX
+    )
+    consumer_heartbeat: int = _key(
+        "group.consumer.heartbeat.interval.ms", 5_000,
+        "The time between two heartbeats of a member of a consumer group.", 1, INT_MAX
+    )
+    consumer_heartbeat_min: int = _key(
+        "group.consumer.min.heartbeat.interval.ms", 5_000,
+        "The shortest heartbeat interval that may be set for a consumer group.", 1, INT_MAX
+    )
+    consumer_heartbeat_max: int = _key(
+        "group.consumer.max.heartbeat.interval.ms", 15_000,
+        "The longest heartbeat interval that may be set for a consumer group.", 1, INT_MAX
+    )
+    consumer_assignment: int = _dynamic(
+        "group.consumer.assignment.interval.ms", 1_000,
+        "The shortest time between two assignments of a consumer group.", 0, INT_MAX
+    )
+    consumer_assignment_min: int = _key(
+        "group.consumer.min.assignment.interval.ms", 0,
+        "The shortest assignment interval that may be set for a consumer group.", 0, INT_MAX
+    )
+    consumer_assignment_max: int = _key(
+        "group.consumer.max.assignment.interval.ms", 15_000,
+        "The longest assignment interval that may be set for a consumer group.", 0, INT_MAX
+    )
+    consumer_max_size: int = _key(
+        "group.consumer.max.size", INT_MAX, "The largest number of members of a consumer group.", 1, INT_MAX
+    )
+    offsets_partitions: int = _key(
+        "offsets.topic.num.partitions", 50, "The number of partitions of __consumer_offsets.", 1, INT_MAX
+    )
+    offsets_segment_bytes: int = _key(
+        "offsets.topic.segment.bytes", 100 * MIB, "The size of a segment of __consumer_offsets.", 1, INT_MAX
+    )
+    offset_metadata_max: int = _key(
+        "offset.metadata.max.bytes", 4096, "The largest size of the metadata in an offset commit.", 0, INT_MAX
+    )
+    offsets_retention: int = _key(
+        "offsets.retention.minutes", 10_080,
+        "The broker deletes a committed offset that no consumer has used for this time.", 1, INT_MAX
+    )
+    offsets_check_interval: int = _key(
+        "offsets.retention.check.interval.ms", 600_000, "The time between two searches for expired offsets.", 1
+    )
+    transactions_partitions: int = _key(
+        "transaction.state.log.num.partitions", 50, "The number of partitions of __transaction_state.", 1, INT_MAX
+    )
+    transactions_segment_bytes: int = _key(
+        "transaction.state.log.segment.bytes", 100 * MIB, "The size of a segment of __transaction_state.", 1, INT_MAX
+    )
+    transaction_max_timeout: int = _key(
+        "transaction.max.timeout.ms", 900_000, "The longest transaction timeout that a producer may choose.", 1, INT_MAX
+    )
     transactions_check_interval: int = _key(
-        "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000, "look for late ones every", 1, INT_MAX
+        "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000,
+        "The time between two searches for transactions that exceeded their timeout.", 1, INT_MAX
     )
-    transactional_id_expiration: int = _key("transactional.id.expiration.ms", 604_800_000, "keep idle ids", 1, INT_MAX)
+    transactional_id_expiration: int = _key(
+        "transactional.id.expiration.ms", 604_800_000,
+        "The broker removes a transactional id that no producer has used for this time.", 1, INT_MAX
+    )
     transactional_ids_check_interval: int = _key(
-        "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000, "look for idle ids every", 1, INT_MAX
+        "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000,
+        "The time between two searches for expired transactional ids.", 1, INT_MAX
     )
-    max_decompressed: int      = _key(
-        "max.decompressed.message.bytes", DEFAULT_LIMIT, "largest decompressed batch", 1024
+    max_decompressed: int = _key(
+        "max.decompressed.message.bytes", DEFAULT_LIMIT, "The largest size of a batch after its decompression.", 1024
     )
-    log: LogConfig             = field(default=LogConfig())
-    # fmt: on
+    log: LogConfig = field(default=LogConfig())
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
@@ -147,7 +264,7 @@ class BrokerConfig:
         log_values: dict[str, Any] = {}
         in_order = [name for name in OVERRULED if name in properties]
         in_order += [name for name in properties if name not in OVERRULED]
-        for given in in_order:  # an error names the setting as it was given
+        for given in in_order:  # An error message contains the name that the user wrote.
             text, name = properties[given], ALIASES.get(given, given)
             if name in TIMES:
                 finest, unit = TIMES[name]
@@ -159,8 +276,8 @@ class BrokerConfig:
             elif name in BROKER_KEYS:
                 key = BROKER_KEYS[name]
                 values[key.field] = key.parse(text, given)
-            if log_values.get("retention_ms") == 0:  # a value that only a topic may have
-                raise ConfigError("must be at least 1, or -1: keep for ever", given, text)
+            if log_values.get("retention_ms") == 0:  # Only a topic may have retention.ms=0.
+                raise ConfigError("must be at least 1, or -1 to keep records forever", given, text)
         log_values.pop(UNHEEDED, None)
         values.pop(UNHEEDED, None)
         config = cls(**values, log=LogConfig(**log_values))  # type: ignore[arg-type]
@@ -193,14 +310,14 @@ def check_consistency(config: LogConfig) -> None:
     """Raise ConfigError if two of a topic's settings contradict each other."""
     if config.min_compaction_lag_ms > config.max_compaction_lag_ms:
         raise ConfigError(
-            f"it is larger than max.compaction.lag.ms, {config.max_compaction_lag_ms}",
+            f"must be at most max.compaction.lag.ms, {config.max_compaction_lag_ms}",
             "min.compaction.lag.ms",
             str(config.min_compaction_lag_ms),
         )
 
 
 def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
-    """Return a time in ms that is given in a coarser unit. A negative time means forever, and has no unit."""
+    """Return a time in ms. `text` contains it in units of `unit` ms. A negative time means forever."""
     time = key.parse(text, name)
     assert isinstance(time, int)
     if time * unit > key.maximum:
@@ -221,7 +338,7 @@ def _broker_configs() -> Iterator[ConfigKey]:
         default = key.default // unit if finest in finest_names else None
         finest_names.discard(finest)
         type = ConfigType.INT if unit > 1 else key.type
-        yield dataclasses.replace(key, name=name, type=type, default=default, doc=f"{key.doc}; {finest} overrules it")
+        yield dataclasses.replace(key, name=name, type=type, default=default, doc=f"{key.doc} ({finest} overrides it)")
     for name, other in ALIASES.items():
         yield dataclasses.replace(BROKER_KEYS[other], name=name)
 

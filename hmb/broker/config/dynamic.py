@@ -1,20 +1,20 @@
 """The broker's current settings, and the source of each value.
 
-Four sources may have a value, and the first one that has it wins (KIP-226):
+A setting gets its value from the first of these sources that has one (KIP-226):
 
-1. set for this broker while it ran, by AlterConfigs;
-2. set for all brokers while it ran, that is under the name "";
-3. given at the start: `server.properties`, the environment, -X;
+1. the value that AlterConfigs has set for this broker;
+2. the value that AlterConfigs has set for all brokers, under the name "";
+3. the value at the start, from `server.properties`, the environment or the option -X;
 4. the default.
 
-The first two are kept in `configs.json` (store.py). The declaration of a setting says whether it is dynamic
-(broker_config.py). A part of the broker that keeps a value listens for changes. All other parts read `current` each
-time.
+The file `configs.json` contains the values of the first two sources (store.py). The declaration of a setting states
+whether it is dynamic (broker_config.py). A part of the broker that stores a value listens for changes. All other parts
+read `current` each time.
 
 A setting that is a default for topics has two names: `log.retention.ms` for the broker and `retention.ms` for the
-topic. Times also have names in coarser units. All sources that could have the value are its synonyms, in the order
-above. Kafka omits the synonyms before the first one with exactly the requested name, and so does HMB. An admin client
-that shows `log.retention.ms` should not have to explain `log.retention.hours`.
+topic. Times also have names in coarser units. The synonyms of a setting are all sources that could have its value, in
+the order of the sources. HMB omits the synonyms before the first one with exactly the requested name, as Kafka does. An
+admin client that shows `log.retention.ms` should not have to explain `log.retention.hours`.
 """
 
 from __future__ import annotations
@@ -33,33 +33,32 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.state.identity import DataDirectoryError
 
 LOGGER = logging.getLogger(__name__)
-MOST_SETTINGS = 1000  # of one broker; unknown settings are kept, too, and a client can invent any number of them
-MOST_GROUPS = 10_000  # groups with settings of their own
-MOST_CHARACTERS = 1 << 20  # of all names and values that were set for one broker; of all groups with settings
-MOST_WARNINGS = 10  # in one request
+MOST_SETTINGS = 1000  # altered settings of one broker; a client can invent any number of unknown settings
+MOST_GROUPS = 10_000  # groups that may have altered settings
+MOST_CHARACTERS = 1 << 20  # of all names and values of one broker's altered settings; also of all group names
+MOST_WARNINGS = 10  # warnings about unknown settings for one request
 IDS = ("broker.id", "node.id")
 
 
 class Synonym(NamedTuple):
-    """A source that could have the value of a setting."""
+    """A source that could have the value of a setting, with the name that the setting has in this source."""
 
     name: str
-    value: str | None  # None if the value must not be shown
+    value: str | None  # None if the value is sensitive
     source: ConfigSource
 
 
 class DynamicConfig:
-    """The settings of one broker."""
+    """The settings of one broker, which clients may change while it runs."""
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
-        """`properties` are the settings given at the start. Raises ConfigError, DataDirectoryError."""
+        """Use the settings of the start (`properties`) and the altered ones. Raises ConfigError, DataDirectoryError."""
         self._static = _with_both_ids(properties)
         self._store = store
-        # Held while a resource's settings are read and changed, so that no other change gets lost.
-        # It is taken before all other locks.
+        # A thread holds this lock while it reads and replaces a resource's settings, so that no other change is lost.
+        # It takes this lock before all other locks.
         self.alterations = threading.Lock()
-        # Guards the store and the change of `current`. Listeners are called while it is held, and take the lock of
-        # Topics.
+        # Guards the store and the change of `current`. Listeners run while it is held. They take the lock of `Topics`.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)
@@ -75,11 +74,11 @@ class DynamicConfig:
             listener(self.current)
 
     def altered(self, broker: str) -> Mapping[str, str]:
-        """Return what was set while the broker ran, for this broker or for ALL_BROKERS."""
+        """Return the settings that clients have altered for `broker`: a broker id, or ALL_BROKERS."""
         return self._store.brokers.get(broker, {})
 
     def alter(self, broker: str, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
-        """Replace everything that was set for the broker. Raises INVALID_REQUEST, KAFKA_STORAGE_ERROR."""
+        """Replace all altered settings of the broker. Raises INVALID_REQUEST, KAFKA_STORAGE_ERROR."""
         with self._lock:
             configs = _checked(configs, self.altered(broker))
             brokers = {**self._store.brokers, broker: configs}
@@ -95,11 +94,11 @@ class DynamicConfig:
                 listener(changed)
 
     def altered_of_group(self, group: str) -> Mapping[str, str]:
-        """Return what was set for a group."""
+        """Return the settings that clients have altered for a group."""
         return self._store.groups.get(group, {})
 
     def alter_groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace everything that was set for these groups. Raises INVALID_REQUEST (too many groups), OSError."""
+        """Replace all altered settings of these groups. Raises INVALID_REQUEST (too many groups), OSError."""
         with self._lock:
             changed = {**self._store.groups, **groups}
             if len(changed) > max(MOST_GROUPS, len(self._store.groups)):
@@ -140,7 +139,7 @@ class DynamicConfig:
 
 
 def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return settings with their values in the normal form. Unknown settings are kept, as in Kafka."""
+    """Return settings with their values in the normal form. The result contains unknown settings, too, as in Kafka."""
     new = [name for name in configs if name not in before]
     if len(configs) > MOST_SETTINGS:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{len(configs)} settings, at most {MOST_SETTINGS} are kept")
@@ -165,7 +164,7 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
 
 
 def _names_for(name: str) -> list[str]:
-    """Return the name of a setting and its other names in Kafka, the finest unit first."""
+    """Return all names that Kafka has for a setting. The name with the finest unit is the first."""
     finest = TIMES[name][0] if name in TIMES else name
     return [finest, *(coarse for coarse, (finer, _) in reversed(TIMES.items()) if finer == finest)]
 

@@ -17,7 +17,7 @@ TOLD_IF_SET = {key.name for key in RATES}
 
 @dataclass(frozen=True, slots=True)
 class ConfigDescription:
-    """One setting of one resource."""
+    """One setting of one resource, with its value, the value's source, and all sources that have a value."""
 
     key: ConfigKey
     value: str | None
@@ -28,7 +28,7 @@ class ConfigDescription:
 
 
 def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator[ConfigDescription]:
-    """Return a topic's settings; `configs` are the topic's own."""
+    """Return all settings of a topic. `configs` contains the settings that the topic has of its own."""
     for name, key in sorted(TOPIC_KEYS.items()):
         broker_name = BROKER_NAMES.get(name)
         synonyms = broker.synonyms(broker_name) if broker_name else []
@@ -39,7 +39,7 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator
 
 
 def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> str | None:
-    """Return the value that applies to topics without a value of their own."""
+    """Return the value of a setting for topics that have no value of their own."""
     if key.field:
         return key.text(getattr(broker.current.log, key.field))
     return broker.value(broker_name) if broker_name else key.default_text
@@ -58,7 +58,7 @@ def broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
 
 
 def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
-    """Return the settings that were set for all brokers."""
+    """Return the settings that clients have altered for all brokers."""
     for name, value in sorted(broker.altered(ALL_BROKERS).items()):
         synonyms = [Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)]
         if (key := BROKER_CONFIGS.get(name)) is None:
@@ -68,7 +68,7 @@ def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]
 
 
 def _unknown(name: str, synonyms: Sequence[Synonym]) -> ConfigDescription:
-    """Return the entry of an unknown setting that a client has set. Its value may be a secret, so it is not shown."""
+    """Return the entry of an unknown setting, without its value, because the value may be a secret."""
     key = ConfigKey(name, ConfigType.UNKNOWN, None, "")
     hidden = [synonym._replace(value=None) for synonym in synonyms]
     return ConfigDescription(key, None, synonyms[0].source, hidden, read_only=True, is_sensitive=True)

@@ -28,7 +28,7 @@ GROUP_KEYS = {
 
 
 def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupSettings:
-    """The settings that apply to a group of KIP-848 now. Each heartbeat reads them."""
+    """Return the current settings of a group of KIP-848. The coordinator reads them during each heartbeat."""
     config, own = broker.current, broker.altered_of_group(group)
     return ConsumerGroupSettings(
         session_timeout=int(own.get("consumer.session.timeout.ms", config.consumer_session)),
@@ -76,7 +76,7 @@ class GroupResource:
         return [outcome_of(partial(broker.configs.alter_groups, configs))] * len(changes)
 
     def _key(self, name: str) -> ConfigKey:
-        """Return a setting with its limits. Raises ConfigError."""
+        """Return a setting of groups with its current limits. Raises ConfigError for an unknown name."""
         if name not in GROUP_KEYS:
             known = ", ".join(GROUP_KEYS)
             raise ConfigError(f"unknown group config {name!r}{nearest(name, GROUP_KEYS)}; known: {known}")

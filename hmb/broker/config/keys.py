@@ -2,8 +2,8 @@
 
 A setting is declared once. A setting that has an effect is a field of `LogConfig` or `BrokerConfig`, where the code
 that uses it finds it. A setting without an effect is in no_effect.py: clients and tools set it, so the broker has to
-accept it. From the declarations come the parsing of `server.properties` and of topics' settings, the response to
-DescribeConfigs, and the list of dynamic settings.
+accept it. The broker uses the declarations to parse `server.properties` and the settings of topics, to answer
+DescribeConfigs, and to find out which settings are dynamic.
 
 The type of a number follows from its maximum: Kafka has ints and longs, and a setting up to 2^31-1 is an int.
 """
@@ -25,7 +25,7 @@ from hmb.storage.config import INT_MAX
 
 
 class ConfigError(HmbError):
-    """A value that a setting cannot have. The message names the setting, if it has a name, and the allowed values."""
+    """An error about a value that a setting cannot have. The message names the setting and the allowed values."""
 
     def __init__(self, problem: str, name: str = "", value: str = "") -> None:
         super().__init__(problem, name, value)
@@ -37,18 +37,18 @@ class ConfigError(HmbError):
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One setting."""
+    """The declaration of one setting."""
 
     name: str
     type: ConfigType
-    default: Any  # None: no value unless somebody sets one
+    default: Any  # None if the setting has no value until a client sets one
     doc: str
     minimum: float = -math.inf
     maximum: float = math.inf
-    choices: tuple[str, ...] = ()  # for a list: the allowed items
-    pattern: str = ""  # for a list: the form of an item
-    dynamic: bool = False  # may be altered while the broker runs
-    field: str = ""  # of LogConfig or BrokerConfig; empty if the setting has no effect
+    choices: tuple[str, ...] = ()  # the allowed values, or the allowed items of a list
+    pattern: str = ""  # for a list: a regular expression for its items
+    dynamic: bool = False  # whether clients may alter the setting while the broker runs
+    field: str = ""  # the field of LogConfig or BrokerConfig; empty if the setting has no effect
 
     @classmethod
     def of(cls, name: str, field: dataclasses.Field[Any]) -> ConfigKey:
@@ -60,7 +60,7 @@ class ConfigKey:
         return cls(name=name, type=type, default=field.default, field=field.name, **declared)
 
     def parse(self, text: str, name: str = "") -> float | str | bool:
-        """Parse a value; an error names the setting as `name`. Raises ConfigError."""
+        """Return the value of a text. Raises ConfigError, whose message contains `name`."""
         name = name or self.name
         check_length(text, name)
         if self.type is ConfigType.LIST:
@@ -86,7 +86,7 @@ class ConfigKey:
             raise ConfigError(f"must be a {'whole ' if is_whole else ''}number", name, text) from None
         if value > self.maximum:
             raise ConfigError(f"must be at most {self.maximum}", name, text)
-        if not value >= self.minimum:  # also false for NaN
+        if not value >= self.minimum:  # This form also refuses NaN.
             raise ConfigError(f"must be at least {self.minimum}", name, text)
         return value
 
@@ -96,7 +96,7 @@ class ConfigKey:
             if self.choices and item not in self.choices:
                 raise ConfigError(f"must be one of {', '.join(self.choices)}, not {item!r}", name, text)
             if not item or (self.pattern and not re.fullmatch(self.pattern, item)):
-                raise ConfigError(f"{item!r} is no item of this list", name, text)
+                raise ConfigError(f"{item!r} is not a valid item of this list", name, text)
         return ",".join(items)
 
     def text(self, value: object) -> str | None:

@@ -26,11 +26,11 @@ LEVELS = {
 
 
 class Loggers:
-    """Return all loggers of this process."""
+    """The loggers of this process, as a resource whose settings are the levels."""
 
     @property
     def altered(self) -> Mapping[str, str]:
-        """Return the level of each logger that has a level of its own."""
+        """The level of each logger that does not inherit its parent's level."""
         return {name: _level_name(logger.level) for name, logger in _loggers().items() if logger.level}
 
     def entries(self) -> Iterator[ConfigDescription]:
@@ -65,5 +65,5 @@ def _loggers() -> dict[str, logging.Logger]:
 
 
 def _level_name(level: int) -> str:
-    """Return the nearest finer level that has a name in Kafka."""
+    """Return Kafka's name of a level. A level without a name gets the name of the next finer one."""
     return next((name for name, known in LEVELS.items() if level >= known), "TRACE")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from hmb.broker.config.broker_config import BROKER_CONFIGS
 from hmb.broker.config.keys import nearest
 
-CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables for the command line's clients, which are not settings
+CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables that clients of the command line read
 VARIABLES = {"HMB_" + name.upper().replace(".", "_"): name for name in BROKER_CONFIGS}
 
 
@@ -21,7 +21,7 @@ def unknown_names(properties: Iterable[str]) -> list[str]:
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """Return a warning for each variable that looks like a setting and is none."""
+    """Return a warning for each environment variable that looks like a setting but is not one."""
     return [
         f"unknown setting {variable!r} is ignored{found}"
         for variable in environment

@@ -11,10 +11,10 @@ from hmb.broker.config.keys import ConfigKey
 from hmb.protocol.enums import ConfigType
 from hmb.storage.config import INT_MAX, NEVER
 
-ONE_BROKER = "no effect: there is one broker"
-NO_TIERS = "no effect: there is no tiered storage"
-REPLICA = r"\*|\d+:\d+"  # all replicas, or partition:broker
-THREADS = "no effect: each connection has its thread"
+ONE_BROKER = "This setting has no effect, because the cluster has one broker."
+NO_TIERS = "This setting has no effect, because HMB has no tiered storage."
+REPLICA = r"\*|\d+:\d+"  # "*" for all replicas, or "partition:broker"
+THREADS = "This setting has no effect, because each connection has a thread."
 
 
 def _int(name: str, default: int, doc: str, minimum: float = 1, dynamic: bool = False) -> ConfigKey:
@@ -44,9 +44,9 @@ def _list(name: str, default: str | None, doc: str, pattern: str = "") -> Config
 TOPIC = [
     _list("leader.replication.throttled.replicas", "", ONE_BROKER, REPLICA),
     _list("follower.replication.throttled.replicas", "", ONE_BROKER, REPLICA),
-    _int("min.insync.replicas", 1, f"{ONE_BROKER}, which is in sync"),
+    _int("min.insync.replicas", 1, ONE_BROKER),
     _bool("unclean.leader.election.enable", False, ONE_BROKER),
-    ConfigKey("remote.storage.enable", ConfigType.BOOLEAN, False, "there is no tiered storage", choices=("false",)),
+    ConfigKey("remote.storage.enable", ConfigType.BOOLEAN, False, "HMB has no tiered storage.", choices=("false",)),
     _bool("remote.log.copy.disable", False, NO_TIERS),
     _bool("remote.log.delete.on.disable", False, NO_TIERS),
     _long("local.retention.ms", -2, NO_TIERS),
@@ -67,11 +67,11 @@ BROKER = [
     _list("controller.listener.names", None, ONE_BROKER),
     _list("controller.quorum.voters", "", ONE_BROKER),
     _list("controller.quorum.bootstrap.servers", "", ONE_BROKER),
-    _list("process.roles", None, f"{ONE_BROKER}, which is its own controller"),
-    _bool("delete.topic.enable", True, "no effect: topics can be deleted"),
-    _bool("log.cleaner.enable", True, "no effect: compacted topics are compacted"),
-    _int("log.cleaner.threads", 1, "no effect: there is one", dynamic=True),
-    _int("num.recovery.threads.per.data.dir", 2, "no effect: logs are checked one after the other", dynamic=True),
+    _list("process.roles", None, f"{ONE_BROKER} It is its own controller."),
+    _bool("delete.topic.enable", True, "This setting has no effect: topics can be deleted."),
+    _bool("log.cleaner.enable", True, "This setting has no effect: the broker compacts compacted topics."),
+    _int("log.cleaner.threads", 1, "This setting has no effect: one thread compacts logs.", dynamic=True),
+    _int("num.recovery.threads.per.data.dir", 2, "This setting has no effect: one thread checks logs.", dynamic=True),
     _int("num.network.threads", 3, THREADS, dynamic=True),
     _int("background.threads", 10, THREADS, dynamic=True),
     _int("socket.send.buffer.bytes", 102_400, "no effect: the system decides", -1),

@@ -2,10 +2,10 @@
 
 DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name. `find` returns the
 object for it. Every kind of resource returns the settings that clients have set (`altered`) and all its settings with
-their sources (`entries`). Every kind can check new settings and put them in place of the old ones.
+their sources (`entries`). Every kind can check new settings and replace the old ones by them.
 
-Both alter APIs use `alter_each`. It checks each resource of a request alone, then alters all resources of one kind
-together, because each change of the files that keep settings costs a write of the whole file.
+AlterConfigs and IncrementalAlterConfigs use `alter_each`. It first checks each resource of a request. Then it alters
+all resources of one kind together, because each change of a settings file costs a write of the whole file.
 """
 
 from __future__ import annotations
@@ -29,20 +29,23 @@ from hmb.protocol.topics import NO_TOPIC_ID, check_topic_name
 
 
 class Resource(Protocol):
-    """Something that has settings."""
+    """A topic, a broker, a group or the loggers: an object that has settings."""
 
     @property
     def altered(self) -> Mapping[str, str]:
-        """Return what clients have set for the resource."""
+        """The settings that clients have set for the resource."""
 
     def entries(self) -> Iterable[ConfigDescription]: ...
 
     def check(self, configs: Mapping[str, str]) -> None:
-        """Raise KafkaError if these cannot be the settings of the resource."""
+        """Raise KafkaError if the resource cannot have these settings."""
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Any, Mapping[str, str]]], broker: BrokerContext) -> list[KafkaError | None]:
-        """Replace all that clients have set for each of these resources. Returns why a resource was not altered."""
+        """Replace the settings that clients have set for each of these resources.
+
+        Returns, for each resource, the error that prevented the change, or None.
+        """
 
 
 def find(type: int, name: str, broker: BrokerContext) -> Resource:
@@ -64,7 +67,7 @@ def find(type: int, name: str, broker: BrokerContext) -> Resource:
 
 
 class Named(Protocol):
-    """A resource in a request."""
+    """An entry of a request, which names a resource by its type and its name."""
 
     resource_type: int
     resource_name: str
@@ -108,14 +111,14 @@ def alter_each(
 
 
 def _find_alterable(named: Named, broker: BrokerContext) -> Resource:
-    if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # `find` would return another error
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "all topics have no settings of their own; a broker has")
+    if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # `find` would raise another error.
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "no topic is named; the defaults of topics are broker settings")
     return find(named.resource_type, named.resource_name, broker)
 
 
 def _check_broker(name: str, known: tuple[str, ...]) -> None:
     if name not in known:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"broker {name!r} is not here, only {known[-1]!r}")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"unknown broker {name!r}; this broker is {known[-1]!r}")
 
 
 class _TopicResource:

@@ -4,7 +4,7 @@ Versions: 0-1, flexible from 0.
 Behaviour: a partition can only be assigned to this broker, where it is already, so the move ends at once. Any other
     assignment gets INVALID_REPLICA_ASSIGNMENT. Null replicas cancel a move; no move exists, so the response is
     NO_REASSIGNMENT_IN_PROGRESS.
-Version notes: 1 says whether the number of replicas may change, which is impossible here.
+Version notes: a request of version 1 states whether the number of replicas may change. In HMB it never changes.
 Left out: moves, because there is no other broker.
 """
 

@@ -39,7 +39,7 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "duplicate topic in the request")
             new.append((answer, _checked(wanted, context)))
     outcomes = _create([topic for _, topic in new], request, context)
-    # Topics with the same settings share this part of the response, because looking the settings up takes longer than
+    # Topics with the same settings share this part of the response. Looking the settings up would take longer than
     # everything else.
     configs: dict[frozenset[tuple[str, str]], list[Answer.CreatableTopicConfigs]] = {}
     for (answer, (topic, count)), outcome in zip(new, outcomes, strict=True):
@@ -77,7 +77,7 @@ def _partitions(wanted: Wanted, context: RequestContext) -> int:
     if wanted.assignments:
         if wanted.num_partitions != DEFAULT or wanted.replication_factor != DEFAULT:
             raise KafkaError(
-                ErrorCode.INVALID_REQUEST, "an assignment says it all: partitions and replication factor must be -1"
+                ErrorCode.INVALID_REQUEST, "with a replica assignment, partitions and replication factor must be -1"
             )
         return len(wanted.assignments)
     return context.broker.config.num_partitions if wanted.num_partitions == DEFAULT else wanted.num_partitions

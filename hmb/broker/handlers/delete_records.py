@@ -1,4 +1,4 @@
-"""DeleteRecords: forget what lies before an offset (KIP-107).
+"""DeleteRecords: delete the records below an offset (KIP-107).
 
 Versions: 0-2, flexible from 2.
 Behaviour: each partition's log start offset moves to the requested one; -1 means the high watermark. A log start offset
@@ -7,7 +7,7 @@ Behaviour: each partition's log start offset moves to the requested one; -1 mean
     KAFKA_STORAGE_ERROR and no start has moved. On a full disk the segments before the new start are removed at once,
     which makes room to write it; otherwise the next look at retention removes them.
 Version notes: none.
-Left out: waiting for followers, `timeout_ms` is their time: one broker has none.
+Left out: `timeout_ms`, the time to wait for followers, because one broker has no followers.
 """
 
 from __future__ import annotations

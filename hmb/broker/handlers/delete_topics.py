@@ -31,12 +31,12 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
     for wanted, identity in zip(all_wanted, identities, strict=True):
         count, times[identity] = times[identity], 0
         if not count:
-            continue  # the topic has its response already
+            continue  # The response contains the topic already.
         answer = Answer(name=wanted.name, topic_id=wanted.topic_id)
         response.responses.append(answer)
         with answering(answer):
             if (wanted.name is None) != bool(wanted.topic_id.int):
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "a topic is named by its name or its id, by one of the two")
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "a topic needs either a name or an id, not both")
             if count > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "this topic is named twice")
             topic = context.broker.topics.find(wanted.name, wanted.topic_id)
@@ -49,7 +49,7 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
 
 
 def _identity(wanted: Wanted, topics: Topics) -> object:
-    """Return a key of an entry: equal for two entries of one topic, and unique if the entry has not one identifier."""
+    """Return a key that is equal for two entries of one topic. An entry with no or two identifiers gets its own key."""
     if (wanted.name is None) != bool(wanted.topic_id.int):
         return object()
     topic = topics.get(wanted.name) if wanted.name is not None else None

@@ -4,7 +4,7 @@ Versions: 0-2, flexible from 0.
 Behaviour: the response contains this broker, with the advertised address of the listener of this connection. The broker
     is the controller, too. A request for the controllers' addresses gets MISMATCHED_ENDPOINT_TYPE, and an unknown type
     of address UNSUPPORTED_ENDPOINT_TYPE.
-Version notes: 1 adds the type of address. 2 adds fenced brokers, of which there are none.
+Version notes: 1 adds the type of address. 2 adds fenced brokers, which HMB does not have.
 Left out: racks.
 """
 
@@ -27,7 +27,7 @@ def handle(request: DescribeClusterRequest, context: RequestContext) -> Describe
                 ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is the endpoint of a broker, not of a controller"
             )
         if request.endpoint_type != BROKERS:
-            raise KafkaError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"there is no endpoint type {request.endpoint_type}")
+            raise KafkaError(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"unknown endpoint type {request.endpoint_type}")
         _describe(request, response, context)
     return response
 

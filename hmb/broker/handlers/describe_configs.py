@@ -5,7 +5,7 @@ Behaviour: each resource has its own error code. The response contains all setti
     settings are left out, because tools also request settings of newer brokers. The name of a broker resource is this
     broker's id, or "" for the settings of all brokers. A sensitive setting has a null value; every setting that the
     broker does not know counts as sensitive.
-Version notes: 0 only says whether a value is the default. 1 adds the source and the synonyms, which are all sources
+Version notes: 0 only states whether a value is the default. 1 adds the source and the synonyms, which are all sources
     that have a value. 3 adds type and documentation.
 Left out: client metrics (INVALID_REQUEST).
 """

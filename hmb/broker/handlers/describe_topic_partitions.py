@@ -6,7 +6,7 @@ Behaviour: the response contains the requested topics, or all topics, each once 
     `max.request.partition.size.limit`. If more partitions follow, the response has a cursor with the next topic and
     partition, and the next request contains this cursor. An unknown topic does not count as a partition.
 Version notes: none.
-Left out: eligible leader replicas, of which there are none; racks.
+Left out: eligible leader replicas, which one broker does not have; racks.
 """
 
 from __future__ import annotations

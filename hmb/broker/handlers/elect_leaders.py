@@ -39,7 +39,7 @@ def _result(topic: str, number: int, election_type: int, context: RequestContext
     result = PartitionResult(partition_id=number)
     with answering(result):
         if election_type not in (PREFERRED, UNCLEAN):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"there is no election of type {election_type}")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"election type {election_type} does not exist")
         context.broker.topics.log(topic, NO_TOPIC_ID, number)
-        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "the only broker leads it")
+        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "this broker is the leader already")
     return result

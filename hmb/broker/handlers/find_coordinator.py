@@ -1,9 +1,9 @@
 """FindCoordinator: find the broker that coordinates a group or a transactional id.
 
 Versions: 0-6, flexible from 3.
-Behaviour: this broker is the coordinator of all groups and ids. A client that asks for a coordinator is going to use
-    it. So the broker creates the topic that the coordinator needs, `__consumer_offsets` or `__transaction_state`, if it
-    does not exist.
+Behaviour: this broker is the coordinator of all groups and transactional ids. A client that looks for a coordinator
+    will use it next. So the broker creates the coordinator's topic, `__consumer_offsets` or `__transaction_state`, if
+    the topic does not exist.
 Version notes: librdkafka takes version 0 as a sign that the broker supports lz4, and compresses with lz4 only then. 4
     adds several keys.
 Left out: share groups, which get INVALID_REQUEST.
@@ -40,7 +40,7 @@ def _find(key: str, key_type: int, context: RequestContext) -> Coordinator:
         elif key_type == CoordinatorType.TRANSACTION:
             context.broker.transactions.make_topic()
         else:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"there is no coordinator of key type {key_type}")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"HMB has no coordinator for key type {key_type}")
         answer.node_id = context.broker.config.broker_id
         answer.host, answer.port = context.listener.advertised_host, context.listener.advertised_port
     return answer

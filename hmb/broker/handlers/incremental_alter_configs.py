@@ -42,24 +42,24 @@ def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
         try:
             operation = ConfigOperation(change.config_operation)
         except ValueError:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"there is no operation {change.config_operation}") from None
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"operation {change.config_operation} does not exist") from None
         if operation is ConfigOperation.DELETE:
             configs.pop(change.name, None)
         elif change.value is None:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{change.name}: null is no value")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{change.name}: the value is null")
         elif operation is ConfigOperation.SET:
             configs[change.name] = change.value
         elif wanted.resource_type == ResourceType.BROKER_LOGGER:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"a logger's level is no list: {operation.name} is for lists")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{operation.name} is for lists, and a level is not a list")
         else:
             configs[change.name] = _edited(resource, change.name, operation, change.value)
     return configs
 
 
 def _edited(resource: Resource, name: str, operation: ConfigOperation, value: str) -> str:
-    """Return the current list with these items added or removed."""
+    """Return the value of a list setting after the items of `value` were added or removed."""
     entry = next((entry for entry in resource.entries() if entry.key.name == name), None)
     if entry is None or entry.key.type is not ConfigType.LIST:
-        raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} is no list: {operation.name} is for lists")
+        raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} is not a list: {operation.name} is for lists")
     before, items = split_list(entry.value or ""), [item.strip() for item in value.split(",")]
     return ",".join([*before, *items] if operation is ConfigOperation.APPEND else [i for i in before if i not in items])

@@ -4,8 +4,8 @@ Versions: 0-5, flexible from 2.
 Behaviour: a producer without a transactional id gets an id that was never assigned before, with epoch 0. If it sends
     its present id and epoch, after an error that it cannot resolve, it gets a new id, too, and its sequence numbers
     begin again. A transactional id always gets the same producer id, with a greater epoch, which fences all earlier
-    producers. If an earlier producer has left a transaction open, the broker aborts it, and CONCURRENT_TRANSACTIONS
-    tells the client to retry. A timeout above `transaction.max.timeout.ms` gets INVALID_TRANSACTION_TIMEOUT.
+    producers. If an earlier producer has left a transaction open, the broker aborts it. The client then gets
+    CONCURRENT_TRANSACTIONS and retries. A timeout above `transaction.max.timeout.ms` gets INVALID_TRANSACTION_TIMEOUT.
 Version notes: 3 adds the producer's own id and epoch (KIP-360). Below 4 a fenced producer gets INVALID_PRODUCER_EPOCH.
 Left out: two-phase commit (KIP-939), which is version 6 and not yet stable in Kafka 4.3.
 """
@@ -24,7 +24,7 @@ def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProdu
     response = InitProducerIdResponse(producer_id=-1, producer_epoch=-1)
     try:
         if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "producer id and epoch go together")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "a request contains both producer id and epoch, or neither")
         response.producer_id, response.producer_epoch = _allocate(request, context)
     except KafkaError as error:
         response.error_code = code_for_producer(error.code, context.header)

@@ -23,11 +23,11 @@ FIRST_VERSION_OF_NO_PROTOCOL = JoinGroupResponse.first_version("protocol_type")
 def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
     if context.version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
-    client_host = f"/{context.client_host}"  # the form in which Java prints an address without a name
+    client_host = f"/{context.client_host}"  # Java prints an address without a name in this form.
     call = WaitingCall(
         context.header.client_id or "", client_host, context.version, is_client_gone=context.is_client_gone
     )
-    context.memory.close()  # the request may wait for long; what the group stores of the request has its own limit
+    context.memory.close()  # The request may wait long. The group limits what it stores.
     response = JoinGroupResponse(member_id=request.member_id)
     with answering(response):
         response = context.broker.groups.join(call, request)

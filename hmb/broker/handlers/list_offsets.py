@@ -58,7 +58,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
             key = topic.name, wanted.partition_index
             count, times[key] = times[key], 0
             if not count:
-                continue  # this partition has its response already
+                continue  # The response contains this partition already.
             answer = PartitionResponse(partition_index=wanted.partition_index)
             topic_response.partitions.append(answer)
             with answering(answer):
@@ -103,7 +103,7 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
 
 
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
-    """Return the offsets of a response of version 0: the log's end and starts of segments, the newest first.
+    """Return the offsets for a response of version 0, the greatest first: the log's end and starts of segments.
 
     The time of a segment is the time of its file, because old messages have no timestamps.
     """

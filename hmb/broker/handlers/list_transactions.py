@@ -26,11 +26,11 @@ STATES = {state.label for state in TransactionState}
 
 
 class Filters(NamedTuple):
-    """The filters of a request. An empty set selects all transactions."""
+    """The filters of a ListTransactions request. A filter that is an empty set selects all transactions."""
 
     states: Set[str]
     producer_ids: Set[int]
-    duration: int  # ms; a negative one selects all
+    duration: int  # ms; a negative duration selects all transactions
 
     def fit(self, each: Transaction, now: int) -> bool:
         """Return whether a transaction passes all filters."""

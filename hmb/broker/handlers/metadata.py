@@ -71,9 +71,9 @@ def _refuse(request: MetadataRequest) -> MetadataResponse:
 
 
 def _make_missing(request: MetadataRequest, context: RequestContext) -> Mapping[str, KafkaError]:
-    """Create the topics that do not exist, if that is allowed.
+    """Create the requested topics that do not exist, if the client and the broker's settings allow it.
 
-    Return the errors of topics that were not created, by name.
+    Returns the errors of topics that were not created, by name.
     """
     topics, config = context.broker.topics, context.broker.config
     names = {each.name for each in request.topics or () if each.name is not None and each.name not in topics}
@@ -105,7 +105,7 @@ def _find(
     if wanted.name is not None:
         check_topic_name(wanted.name)
         failure = failures.get(wanted.name)
-        if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # created by another connection
+        if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # made by another client
             raise failure
     return context.broker.topics.find(wanted.name, wanted.topic_id)
 

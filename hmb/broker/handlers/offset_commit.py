@@ -5,10 +5,10 @@ Behaviour: each partition has its own error code. Each accepted offset becomes a
     is on disk when the response is sent (`log.flush.acks.all`). A member sends its id and its generation. A commit
     without a generation requires that the group is Empty. OffsetFetch returns the metadata as it was sent, up to
     `offset.metadata.max.bytes`.
-Version notes: 0 stored offsets in ZooKeeper; here it uses the same store, and checks neither members nor generations. 1
-    has a time for each partition, and 2 to 4 a retention time for all; from 5 on the broker's setting applies
-    (KIP-211). 6 adds leader epochs, 7 group instance ids. An unknown group gets GROUP_ID_NOT_FOUND from 9 on, and
-    ILLEGAL_GENERATION before. 10 identifies topics by id.
+Version notes: 0 stored offsets in ZooKeeper. HMB stores them as in later versions, but checks neither members nor
+    generations. 1 has a time for each partition, 2 to 4 a retention time for all. From 5 on the broker's setting
+    applies (KIP-211). 6 adds leader epochs, 7 group instance ids. An unknown group gets ILLEGAL_GENERATION, and from
+    9 on GROUP_ID_NOT_FOUND. 10 identifies topics by id.
 Left out: quotas; `offsets.commit.timeout.ms`, because there are no replicas to wait for.
 """
 
@@ -32,8 +32,8 @@ PartitionAnswer = Answer.OffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
 FIRST_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")
-LATEST_TIME = 2**63 - 1  # ms: a record stores the time of expiry as an int64
-NOW = BROKERS_RETENTION = -1  # the value in the field of a time
+LATEST_TIME = 2**63 - 1  # ms; the expiry time in a record is an int64
+NOW = BROKERS_RETENTION = -1  # values of a request's fields for a time
 
 
 def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse | Deferred:
@@ -64,7 +64,7 @@ def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommi
 
 
 def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorCode]:
-    """Return the topic, and the error for partitions that it does not have."""
+    """Return the topic, or None if it does not exist, and the error code for each partition that does not exist."""
     topics = context.broker.topics
     if context.version < FIRST_VERSION_OF_IDS:
         return topics.get(wanted.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -100,7 +100,7 @@ def _commit(
 
     def begin() -> Pending:
         if context.version == 0:
-            groups.make_topic()  # a client of version 0 does not look for a coordinator first
+            groups.make_topic()  # A client of version 0 does not look for a coordinator first.
         generation, instance_id = request.generation_id_or_member_epoch, request.group_instance_id
         commit = Commit(request.member_id, generation, instance_id, context.version, offsets)
         return groups.begin_commit(request.group_id, commit)

@@ -65,7 +65,7 @@ def _group(group: Group, stable: bool, context: RequestContext) -> GroupAnswer:
     held = groups.pending_offsets(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:
-            groups.make_topic()  # a client of version 0 does not look for a coordinator first
+            groups.make_topic()  # A client of version 0 does not look for a coordinator first.
         if group.topics is None:
             found = groups.fetch_offsets(group.group_id, None, group.member_id, group.member_epoch)
             answer.topics = _all(found, held, context)
@@ -82,7 +82,7 @@ def _group(group: Group, stable: bool, context: RequestContext) -> GroupAnswer:
 
 
 def _name(wanted: Wanted, context: RequestContext) -> str | None:
-    """Return the topic's name, whether the topic exists or not; None for an unknown id."""
+    """Return the name of a requested topic, which need not exist. Return None for an unknown topic id."""
     if context.version < FIRST_VERSION_OF_IDS:
         return wanted.name
     try:
@@ -126,7 +126,7 @@ def _topic_id(name: str, context: RequestContext) -> UUID:
 
 
 def _is_of(found: CommittedOffset, topic_id: UUID) -> bool:
-    """Return whether the offset was committed for this topic. Without both ids, the names decide."""
+    """Return whether the offset was committed for the topic with this id. An offset without an id matches any id."""
     return found.topic_id == topic_id or NO_TOPIC_ID in (found.topic_id, topic_id)
 
 

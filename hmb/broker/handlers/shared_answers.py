@@ -29,10 +29,11 @@ R = TypeVar("R", bound=Response)
 
 
 def merged(refused: Sequence[T], answered: Sequence[T]) -> list[T]:
-    """Return one entry for each topic, as Kafka does.
+    """Return the topics of a response, with one entry for each topic, as Kafka does.
 
-    The partitions that were refused before the group was asked come first. If no partition was refused, the entries are
-    those of the request, which may contain a topic twice.
+    `refused` contains the partitions that the handler refused, `answered` those that the group answered. In the result
+    the refused partitions come first. If no partition was refused, the result is `answered`, which may contain a topic
+    twice.
     """
     if not refused:
         return list(answered)
@@ -49,7 +50,7 @@ def committed(
 ) -> R | Deferred:
     """Commit offsets; return the response, which is deferred until the offsets are durable.
 
-    `begin` begins the commit. `fail` puts an error into the response.
+    `begin` adds the commit to the journal's queue. `fail` puts an error into the response.
     """
 
     def result() -> R:

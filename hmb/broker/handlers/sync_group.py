@@ -1,4 +1,4 @@
-"""SyncGroup: the leader sends the assignment, and each member gets its part.
+"""SyncGroup: the leader sends the assignment of all members, and each member receives its own assignment.
 
 Versions: 0-5, flexible from 4.
 Behaviour: the response is sent when the leader has sent the assignment and it is stored. Until then the request waits
@@ -21,7 +21,7 @@ FIRST_VERSION_OF_PROTOCOLS = SyncGroupRequest.first_version("protocol_type")
 def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:
     if context.version >= FIRST_VERSION_OF_PROTOCOLS and None in (request.protocol_type, request.protocol_name):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    context.memory.close()  # the request may wait for long; the size of the assignment has its own limit
+    context.memory.close()  # The request may wait long. The group limits the assignment.
     response = SyncGroupResponse()
     with answering(response):
         return context.broker.groups.sync(WaitingCall(is_client_gone=context.is_client_gone), request)

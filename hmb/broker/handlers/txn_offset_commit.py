@@ -69,7 +69,7 @@ def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffse
 
 
 def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> Pending:
-    """Append the offsets to the journal's queue. The transaction can be neither committed nor aborted during this."""
+    """Append the offsets to the journal's queue. The transaction cannot end during the append. Raises KafkaError."""
     groups, transactions, id = context.broker.groups, context.broker.transactions, request.transactional_id
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)

@@ -2,7 +2,7 @@
 
 Versions: 1-2, flexible.
 Behaviour: each partition has its own error code, and is answered when its marker is on disk (`log.flush.acks.all`). The
-    coordinator is not asked, because this API is for transactions that the coordinator no longer knows
+    handler does not ask the coordinator, because this API is for transactions that the coordinator no longer knows
     (`kafka-transactions.sh abort`). The coordinator of one broker writes its own markers directly.
 Version notes: 2 adds the transaction version whose rules apply (KIP-1228): with version 2 the marker of an open
     transaction has a greater epoch than its records.
@@ -24,13 +24,13 @@ Wanted = WriteTxnMarkersRequest.WritableTxnMarker
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 TopicResult = Result.WritableTxnMarkerTopicResult
 PartitionResult = TopicResult.WritableTxnMarkerPartitionResult
-Written = list[tuple[PartitionResult, Callable[[], None]]]  # with a function that waits for the disk
+Written = list[tuple[PartitionResult, Callable[[], None]]]  # a response, and a function that waits for the disk
 
 
 def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> WriteTxnMarkersResponse:
     written: Written = []
     response = WriteTxnMarkersResponse(markers=[_write(wanted, written, context) for wanted in request.markers])
-    for answer, finish in written:  # the sync of one marker includes the others
+    for answer, finish in written:  # The sync of one marker includes the other markers.
         with answering(answer):
             finish()
     return response

@@ -1,4 +1,4 @@
-"""The broker's descriptors: how many it may have, and what they are for.
+"""The broker's file descriptors: their number, and their division between files and connections.
 
 The system limits how many descriptors a process may have (RLIMIT_NOFILE). A broker that has used all of them can
 neither accept a connection nor open a file, so every request fails. So it raises the limit as far as the system allows,
@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextlib
 import resource
 
-ENOUGH = 10_240  # macOS reports that it has no limit, refuses to set none, and allows this number
+ENOUGH = 10_240  # macOS reports no limit, but accepts at most this number
 RESERVE = 64
 
 
@@ -27,7 +27,7 @@ def raise_limit() -> int:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return ENOUGH
-    for limit in (hard, ENOUGH):  # an infinite limit is -1, so the comparison leaves it out
+    for limit in (hard, ENOUGH):  # An infinite limit is -1, so the comparison skips it.
         if soft < limit:
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
@@ -36,10 +36,10 @@ def raise_limit() -> int:
 
 
 def for_files(limit: int) -> int:
-    """Return how many files of logs may be open."""
+    """Return how many files of logs may be open at the same time, if the process may have `limit` descriptors."""
     return limit // 3
 
 
 def for_connections(limit: int) -> int:
-    """Return how many clients may be connected."""
+    """Return how many clients may be connected at the same time, if the process may have `limit` descriptors."""
     return max(1, (limit - for_files(limit) - RESERVE) // 2)

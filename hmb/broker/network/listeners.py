@@ -4,10 +4,10 @@ A client connects to any address first. The response to its Metadata request nam
 listener, and the client connects to that one from then on. If a listener has the port 0, the system selects a free port
 when the listener is bound, and the broker advertises this port.
 
-The setting `listener.security.protocol.map` gives the protocol of each listener name. A listener that is not in the map
-and has the name of a protocol uses this protocol. All other listeners are PLAINTEXT, so two of them need no map. The
-broker supports only PLAINTEXT so far. It refuses the other protocols, because a listener with encryption must never
-open a socket without it.
+The setting `listener.security.protocol.map` contains the protocol of each listener name. A listener that is not in the
+map and has the name of a protocol uses this protocol. All other listeners use PLAINTEXT, so a broker with two PLAINTEXT
+listeners needs no map. The broker supports only PLAINTEXT. It refuses the protocols with encryption, because their
+sockets must never be open without it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Listener:
 
 
 class BindError(HmbError):
-    """The broker cannot listen on an address. The message says why, and what to do."""
+    """The broker cannot listen on an address. The message contains the reason, and what to do."""
 
 
 def parse_listeners(config: BrokerConfig) -> list[Listener]:

@@ -6,9 +6,9 @@
 The number in parentheses is the correlation id. The time is that from the request to its response, including all
 waiting: a Fetch without new records waits for up to `fetch.max.wait.ms`.
 
-The lines have the level DEBUG (`hmb broker -vv`). The server decides for each connection, when it is opened, whether
-its requests are logged. A connection without the log therefore pays nothing for it. A logger whose level is changed
-while the broker runs applies to new connections only.
+The lines have the level DEBUG (`hmb broker -vv`). The server looks at the logger's level when a client connects. A
+connection whose requests are not logged therefore has no extra work. A change of the level while the broker runs
+applies to new connections only.
 """
 
 from __future__ import annotations

@@ -1,23 +1,25 @@
 """The memory of all requests that are being read or handled at the same time: `queued.max.request.bytes`.
 
-A request may have 100 MB, and a broker serves thousands of connections. So all requests share one budget. Each
-request has an account, and pays into it before it takes memory:
+A request may have 100 MB, and a broker serves thousands of connections. So all requests share one budget of memory.
+Each request has an account, which takes these bytes from the budget:
 
     the bytes of its frame        as they arrive, if the frame does not fit into the connection's read buffer
     the values that it decodes    before they are allocated (protocol/allowance.py), above a small free part
 
-While the budget is used up, a connection that needs more of it waits. The broker does not read from it in that time,
-so its client waits, too. When a request is handled, its account is closed, and its memory is free for the next one.
+If the budget is used up, a connection that needs more memory waits. Meanwhile the broker does not read from the
+connection, so its client waits, too. After the request was handled, the broker closes the account and returns its bytes
+to the budget.
 
-Requests that each hold a part and wait for the rest could wait for each other forever. Therefore one request at a time
-may overdraw the budget. It ends in a known time, because a client that stops sending is cut off, and it passes this
-right to the next request when it ends. So the limit holds but for one request: with 16 MB, and with 100 MB for the
-largest request, the memory of all requests stays below 116 MB.
+Several requests that each hold a part of the budget could wait for each other forever. Therefore one request at a time
+may overdraw the budget. This request ends in a known time, because the broker disconnects a client that stops sending.
+Then another request may overdraw the budget. With a budget of 16 MB and a largest request of 100 MB, all requests
+together take at most 116 MB.
 
 Large requests do not use the last part of the budget. A producer's usual request, of at most 1 MB, is not kept waiting
 by other clients' slow uploads of 100 MB.
 
-A request that waits by its nature, a long poll, keeps its memory only as long as nobody else needs it (`watchers`).
+A long poll keeps its memory only as long as no other request needs it. Then its watcher wakes it, and it ends early
+(`watchers`).
 
 Kafka has the same setting, without a limit by default; its pool counts frames only.
 """
@@ -32,24 +34,24 @@ from hmb.storage.config import MIB
 from hmb.storage.watchers import Watchers
 
 USUAL_REQUEST = MIB  # the largest request of a producer by default (max.request.size)
-KEPT_FOR_USUAL = 8 * MIB  # the part of the budget that larger requests leave alone
+KEPT_FOR_USUAL = 8 * MIB  # the part of the budget that larger requests cannot use
 MOST_VALUES = 20 * MIB  # bytes that one request may decode: some 20,000 items, which take up to half a second
-FREE_VALUES = 64 * 1024  # bytes, of each request: most requests never look at the budget
-LONGEST_WAIT = 60.0  # seconds
+FREE_VALUES = 64 * 1024  # bytes of each request that need no budget, so most requests never use it
+LONGEST_WAIT = 60.0  # seconds that a request waits for memory
 
 
 class RequestMemory:
-    """The budget."""
+    """The budget of memory that all requests share."""
 
     def __init__(self, limit: int) -> None:
-        """`limit` is in bytes; none or a negative one means that there is no limit."""
+        """Create a budget of `limit` bytes. 0 or a negative number means no limit."""
         self._limit = limit
-        self._changed = threading.Condition()  # guards all below; the lock of `watchers` is taken under it
+        self._changed = threading.Condition()  # guards the fields below; taken before the lock of `watchers`
         self._used = 0
         self._overdrawn: Account | None = None  # the account that may use more than the limit
         self._waiting = 0
         self._stopped = False
-        self.watchers = Watchers()  # of requests that give their memory up as soon as somebody waits for it
+        self.watchers = Watchers()  # long polls, which end when another request waits for memory
 
     @property
     def used(self) -> int:
@@ -66,13 +68,13 @@ class RequestMemory:
         return Account(self, size)
 
     def stop(self) -> None:
-        """Let nobody wait any longer."""
+        """End all waits for memory, now and later."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
 
     def take(self, account: Account, size: int) -> None:
-        """Wait until an account may have so much more memory. Raises CloseConnection if that takes too long."""
+        """Wait until an account may take `size` more bytes. Raises CloseConnection after LONGEST_WAIT seconds."""
         with self._changed:
             if not self._fits(account, size):
                 self._wait_for_room(account, size)
@@ -99,7 +101,7 @@ class RequestMemory:
         return False
 
     def give_back(self, account: Account, size: int) -> None:
-        """Take the memory of an account back."""
+        """Return `size` bytes of an account to the budget."""
         with self._changed:
             self._used -= size
             if self._overdrawn is account:
@@ -114,7 +116,7 @@ class Account:
     __slots__ = ("_held", "_memory", "_values", "frame_size")
 
     def __init__(self, memory: RequestMemory | None, frame_size: int) -> None:
-        """Without `memory`, the request may take what it needs."""
+        """Open an account of the budget `memory`. Without a budget, the request may take any number of bytes."""
         self._memory = memory
         self.frame_size = frame_size  # bytes
         self._held = 0
@@ -122,12 +124,12 @@ class Account:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether another request waits for memory, while this one holds some."""
+        """Whether another request waits for memory while this request holds some."""
         return self._held > 0 and self._memory is not None and self._memory.is_wanted
 
     @property
     def watchers(self) -> Watchers | None:
-        """The watchers that are woken when another request waits for memory; None if this request holds none."""
+        """The watchers to wake when another request waits for memory, or None if this request holds no memory."""
         return self._memory.watchers if self._memory is not None and self._held else None
 
     def take(self, size: int) -> None:
@@ -137,7 +139,7 @@ class Account:
             self._held += size
 
     def take_values(self, size: int) -> None:
-        """Take memory for values that are decoded. Raises ProtocolError if they are too many, CloseConnection."""
+        """Take memory for decoded values. Raises ProtocolError above MOST_VALUES bytes, CloseConnection."""
         if self._memory is None:
             return
         self._values += size
@@ -147,10 +149,10 @@ class Account:
             self.take(size)
 
     def close(self) -> None:
-        """Give all memory back: the request is handled, or what it left is accounted for elsewhere."""
+        """Return all memory of this request to the budget."""
         if self._memory is not None and self._held:
             self._memory.give_back(self, self._held)
         self._held = 0
 
 
-UNCOUNTED = Account(None, 0)  # of all requests that are too small to count
+UNCOUNTED = Account(None, 0)  # the account of all requests that are too small to count

@@ -25,8 +25,8 @@ STALL = 2.0  # seconds that one system call may wait
 PATIENCE = 30.0  # seconds that a client may make one answer wait before it reads anything
 SLOWEST = 1 << 20  # bytes that a client has to read per second after that
 MOST = 1 << 20  # bytes of a file in one system call; the limit is checked between two calls
-IN_PIECES = (FileRegion, ConvertedRecords)  # parts of an answer that are not bytes
-MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Linux only
+IN_PIECES = (FileRegion, ConvertedRecords)  # the parts of an answer that are sent in pieces
+MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
 
 
 def send(client: socket.socket, parts: Sequence[Part]) -> None:
@@ -52,7 +52,7 @@ def send(client: socket.socket, parts: Sequence[Part]) -> None:
 
 
 class _Limit:
-    """The time limit of one answer."""
+    """The time limit for sending one answer."""
 
     __slots__ = ("begun", "taken")
 
@@ -71,7 +71,7 @@ def _send_bytes(client: socket.socket, data: bytes | bytearray | memoryview, lim
     while True:
         try:
             sent = client.send(data, flags)
-        except BlockingIOError:  # after STALL seconds
+        except BlockingIOError:  # The system call has waited for STALL seconds.
             sent = 0
         limit.taken += sent
         if sent == len(data):  # in most cases the first call sends everything
@@ -88,7 +88,7 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
             sent = os.sendfile(client.fileno(), file.fileno(), position, min(end - position, MOST))
             if not sent:
                 raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes before it should")
-        except BlockingIOError:  # after STALL seconds
+        except BlockingIOError:  # The system call has waited for STALL seconds.
             sent = 0
         limit.taken += sent
         position += sent

@@ -2,8 +2,8 @@
 
 Kafka serves the requests of a connection in their order. So one blocking thread for each connection is enough: it reads
 a frame, answers it, and reads the next one. A long poll waits in this thread. No request moves from one thread to
-another, which is the most expensive thing that a broker in Python can do (`staged.py` has the layout of the thesis, for
-comparison).
+another, because that costs more in Python than handling a request. `staged.py` has the layout of the thesis, for
+comparison.
 
 Source: thesis, chapter 9.2 (network layer).
 """
@@ -43,14 +43,14 @@ class Server:
         most_connections: int,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
-        """Bind the listeners; connections wait until `start`. The process has descriptors for `most_connections`.
+        """Bind the listeners. The system queues connections until `start`. At most `most_connections` are served.
 
         Raises BindError.
         """
         self._memory = memory
         self._api_handlers = handlers
         self._most_connections = most_connections
-        self._connections: dict[AcceptedConnection, None] = {}  # the oldest first
+        self._connections: dict[AcceptedConnection, None] = {}  # The oldest connection is the first one.
         self._lock = threading.Lock()  # guards the table of connections
         self._stopping = threading.Event()
         self._bound: list[tuple[socket.socket, Listener]] = []
@@ -61,14 +61,14 @@ class Server:
             self._close_listeners()
             raise
         self._acceptors: list[threading.Thread] = []
-        self._handlers: Handlers | None = None  # with `threading=staged`
+        self._handlers: Handlers | None = None  # None unless `threading=staged`
 
     @property
     def listeners(self) -> list[Listener]:
         return [listener for _, listener in self._bound]
 
     def start(self, broker: BrokerContext) -> None:
-        """Accept connections."""
+        """Start one thread for each listener, which accepts connections."""
         if broker.config.threading == "staged":
             self._handlers = Handlers(broker.config.queued_max_requests)
             broker.configs.listen(lambda config: self._resize(config.io_threads))
@@ -105,14 +105,14 @@ class Server:
             try:
                 client, address = bound.accept()
             except OSError as error:
-                if not self._stopping.is_set():  # no descriptor is left: wait until some are free
+                if not self._stopping.is_set():  # The process has no free descriptor, so the thread waits.
                     LOGGER.error("cannot accept on %s: %s", listener, error)
                     time.sleep(ACCEPT_PAUSE)
                 continue
             peer = f"{address[0]}:{address[1]}"
             try:
                 self._admit(client, peer, listener, broker)
-            except (OSError, RuntimeError, MemoryError) as error:  # no client or no thread is left
+            except (OSError, RuntimeError, MemoryError) as error:  # The client has left, or no thread can start.
                 LOGGER.error("cannot serve %s: %s", peer, error)
                 client.close()
                 time.sleep(ACCEPT_PAUSE)
@@ -141,14 +141,13 @@ class Server:
                 memory=self._memory,
                 on_close=self._forget,
             )
-            connection.thread.start()  # first: every connection in the table has a running thread
+            connection.thread.start()  # Every connection in the table has a running thread.
             self._connections[connection] = None
 
     def _make_room(self, most: int) -> bool:
-        """Make room for one more connection; return False if there is no room. The lock is held.
+        """Make room for one more connection; return False if all connections are in use. The caller holds the lock.
 
-        A connection whose client has sent nothing yet must not keep another client out, so the oldest of them is
-        closed.
+        If some clients have not sent a request yet, the server closes the oldest of their connections.
         """
         if len(self._connections) < most:
             return True
@@ -171,7 +170,7 @@ class Server:
                 connection.close()
 
     def _reason_to_refuse(self, max_connections: int) -> str | None:
-        """Return why no connection can be added, or None if there is room for it. The lock is held."""
+        """Return why the server refuses a connection, or None if it accepts it. The caller holds the lock."""
         if self._stopping.is_set():
             return "the broker stops"
         if self._make_room(min(max_connections, self._most_connections)):

@@ -10,8 +10,8 @@ figure 9.2)::
     responder (one per connection)  writes answers
 
 The layout promises that a slow disk does not delay the network, and that N handlers use N cores. In Python only one
-thread runs at a time. So the layout has its price without its gain: a request moves between threads twice. Each time
-the next thread has to wake up and to wait for the interpreter lock.
+thread runs at a time, so N handlers use one core. The cost of the layout remains: a request moves between threads
+twice. Each time the next thread has to wake up and to wait for the interpreter lock.
 
 Three rules keep the layout correct:
 
@@ -41,7 +41,7 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
 LOGGER = logging.getLogger(__name__)
-MOST_UNDER_WAY = 64  # requests of one connection that were read and not answered
+MOST_IN_FLIGHT = 64  # requests of one connection that were read but not answered
 WAITING_APIS = {ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 
 
@@ -62,11 +62,11 @@ class Handlers:
         self._threads = threads
 
     def admit(self, timeout: float) -> bool:
-        """Make room for a request; return False if there was none in time."""
+        """Reserve room for a request in the channel; return False if the channel is full for `timeout` seconds."""
         return self._room.acquire(timeout=timeout)
 
     def release(self) -> None:
-        """Note that a handler has taken a request."""
+        """Free the room of a request that a handler has taken from the channel."""
         self._room.release()
 
     def queue(self, connection: StagedConnection) -> None:
@@ -84,11 +84,11 @@ class StagedConnection(AcceptedConnection):
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._handlers = handlers
-        self._answers: SimpleQueue[Sequence[Part] | None] = SimpleQueue()  # None: no more will follow
+        self._answers: SimpleQueue[Sequence[Part] | None] = SimpleQueue()  # None ends the responder
         self._changed = threading.Condition()  # guards the fields below; no other lock is taken while it is held
-        self._frames: deque[tuple[memoryview, Account]] = deque()  # read, and not begun
+        self._frames: deque[tuple[memoryview, Account]] = deque()  # requests that were read but not begun
         self._has_turn = False
-        self._under_way = 0  # read, and not answered
+        self._in_flight = 0  # number of requests that were read but not answered
         self._broken = False
 
     def close(self) -> None:
@@ -127,16 +127,16 @@ class StagedConnection(AcceptedConnection):
         if int.from_bytes(frame[:API_KEY_SIZE]) in WAITING_APIS:
             self._wait_below(1)
             with self._changed:
-                self._under_way += 1
+                self._in_flight += 1
             self._begin(frame, memory)
             return
-        self._wait_below(MOST_UNDER_WAY)
+        self._wait_below(MOST_IN_FLIGHT)
         while not self._handlers.admit(timeout=1):
             if self._stopping:
                 return
         with self._changed:
             self._frames.append((frame, memory))
-            self._under_way += 1
+            self._in_flight += 1
             has_turn, self._has_turn = self._has_turn, True
         if not has_turn:
             self._handlers.queue(self)
@@ -164,10 +164,10 @@ class StagedConnection(AcceptedConnection):
                     LOGGER.info("lost %s: %s", self._peer, error)
                     self.close()
             with self._changed:
-                self._under_way -= 1
+                self._in_flight -= 1
                 self._changed.notify_all()
 
     def _wait_below(self, requests: int) -> None:
         """Wait until fewer requests are in progress, or the connection is closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._under_way < requests or self._broken)
+            self._changed.wait_for(lambda: self._in_flight < requests or self._broken)

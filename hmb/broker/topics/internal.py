@@ -10,7 +10,7 @@ from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 
 class OwnTopic(NamedTuple):
-    """An internal topic's number of partitions and its settings, also if another broker has created the topic."""
+    """The number of partitions and the settings of an internal topic, whichever broker has created it."""
 
     partitions: int
     configs: Mapping[str, str]

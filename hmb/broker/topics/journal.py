@@ -24,8 +24,8 @@ class JournalTopic:
     def logs(self) -> Mapping[int, Log]:
         """Return the logs of the partitions that the topic had when the coordinator first used it.
 
-        Without a topic the result is empty. The number of partitions decides which partition holds the state of a
-        group. So partitions that are added later count only after the next start.
+        The result is empty if the topic does not exist. The number of partitions determines which partition stores the
+        state of a group. So the coordinator uses partitions that are added later only after the next start.
         """
         topic = self._topics.get(self.name)
         if topic is not self._known[0]:
@@ -37,5 +37,5 @@ class JournalTopic:
         try:
             self._topics.create(self.name, self._own.partitions, self._own.configs)
         except KafkaError as error:
-            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # another thread has created it
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # Another thread may have created it.
                 raise

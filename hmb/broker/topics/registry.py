@@ -44,7 +44,7 @@ class Topics:
         self._default = config.log
         # The settings of the broker's own topics, also of those that another broker has created.
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}
-        # Guards the tables and the store. The lock of the log manager is taken while it is held.
+        # Guards the tables and the store. A thread takes it before the lock of the log manager.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / "topics.json", logs.manifest)
         stored = self._store.read()
@@ -69,7 +69,7 @@ class Topics:
             raise DataDirectoryError(f"{self._store.path}: {error}") from error
 
     def _finish_what_was_begun(self, stored: dict[str, StoredTopic]) -> None:
-        """Finish the deletions and creations that a crash has interrupted; adopt the topics of another broker."""
+        """Finish the deletions and creations that a crash has interrupted. Take over the topics of another broker."""
         before = dict(stored)
         left = self._finish_deletions(stored)
         ids = self._logs.topic_ids()
@@ -77,22 +77,22 @@ class Topics:
             present = {found for found, _ in self._logs.items() if found.topic == name}
             wanted = {TopicPartition(name, number) for number in range(topic.partitions)}
             if wanted - present:
-                LOGGER.warning("topic %s lacks %d of its partitions: made, empty", name, len(wanted - present))
+                LOGGER.warning("topic %s has lost %d partitions, which begin empty", name, len(wanted - present))
                 config = log_config(topic.configs, self._default)
                 topic_id = ids.get(name) or uuid.uuid4()
                 self._logs.create_all([NewLog(partition, config, topic_id) for partition in sorted(wanted - present)])
         for name in {found.topic for found, _ in self._logs.items()} - stored.keys():
             if name not in self._own:
-                LOGGER.warning("topic %s of another broker: its records stay until its settings are altered", name)
+                LOGGER.warning("another broker created topic %s; its records stay until its settings are altered", name)
             stored[name] = StoredTopic(0, dict(self._own.get(name, ADOPTED)))
         if stored != before:
             self._write_store(stored)
         trash.remove(left)
 
     def _finish_deletions(self, stored: dict[str, StoredTopic]) -> list[Path]:
-        """Delete the rest of each topic whose deletion was interrupted, and remove the topic from `stored`.
+        """Delete the remaining files of each topic whose deletion was interrupted; remove the topic from `stored`.
 
-        Returns the empty directories that are left, which are removed after `stored` was written. Raises OSError.
+        Returns the empty directories that remain. The caller removes them after writing `stored`. Raises OSError.
         """
         deleted = self._logs.deleted_logs()
         deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}
@@ -129,7 +129,7 @@ class Topics:
         return name in self._by_name
 
     def find(self, name: str | None, id: uuid.UUID) -> Topic:
-        """Return a topic by its id, or by its name if there is no id.
+        """Return a topic by its id, or by its name if `id` is NO_TOPIC_ID.
 
         Raises UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION.
         """
@@ -158,7 +158,7 @@ class Topics:
         return self.log(partition.topic, NO_TOPIC_ID, partition.partition)
 
     def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Move the start offsets of logs. They are on disk when this method returns. Raises KAFKA_STORAGE_ERROR."""
+        """Move the log start offsets, which are on disk when this method returns. Raises KAFKA_STORAGE_ERROR."""
         try:
             self._logs.delete_records(starts)
         except OSError as error:
@@ -222,9 +222,9 @@ class Topics:
     def _make_partitions(
         self, wanted: Sequence[NewPartitions], outcomes: Sequence[KafkaError | None]
     ) -> list[KafkaError | None]:
-        """Create the missing partitions of the topics without an error in `outcomes`: of all these topics, or of none.
+        """Create the missing partitions of all topics whose outcome is None. On an error, create no partition.
 
-        New topics are in the tables afterwards. Returns the outcomes.
+        This method adds new topics to the tables. It returns the outcomes, with the error for each topic.
         """
         new = {each.topic.name: each for each, outcome in zip(wanted, outcomes, strict=True) if outcome is None}
         try:
@@ -262,7 +262,7 @@ class Topics:
             self._logs.reserve.use(error)
             # A new id, because a start deletes all partitions of a topic of which one partition is deleted.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
-            with contextlib.suppress(OSError):  # the next start completes what cannot be undone
+            with contextlib.suppress(OSError):  # The next start completes a renaming that failed.
                 left = self._logs.delete(names).left
                 trash.empty(left)
                 self._remove_directories(left)
@@ -352,12 +352,12 @@ class Topics:
         return [outcome or _not_deleted(topic, kept) for topic, outcome in zip(topics, outcomes, strict=True)]
 
     def _remove_files(self, directories: Sequence[Path]) -> None:
-        """Remove the files of deleted topics; log a warning if files are left."""
+        """Remove the files of deleted topics. Log a warning if this fails."""
         try:
-            trash.empty(directories)  # without the lock, because it may take long
+            trash.empty(directories)  # This may take long, so it runs without the lock.
             with self._lock:
                 self._remove_directories(directories)
-        except OSError as error:  # the topics are deleted anyway
+        except OSError as error:  # The topics are deleted, even if their files remain.
             LOGGER.warning("files of deleted topics stay until the next start removes them: %s", error)
 
     def _remove_directories(self, directories: Sequence[Path]) -> None:
@@ -369,7 +369,7 @@ class Topics:
         trash.remove(directories)
 
     def _check_is_there(self, topic: Topic) -> None:
-        if self._by_id.get(topic.id) is not topic:  # another request was faster, and a new topic may have the name
+        if self._by_id.get(topic.id) is not topic:  # A new topic may have the name.
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is deleted already")
 
     def _check_is_free(self, name: str) -> None:
@@ -386,7 +386,7 @@ class Topics:
 
     def _remove(self, topic: Topic) -> None:
         del self._by_name[topic.name], self._by_id[topic.id]
-        self._by_metric_name.pop(metric_name(topic.name), None)  # two topics of another broker may share it
+        self._by_metric_name.pop(metric_name(topic.name), None)  # Another broker's topics may share it.
 
     def _stored(self) -> dict[str, StoredTopic]:
         return {name: StoredTopic(topic.count, topic.configs) for name, topic in self._by_name.items()}

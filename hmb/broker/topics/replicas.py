@@ -1,7 +1,7 @@
 """Replicas that a client assigns: for each partition a list of brokers, the preferred leader first.
 
-HMB is one broker, so one list is possible. Clients send such lists in three requests: when they create a topic, when
-they add partitions, and when they move partitions.
+HMB is one broker, so the only valid list contains this broker. Clients send lists of replicas in three requests: to
+create topics, to add partitions, and to move partitions.
 """
 
 from __future__ import annotations

@@ -1,16 +1,16 @@
-"""The list of topics on disk. It holds what the partitions' directories do not contain.
+"""The list of topics on disk, with the properties that the directories of the partitions do not contain.
 
 For each topic that this broker created, `topics.json` in the data directory holds the settings that differ from the
 broker's, and the number of partitions::
 
     {"events": {"partitions": 3, "configs": {"segment.bytes": "1048576"}}}
 
-A new topic of three partitions needs three directories, and the broker may be killed in between. So it writes this file
-first, in one step. The next start creates the partitions that the file lists and that have no directory. A deletion is
-decided by the directories, because it must not begin with a write (storage/trash.py).
+A new topic of three partitions needs three directories, and the broker may be killed before all three exist. So the
+broker writes this file first, in one step. The next start creates the listed partitions that have no directory. A
+deletion begins with the renaming of a directory, because a deletion must not need room on the disk (state/trash.py).
 
-Another broker wrote the directories of topics that the file does not list. Their settings were kept elsewhere, so none
-of their records are deleted until somebody sets them: ADOPTED.
+The file does not list topics that another broker created. Their settings are unknown, so HMB uses the settings ADOPTED
+for them, which delete no records, until a client sets their settings.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ADOPTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 @dataclass(frozen=True, slots=True)
 class StoredTopic:
-    partitions: int  # 0: the number of the directories
+    partitions: int  # 0 means as many partitions as directories exist
     configs: dict[str, str] = field(default_factory=dict)
 
 

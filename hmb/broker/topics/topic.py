@@ -10,12 +10,12 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS
 from hmb.storage.log import Log
 
-MAX_PARTITIONS = 10_000  # of one topic, and of all new topics of one request (Kafka's limit); each is a directory
+MAX_PARTITIONS = 10_000  # of one topic, and of all new topics of one request, as in Kafka
 
 
 @dataclass(slots=True)
 class Topic:
-    """A topic and its partitions."""
+    """A topic: its name, its id, its settings, and the log of each partition."""
 
     name: str
     id: uuid.UUID
@@ -34,7 +34,7 @@ class Topic:
 
     @property
     def count(self) -> int:
-        """The number of partitions; 0 if numbers are missing because the directory belongs to one broker of several."""
+        """The number of partitions, or 0 if another broker of a cluster stores some of them."""
         return len(self.partitions) if len(self.partitions) == self.next_partition else 0
 
     def log(self, partition: int) -> Log:
