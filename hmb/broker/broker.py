@@ -85,7 +85,7 @@ class BrokerServer:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses that clients connect to first: `host:port`, comma-separated. RuntimeError before `start`."""
+        """The addresses that clients connect to first: `host:port`, comma-separated. Known after `start`."""
         return ",".join(listener.advertised for listener in self.listeners)
 
     @property
@@ -114,7 +114,7 @@ class BrokerServer:
         Raises BindError, DataDirectoryError, and Stopped (storage/recovery) if `cancel` is called.
         """
         if self._server is not None or self._is_stopped:
-            raise RuntimeError("a broker starts once; make a new one with the same data directory")
+            raise RuntimeError("a Broker starts once; create a new Broker with the same data directory")
         limit = descriptors.raise_limit()
         OPEN_FILES.limit = descriptors.for_files(limit)
         memory = RequestMemory(self._config.queued_max_bytes)
@@ -252,5 +252,5 @@ def _transactions(
 
 def _only_directory(log_dirs: str) -> str:
     if not log_dirs or "," in log_dirs:
-        raise ConfigError("name one directory: a broker keeps its data in one", "log.dirs", log_dirs)
+        raise ConfigError("must be one directory: a broker stores its data in one", "log.dirs", log_dirs)
     return log_dirs

@@ -23,9 +23,9 @@ class PartialResponse(Protocol):
 
 
 class answering:
-    """A context that puts an error into a part of a response.
+    """A context that catches an error and puts its code into a part of a response.
 
-    The error code is that of a KafkaError. For an OSError, it is KAFKA_STORAGE_ERROR.
+    A KafkaError has an error code. An OSError becomes KAFKA_STORAGE_ERROR.
     """
 
     def __init__(self, answer: PartialResponse) -> None:

@@ -178,7 +178,7 @@ class FetchSessions:
     slots: int
     eviction_ms: int
     clock: Callable[[], int] = now_ms
-    # Guards the fields below and the sessions themselves. No other lock is taken while it is held.
+    # Guards the fields below and the sessions in them. No other lock is taken while it is held.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # The session that was used last is the last one.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

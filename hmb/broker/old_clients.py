@@ -59,7 +59,7 @@ class Room:
 
 
 CONVERTED = Room(MOST_CONVERTED)
-PATIENCE = 60.0  # seconds that an answer waits for memory, longer than a client that never reads can hold memory
+PATIENCE = 60.0  # seconds that an answer waits for memory; the broker disconnects a silent reader earlier
 
 
 class ConvertedRecords:

@@ -25,15 +25,15 @@ from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.log import Log
 
 Parsed = ProducedRecords | KafkaError  # the records of one partition, or the error for its response
-# The first version of each API whose clients know the error code. Produce and TxnOffsetCommit never return
-# PRODUCER_FENCED.
-NEVER = 2**15
+NEVER = 2**15  # greater than any version
+# Clients know PRODUCER_FENCED from these versions on. Produce and TxnOffsetCommit never return it.
 FIRST_VERSION_OF_FENCED: Mapping[int, int] = {
     ApiKey.INIT_PRODUCER_ID: 4,
     ApiKey.ADD_PARTITIONS_TO_TXN: 2,
     ApiKey.ADD_OFFSETS_TO_TXN: 2,
     ApiKey.END_TXN: 2,
 }
+# Clients know TRANSACTION_ABORTABLE from these versions on.
 FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
     ApiKey.PRODUCE: ProduceRequest.FIRST_VERSION_OF_ABORTABLE,
     ApiKey.TXN_OFFSET_COMMIT: 4,

@@ -92,7 +92,7 @@ def test_a_replica_assignment_by_hand(tools: ShellTools) -> None:
         (["--create", "--topic", "twice"], "already exists"),
         (["--create", "--topic", "elsewhere", "--replica-assignment", "1"], "the only broker is 0"),
         (["--create", "--topic", "tiers", "--config", "remote.storage.enable=true"], "must be one of false"),
-        (["--alter", "--topic", "twice", "--partitions", "1"], "1 would not be more"),
+        (["--alter", "--topic", "twice", "--partitions", "1"], "1 is not an increase"),
         (["--describe", "--topic", "nobody"], "does not exist"),
         (["--delete", "--topic", "nobody"], "does not exist"),
     ],

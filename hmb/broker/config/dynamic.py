@@ -7,7 +7,7 @@ A setting gets its value from the first of these sources that has one (KIP-226):
 3. the value at the start, from `server.properties`, the environment or the option -X;
 4. the default.
 
-The file `configs.json` contains the values of the first two sources (store.py). The declaration of a setting states
+The file `configs.json` contains the values that AlterConfigs has set (store.py). The declaration of a setting states
 whether it is dynamic (broker_config.py). A part of the broker that stores a value listens for changes. All other parts
 read `current` each time.
 

@@ -1,4 +1,4 @@
-"""The broker's loggers as settings: the setting's name is the logger's name, its value is the level (KIP-412).
+"""The broker's loggers as settings. A setting's name is a logger's name, and its value is the level (KIP-412).
 
 The loggers are Python's, with Kafka's names for the levels. A level applies until the broker stops.
 """
@@ -44,9 +44,9 @@ class Loggers:
         loggers = _loggers()
         for name, level in configs.items():
             if name not in loggers:
-                raise KafkaError(ErrorCode.INVALID_CONFIG, f"there is no logger {name!r}")
+                raise KafkaError(ErrorCode.INVALID_CONFIG, f"logger {name!r} does not exist")
             if level not in LEVELS:
-                raise KafkaError(ErrorCode.INVALID_CONFIG, f"{level!r} is no level: {', '.join(LEVELS)}")
+                raise KafkaError(ErrorCode.INVALID_CONFIG, f"{level!r} is not one of {', '.join(LEVELS)}")
         if ROOT not in configs:
             raise KafkaError(ErrorCode.INVALID_REQUEST, "the root logger needs a level")
 

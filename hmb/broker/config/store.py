@@ -22,7 +22,7 @@ Configs = dict[str, dict[str, str]]  # broker id or group -> name -> value
 
 
 class ConfigStore:
-    """The file and its content. Not thread-safe: `DynamicConfig` calls it under its lock."""
+    """The file `configs.json` and its content. Not thread-safe: `DynamicConfig` uses it only under its lock."""
 
     def __init__(self, directory: Path, manifest: Manifest) -> None:
         """Read the file. Raises DataDirectoryError."""

@@ -65,7 +65,7 @@ def _checked(wanted: Wanted, context: RequestContext) -> NewPartitions:
     configs = {}
     for config in wanted.configs:
         if config.value is None:
-            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{config.name}: null is no value")
+            raise KafkaError(ErrorCode.INVALID_CONFIG, f"{config.name}: the value is null")
         configs[config.name] = config.value
     partitions = _partitions(wanted, context)
     topic = context.broker.topics.check(wanted.name, partitions, configs)

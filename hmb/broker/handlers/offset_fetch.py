@@ -60,8 +60,8 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchR
 def _group(group: Group, stable: bool, context: RequestContext) -> GroupAnswer:
     answer = GroupAnswer(group_id=group.group_id)
     groups = context.broker.groups
-    # This look-up comes before that of committed offsets: a transaction that ends in between is then seen in one of
-    # them.
+    # The pending offsets are read before the committed offsets. If a transaction ends between these two steps, its
+    # offsets are found in both results, never in none.
     held = groups.pending_offsets(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:

@@ -110,8 +110,8 @@ def _parsed(partition: PartitionData, request: ProduceRequest, version: int) -> 
             raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
         return parse_produced(partition.records, version, is_transactional=request.transactional_id is not None)
     except KafkaError as error:
-        # `handle` keeps the error. An error with a traceback refers to the variables of `handle`. This cycle would keep
-        # the request's bytes in memory until the next garbage collection.
+        # A traceback refers to the variables of `handle`, and one of these variables refers to the error. This cycle
+        # of references would keep the request's bytes in memory until the next garbage collection.
         return error.with_traceback(None)
 
 

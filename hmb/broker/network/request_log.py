@@ -3,8 +3,8 @@
     127.0.0.1:41281 Produce v13 (5) from 'hmb': 214 B, response 60 B after 1.8 ms
     127.0.0.1:41281 Produce v13 (6) from 'hmb': 214 B, no response
 
-The number in parentheses is the correlation id. The time is that from the request to its response, including all
-waiting: a Fetch without new records waits for up to `fetch.max.wait.ms`.
+The number in parentheses is the correlation id. The line contains the time from the arrival of the request to its
+response. This time includes waits: a Fetch without new records waits for up to `fetch.max.wait.ms`.
 
 The lines have the level DEBUG (`hmb broker -vv`). The server looks at the logger's level when a client connects. A
 connection whose requests are not logged therefore has no extra work. A change of the level while the broker runs

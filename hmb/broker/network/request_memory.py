@@ -111,7 +111,7 @@ class RequestMemory:
 
 
 class Account:
-    """The memory of one request. Only the thread that serves the request uses it."""
+    """The account of one request, with the bytes of memory that it holds. Only the request's thread uses it."""
 
     __slots__ = ("_held", "_memory", "_values", "frame_size")
 

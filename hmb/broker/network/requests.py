@@ -68,14 +68,14 @@ class Requests:
     def _admit(self, chunk: int) -> None:
         """Reserve memory for the next chunk of a frame that has not arrived yet, and set the chunk's deadline."""
         if self.account.frame_size > READ_BUFFER:
-            self.deadline = None  # A wait for memory is not the client's delay.
+            self.deadline = None  # The client is not responsible for a wait for memory.
             self.account.take(chunk)
         elif self.is_first:
             return
         self.deadline = time.monotonic() + CHUNK_TIMEOUT
 
     def is_another_here(self) -> bool:
-        """Return, without waiting, whether the next request has arrived completely and has the last one's API."""
+        """Return whether the next request has arrived completely and has the API of the last request. Do not wait."""
         here = self._file.count - self._taken
         if here < LENGTH_SIZE + API_KEY_SIZE:
             return False  # `peek` could wait for more bytes.

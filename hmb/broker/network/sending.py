@@ -23,7 +23,7 @@ from hmb.storage.files.virtual import FileRegion
 
 STALL = 2.0  # seconds that one system call may wait
 PATIENCE = 30.0  # seconds that a client may make one answer wait before it reads anything
-SLOWEST = 1 << 20  # bytes that a client has to read per second after that
+SLOWEST = 1 << 20  # bytes that a client must read in each second after PATIENCE seconds
 MOST = 1 << 20  # bytes of a file in one system call; the limit is checked between two calls
 IN_PIECES = (FileRegion, ConvertedRecords)  # the parts of an answer that are sent in pieces
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
@@ -37,7 +37,7 @@ def send(client: socket.socket, parts: Sequence[Part]) -> None:
         if isinstance(part, IN_PIECES):
             if limit.taken:
                 limit.check()
-            # MSG_MORE: the records follow, so the kernel need not send a packet with the few bytes of the header.
+            # With MSG_MORE the kernel waits for the records, and sends no packet that contains only the header.
             _send_bytes(client, b"".join(pending), limit, MSG_MORE)
             pending.clear()
             if isinstance(part, FileRegion):

@@ -144,7 +144,7 @@ class Topics:
         return topic
 
     def log(self, name: str | None, id: uuid.UUID, partition: int) -> Log:
-        """Return a partition's log. Raises as `find` does."""
+        """Return a partition's log. Raises UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION."""
         return self.find(name, id).log(partition)
 
     def logs(self) -> Iterator[tuple[TopicPartition, Log]]:
@@ -177,7 +177,7 @@ class Topics:
         return topic
 
     def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
-        """Return the topic as `create` would create it now, without its logs. Raises as `create` does."""
+        """Return the topic as `create` would create it now, without its logs. Raises the errors of `create`."""
         check_topic_name(name)
         self._check_is_free(name)
         topic = Topic(name, uuid.uuid4(), configs=self._checked_configs(configs)[0])
@@ -185,7 +185,7 @@ class Topics:
         return topic
 
     def create_all(self, new: Sequence[NewPartitions]) -> list[KafkaError | None]:
-        """Create topics that `check` returned, all together.
+        """Create several topics, which `check` has returned, in one step.
 
         Returns for each topic the error that prevented its creation, or None: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION
         (too many partitions together), KAFKA_STORAGE_ERROR.
@@ -196,13 +196,13 @@ class Topics:
             def check(name: str) -> None:
                 self._check_is_free(name)
                 if metric_name(name) in taken:
-                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name!r} collides with another new one")
+                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name!r} collides with a new topic")
                 taken.add(metric_name(name))
 
             return self._make_partitions(new, [outcome_of(partial(check, each.topic.name)) for each in new])
 
     def add_partitions(self, grown: Sequence[NewPartitions]) -> list[KafkaError | None]:
-        """Add partitions to topics, all together.
+        """Add partitions to several topics in one step.
 
         Returns for each topic the error that prevented the change, or None: UNKNOWN_TOPIC_OR_PARTITION,
         INVALID_PARTITIONS, POLICY_VIOLATION (too many), KAFKA_STORAGE_ERROR.
@@ -215,7 +215,7 @@ class Topics:
         self._check_is_there(topic)
         if count <= (before := topic.next_partition):
             raise KafkaError(
-                ErrorCode.INVALID_PARTITIONS, f"{topic.name!r} has {before} partitions, {count} would not be more"
+                ErrorCode.INVALID_PARTITIONS, f"{topic.name!r} has {before} partitions, so {count} is not an increase"
             )
         check_count(topic.name, count)
 
@@ -234,7 +234,7 @@ class Topics:
         for (topic, total), logs in zip(new.values(), made, strict=True):
             what = "created topic %s, partitions: %d" if not topic.partitions else "topic %s has more partitions: %d"
             LOGGER.info(what, topic.name, total)
-            # A new table, because other threads may be reading the old one.
+            # The change replaces the whole table, because other threads may be reading the old table.
             topic.partitions = {**topic.partitions, **logs}
             self._add(topic)
         self.version += bool(new)
@@ -260,9 +260,10 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # A new id, because a start deletes all partitions of a topic of which one partition is deleted.
+            # The partitions are deleted under a new topic id. If they had the old id and the broker crashed now, the
+            # next start would delete all partitions of the topic.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
-            with contextlib.suppress(OSError):  # The next start completes a renaming that failed.
+            with contextlib.suppress(OSError):  # If this fails, the next start completes it.
                 left = self._logs.delete(names).left
                 trash.empty(left)
                 self._remove_directories(left)
@@ -275,7 +276,7 @@ class Topics:
         self._checked_configs(configs)
 
     def alter_configs(self, changes: Sequence[tuple[Topic, Mapping[str, str]]]) -> list[KafkaError | None]:
-        """Replace the settings of topics, all together. Their logs use the new settings from now on.
+        """Replace the settings of several topics in one step. The topics' logs use the new settings from now on.
 
         Returns for each topic the error that prevented the change, or None: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION,
         KAFKA_STORAGE_ERROR.
@@ -324,10 +325,10 @@ class Topics:
                     log.reconfigure(settings)
 
     def delete(self, topics: Sequence[Topic], forget: Forget = lambda ids: None) -> list[KafkaError | None]:
-        """Delete topics with all their records, all together.
+        """Delete several topics with all their records, in one step.
 
-        `forget` removes what other parts of the broker keep about the topics. It is called after the topics are deleted
-        and before their files are removed, which may take long.
+        `forget` removes the data that other parts of the broker store about the topics. This method calls it after it
+        has deleted the topics, and before it removes their files, because the removal may take long.
 
         Returns for each topic the error that prevented its deletion, or None: UNKNOWN_TOPIC_OR_PARTITION,
         KAFKA_STORAGE_ERROR.
@@ -369,7 +370,7 @@ class Topics:
         trash.remove(directories)
 
     def _check_is_there(self, topic: Topic) -> None:
-        if self._by_id.get(topic.id) is not topic:  # A new topic may have the name.
+        if self._by_id.get(topic.id) is not topic:  # Another topic may have its name.
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is deleted already")
 
     def _check_is_free(self, name: str) -> None:

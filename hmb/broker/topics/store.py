@@ -33,7 +33,7 @@ class StoredTopic:
 
 
 class TopicStore:
-    """The file `topics.json`. Not thread-safe: `Topics` calls it under its lock."""
+    """The file `topics.json`. Not thread-safe: `Topics` uses it only under its lock."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path

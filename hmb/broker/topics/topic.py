@@ -53,9 +53,9 @@ class NewPartitions(NamedTuple):
 
 
 def metric_name(name: str) -> str:
-    """Return the name that metrics show.
+    """Return the name that metrics use for a topic: '_' replaces each '.'.
 
-    It contains '_' instead of '.', so Kafka lets only one topic of such a pair exist.
+    The topics `a.b` and `a_b` would have the same name in metrics. So only one of them can exist, as in Kafka.
     """
     return name.replace(".", "_")
 

@@ -55,7 +55,7 @@ def test_a_topic_is_altered(run: Hmb, servers: str) -> None:
     both = ("--delete-config", "flush.ms", "--config", "flush.ms=1")
     assert "exclude each other for flush.ms" in run(*alter, *both, exit_code=2).stderr
     assert "name a change" in run(*alter, exit_code=2).stderr
-    assert "7 would not be more" in run(*alter, "--partitions", "7", exit_code=1).stderr
+    assert "7 is not an increase" in run(*alter, "--partitions", "7", exit_code=1).stderr
     assert "retention.ms=soon" in run(*alter, "--config", "retention.ms=soon", exit_code=1).stderr
     assert (
         "there is no topic 'nobody'"
