@@ -114,7 +114,7 @@ class BrokerServer:
         Raises BindError, DataDirectoryError, and Stopped (storage/recovery) if `cancel` is called.
         """
         if self._server is not None or self._is_stopped:
-            raise RuntimeError("a Broker starts once; create a new Broker with the same data directory")
+            raise RuntimeError("a BrokerServer starts once; create another one with the same data directory")
         limit = descriptors.raise_limit()
         OPEN_FILES.limit = descriptors.for_files(limit)
         memory = RequestMemory(self._config.queued_max_bytes)
@@ -199,7 +199,7 @@ class BrokerServer:
     def stop(self, *, crash: bool = False) -> None:
         """Answer the requests in progress, close the connections, then sync and close the logs.
 
-        The stop takes at most STOP_TIMEOUT seconds, plus the time of the syncs. After a `crash` the logs are not synced.
+        The stop takes at most STOP_TIMEOUT seconds, plus the time of the syncs. A `crash` syncs no log.
         """
         self._is_stopped = True
         self._stop.request()

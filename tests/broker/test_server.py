@@ -279,7 +279,7 @@ def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) 
 
 
 def test_a_broker_starts_once(tmp_path: Path) -> None:
-    """A stopped broker refuses to start again, because `Stop.requested` stays set and would end all its threads."""
+    """A stopped BrokerServer refuses to start again, because `Stop.requested` stays set and would end its threads."""
     broker = BrokerServer(data_dir=tmp_path)
     with broker, pytest.raises(RuntimeError, match="starts once"):
         broker.start()
