@@ -180,7 +180,7 @@ class FetchSessions:
     clock: Callable[[], int] = now_ms
     # Guards the fields below and the sessions in them. No other lock is taken while it is held.
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    # The session that was used last is the last one.
+    # Each use moves a session to the end, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)
     _partitions: int = 0  # number of partitions of all sessions
 
@@ -306,7 +306,7 @@ def _forgotten(request: FetchRequest, uses_ids: bool) -> Iterator[Key]:
 
 
 def _response(answers: Answers, session_id: int) -> FetchResponse:
-    """Return the response. Consecutive partitions of one topic share an entry, so the order of partitions stays."""
+    """Return the response, with the partitions in their order. Consecutive partitions of a topic share one entry."""
     response = FetchResponse(session_id=session_id)
     last: TopicKey | None = None
     for partition, data in answers:

@@ -1,6 +1,6 @@
-"""Answers for old clients: parts of a log, converted to the message formats before record batches.
+"""Answers for old clients: the broker converts record batches of a log to the older message formats.
 
-The conversion itself is in records/legacy/down_conversion.py. An old client continues at the offset after the last
+The module records/legacy/down_conversion.py converts one batch. An old client continues at the offset after the last
 message that it has received. A part of a log may contain only markers of transactions, or batches whose records
 compaction has removed. After an empty answer the client would fetch the same offset again and again. So the broker
 continues in the log until it finds a message, or until the log ends. (Kafka up to 3 answers with the beginning of a

@@ -1,6 +1,6 @@
 """A request whose fields contradict each other gets the same error code as from Apache Kafka 4.3.0.
 
-The tests in tests/conformance/same_bytes compare more of these requests.
+The tests in tests/conformance/same_bytes compare more contradictory requests with Kafka.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def test_a_produce_of_anything_but_one_whole_batch_is_invalid(ask: Asker, data: 
 
 @pytest.mark.parametrize(("position", "value"), [(57, 0), (57, 2), (57, -1), (23, 5), (23, -1)])
 def test_counts_that_cannot_be_are_invalid_where_the_checksum_is_right(ask: Asker, position: int, value: int) -> None:
-    """The error is INVALID_RECORD, because a client retries after CORRUPT_MESSAGE."""
+    """The error of a wrong record count is INVALID_RECORD, because clients retry after CORRUPT_MESSAGE."""
     ask.broker.topics.create("t", 1)
     lying = bytearray(GOOD)
     struct.pack_into(">i", lying, position, value)

@@ -1,6 +1,6 @@
 """Groups of KIP-848: next to classic groups, after a restart, with committed offsets, and under admin requests.
 
-The requests pass through dispatch.
+The requests of these tests pass through dispatch, without a network.
 """
 
 from __future__ import annotations

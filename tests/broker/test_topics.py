@@ -268,7 +268,7 @@ def test_producer_ids_that_stand_in_logs_are_not_given_out_again(make_asker: Mak
 def test_a_batch_with_the_greatest_producer_id_does_not_end_the_assignment_of_ids(
     make_asker: MakeAsker, tmp_path: Path, highest: int
 ) -> None:
-    """Regression: InitProducerId failed for every client, because the next id was taken from the greatest in a log."""
+    """Regression: after a record with the greatest possible producer id, the broker could assign no further ids."""
     ask = make_asker()
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(batch(1, producer_id=4_321, producer_epoch=0, base_sequence=0))

@@ -191,7 +191,7 @@ def test_who_comes_later_shuts_out_who_was_there(ask: Asker, log: Log, kind: boo
     if kind is OLD:
         assert zombie.add() == [0]
     assert zombie.write() == 0
-    heir = Producer(ask, kind=kind)  # The broker aborts the open transaction first.
+    heir = Producer(ask, kind=kind)  # It first aborts the open transaction.
     assert heir.init() == 0
     assert (heir.id, heir.epoch) == (zombie.id, 2)
     assert committed_offsets(log) == []

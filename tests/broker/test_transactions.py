@@ -58,7 +58,7 @@ def test_a_fetch_of_uncommitted_records_gets_all_and_no_list(ask: Asker, log: Lo
 
 
 def test_the_end_of_a_transaction_wakes_the_fetch_that_waits_for_it(ask: Asker, log: Log) -> None:
-    """The response contains the aborted transactions of the moment when it is sent."""
+    """A fetch that has waited returns the transactions that were aborted by the end of its wait."""
     looks = iter(range(10))
 
     def abort() -> bool:

@@ -76,7 +76,7 @@ def metadata_length(metadata: str | None) -> int:
 
 
 def check_repetitions(names: Iterable[Hashable]) -> None:
-    """Raise CloseConnection if a request contains one name more than MOST_TIMES.
+    """Raise CloseConnection if a request repeats the same name more than MOST_TIMES times.
 
     The description of a group or a topic may fill megabytes, and its name is short. A request that repeats the name a
     thousand times asks for a response of gigabytes.

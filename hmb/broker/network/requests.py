@@ -1,4 +1,4 @@
-"""The requests of one client: read ahead, with a limit for their memory and for their time.
+"""Reading the requests of one client: ahead of their handling, with limits for memory and time.
 
 The plain way to read a request is `read_frame` (protocol/framing.py). `Requests` adds three things to it:
 
