@@ -252,5 +252,5 @@ def _transactions(
 
 def _only_directory(log_dirs: str) -> str:
     if not log_dirs or "," in log_dirs:
-        raise ConfigError("must be one directory: a broker stores its data in one", "log.dirs", log_dirs)
+        raise ConfigError("name one directory: a broker stores all its data in one directory", "log.dirs", log_dirs)
     return log_dirs

@@ -3,6 +3,11 @@
 After a proper stop `end_by_indexes` reads only the batches after the last index entry, and compares them with the
 indexes. If they do not match, or after a kill, `recover` checks every batch and makes the indexes again.
 
+For example, a power cut leaves half of a batch at the end of the active segment. `recover` finds that the batch's CRC
+is wrong. The log then ends after the batch before it. The start truncates the file there, and reads the state of the
+producers from the remaining batches (loading.py). Earlier segments need no check, because a log syncs each segment
+before it creates the next one.
+
 Source: Kafka's `LogSegment.recover`.
 """
 
