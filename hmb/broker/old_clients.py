@@ -13,7 +13,7 @@ waits before its first message until it fits into this limit.
 *Damage.* The client gets CORRUPT_MESSAGE if the first batch from its offset on is damaged. If a later batch is damaged,
 the client gets the records before this batch without an error. A client of version 4 or later gets the damaged bytes,
 and finds the wrong CRC itself. When a client fetches the same offset again, the log repairs the segment
-(storage/read_checks.py). Kafka up to 3 does not check the CRC, and sends the changed record with a new CRC.
+(storage/recovery/read_checks.py). Kafka up to 3 does not check the CRC, and sends the changed record with a new CRC.
 """
 
 from __future__ import annotations

@@ -45,7 +45,6 @@ The rest can be skipped in a first reading:
 - `cleanup`            deletion and replacement of segments; `retention`: which segments are old enough
 - `compaction/`        the last record of each key
 - `time_search`        the first record after a time
-- `read_checks`        readers that cannot get past damage
 - `state/`             small files of the data directory, its lock and its manifest
 - `files/`             open files, syncs, a reserve for a full disk
 - `watchers`           fetches that wait for new records

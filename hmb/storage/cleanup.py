@@ -20,18 +20,17 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import NamedTuple, Protocol
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.compaction import swap
+from hmb.storage.config import LogConfig
 from hmb.storage.log_segments import LogSegments
 from hmb.storage.recovery.checking import DamagedSegment
 from hmb.storage.recovery.repair import repaired_copy
 from hmb.storage.retention import count_expired
 from hmb.storage.segment import Segment
-
-if TYPE_CHECKING:
-    from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
 REPAIR_PATIENCE = 10.0  # seconds that a repair waits for a compaction
@@ -44,10 +43,39 @@ class Locks(NamedTuple):
     log: threading.Lock
 
 
+class CleanedLog(Protocol):
+    """The parts of a log (log.py) that its cleanup reads and changes."""
+
+    directory: Path
+    config: LogConfig
+    refusal: KafkaError | None
+
+    @property
+    def segments(self) -> Sequence[Segment]: ...
+
+    @property
+    def log_start_offset(self) -> int: ...
+
+    @property
+    def log_end_offset(self) -> int: ...
+
+    @property
+    def recovery_point(self) -> int: ...
+
+    @property
+    def has_failed(self) -> bool: ...
+
+    def move_start(self, offset: int) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def roll(self, *, sync: bool = False) -> Segment: ...
+
+
 class Cleanup:
     """The deletion and the replacement of one log's segments, for one use. Thread-safe."""
 
-    def __init__(self, log: Log, segments: LogSegments, locks: Locks, clock: Callable[[], int]) -> None:
+    def __init__(self, log: CleanedLog, segments: LogSegments, locks: Locks, clock: Callable[[], int]) -> None:
         """`clock` returns the time in ms."""
         self._log = log
         self._segments = segments

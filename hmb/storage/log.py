@@ -43,9 +43,9 @@ from hmb.storage.group_commit import SYNC_AHEAD, GroupCommit, Unsynced, sync_in_
 from hmb.storage.log_reading import LogSlice
 from hmb.storage.log_segments import LogSegments
 from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch
-from hmb.storage.read_checks import RepeatedReads, check_begin
 from hmb.storage.recovery.checking import NO_STOP, DamagedSegment
 from hmb.storage.recovery.loading import Known, LoadedLog, load
+from hmb.storage.recovery.read_checks import RepeatedReads, check_begin
 from hmb.storage.segment import Segment
 from hmb.storage.state.leader_epochs import LeaderEpochs
 from hmb.storage.state.manifest import Manifest, SegmentEntry
@@ -328,11 +328,11 @@ class Log:
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """Return the first record that is not older than `timestamp` (ms). Raises KafkaError."""
-        return time_search.search(self, timestamp)
+        return time_search.search(lambda: self.segments, timestamp, self.log_start_offset, self.cleanup.repair)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
         """Return the first record with the greatest timestamp; None if no record has one (KIP-734)."""
-        return time_search.search(self, None)
+        return time_search.search(lambda: self.segments, None, self.log_start_offset, self.cleanup.repair)
 
     # -- deletion and replacement of segments
 

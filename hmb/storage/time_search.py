@@ -12,8 +12,7 @@ Source: KIP-33; KIP-734; Kafka's `LogSegment.findOffsetByTimestamp`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
@@ -24,30 +23,32 @@ from hmb.storage.recovery.checking import DamagedSegment
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 
-if TYPE_CHECKING:
-    from hmb.storage.log import Log
 
+def search(
+    segments: Callable[[], Sequence[Segment]],
+    timestamp: int | None,
+    log_start_offset: int,
+    repair: Callable[[DamagedSegment], None],
+) -> TimestampOffset | None:
+    """Return the first record that is not older than `timestamp` (ms). None asks for the greatest timestamp.
 
-def search(log: Log, timestamp: int | None) -> TimestampOffset | None:
-    """Return the first record that is not older than `timestamp` (ms), or has the greatest timestamp (None).
-
-    None if no record of the log is. A damaged segment that hides batches is repaired. Raises KafkaError.
+    Return None if the log has no such record. `segments` returns the log's segments. `repair` repairs a segment whose
+    damage hides batches, and the search begins again. Raises KafkaError.
     """
-    for _ in log.segments:
+    for _ in segments():
         try:
-            return _search(log, timestamp)
+            return _search(segments(), timestamp, log_start_offset)
         except DamagedSegment as damage:
-            log.cleanup.repair(damage)
-    return _search(log, timestamp)
+            repair(damage)
+    return _search(segments(), timestamp, log_start_offset)
 
 
-def _search(log: Log, timestamp: int | None) -> TimestampOffset | None:
-    segments = log.segments
+def _search(segments: Sequence[Segment], timestamp: int | None, log_start_offset: int) -> TimestampOffset | None:
     if timestamp is None:
         timestamp = max(segment.max_timestamp for segment in segments)
         if timestamp == NO_TIMESTAMP:
             return None
-    return first_at_or_after(segments, timestamp, log.log_start_offset)
+    return first_at_or_after(segments, timestamp, log_start_offset)
 
 
 def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:

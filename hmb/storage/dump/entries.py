@@ -81,8 +81,8 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class FileEntry(Entry):
-    """A file begins."""
+class FileHeading(Entry):
+    """The line that introduces a file in the dump."""
 
     kind: ClassVar[str] = "file"
     file: Path

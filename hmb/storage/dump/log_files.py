@@ -23,7 +23,7 @@ from hmb.storage.dump.entries import (
     DamageEntry,
     DumpOptions,
     Entry,
-    FileEntry,
+    FileHeading,
     NoteEntry,
     RecordEntry,
     UnknownFileEntry,
@@ -91,7 +91,7 @@ def log_files(directory: Path, *, is_data_dir: bool = True) -> list[Path]:
 
 def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
     if options.view is not View.TREE:
-        yield FileEntry(path)
+        yield FileHeading(path)
     kind = STATE if path.name in STATE_FILES else path.suffix or None
     nameless = not path.stem.isdecimal()  # an index counts from the offset that is its name
     if kind not in READERS or (nameless and kind in (".index", ".timeindex")):
@@ -124,7 +124,7 @@ def _verified(files: Iterable[Path], options: DumpOptions, findings: Findings) -
                 yield entry
             batches += isinstance(entry, BatchEntry)
             records += isinstance(entry, RecordEntry)
-            entries += not entry.is_damage and not isinstance(entry, FileEntry | NoteEntry)
+            entries += not entry.is_damage and not isinstance(entry, FileHeading | NoteEntry)
         if unknown:
             continue
         counts = (path.stat().st_size, batches, records, entries - batches - records, damages + findings.damages)

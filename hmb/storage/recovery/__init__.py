@@ -22,6 +22,7 @@ Read in this order:
 - `loading`    all segments of a log at a start, and the state of its producers
 - `repair`     replacements for damaged batches, at a start and while readers use the log
 - `tails`      bytes after the last whole batch
+- `read_checks`  readers that cannot get past damage
 
 Source: Kafka 0.7 design, "Log"; Kafka's `LogLoader`, `LogSegment.recover`.
 """

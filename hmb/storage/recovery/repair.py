@@ -101,7 +101,7 @@ def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence
 
     `segments` are all of the log. Raises OSError, and then the next start begins again.
     """
-    search = Search(segment, bounds, segments)
+    search = HoleSearch(segment, bounds, segments)
     holes = search.holes(segment.size, end_offset)
     if search.end_offset < bounds.reached:
         holes.append(search.lost_end())
@@ -128,7 +128,7 @@ def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment
     The next segment begins at `next_offset`. Readers may use the segment all the time. Raises OSError.
     """
     is_short = segment.windows().end < segment.size
-    search = Search(segment, Bounds(next_offset, False, next_offset if is_short else 0), segments)
+    search = HoleSearch(segment, Bounds(next_offset, False, next_offset if is_short else 0), segments)
     holes = search.holes(0, segment.base_offset)
     if search.end_offset < search.bounds.reached:
         holes.append(search.lost_end())
@@ -175,8 +175,8 @@ def _empty(first_offset: int, next_offset: int, leader_epoch: int) -> list[bytes
     return [encode_empty_batch(first_offset, next_offset - 1, leader_epoch)] if first_offset < next_offset else []
 
 
-class Search:
-    """The search for the holes of one segment."""
+class HoleSearch:
+    """A search for the holes of one segment."""
 
     def __init__(self, segment: Segment, bounds: Bounds, segments: Sequence[Segment]) -> None:
         self._segment = segment

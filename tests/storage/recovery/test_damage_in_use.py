@@ -13,7 +13,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import encode_batch, iter_batches
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log, now_ms
-from hmb.storage.read_checks import OFFSETS_KEPT, RepeatedReads
+from hmb.storage.recovery.read_checks import OFFSETS_KEPT, RepeatedReads
 from tests.storage.conftest import LogMaker, batch, read_all, records
 from tests.storage.data_directory import DataDirectory
 from tests.storage.transactions import ABORT, COMMIT, Writer, committed_offsets

@@ -6,7 +6,7 @@ batch, and asks for the same offset again. A client that gets past the batch nev
 
 So when a read begins at the same offset as an earlier one, the broker checks the first batch before it sends it. It
 also checks that the file has all bytes of the region. If one of them is wrong, the log repairs the segment
-(recovery/repair.py), and the client gets the intact batches.
+(repair.py), and the client gets the intact batches.
 
 Several consumers may read the same offsets, and then each of them except the first repeats a read. So the broker checks
 only the second, the fourth, the eighth read of an offset, and so on. A reader that is stuck reaches one of these.
