@@ -73,7 +73,7 @@ class CleanedLog(Protocol):
 
 
 class Cleanup:
-    """The deletion and the replacement of one log's segments, for one use. Thread-safe."""
+    """Deletes and replaces segments of one log. Each use makes a new object. Thread-safe."""
 
     def __init__(self, log: CleanedLog, segments: LogSegments, locks: Locks, clock: Callable[[], int]) -> None:
         """`clock` returns the time in ms."""

@@ -38,32 +38,32 @@ class LogConfig:
     # fmt: off
     segment_bytes: int          = _key(1024 * MIB, "start a new segment when this one would grow larger", 14, INT_MAX)
     segment_ms: int             = _key(7 * DAY_MS, "start a new segment when its first record is older", minimum=1)
-    segment_jitter_ms: int      = _key(0, "do so earlier by up to this, by chance: not all segments at once", minimum=0)
+    segment_jitter_ms: int      = _key(0, "greatest random time (ms) taken off segment.ms", minimum=0)
     segment_index_bytes: int    = _key(10 * MIB, "start a new segment when an index would grow larger", 24, INT_MAX)
-    preallocate: bool           = _key(False, "give a segment's file its whole size at once")
+    preallocate: bool           = _key(False, "give a new segment file its full size at once")
     index_interval_bytes: int   = _key(4096, "bytes of log between two index entries", 0, INT_MAX)
-    max_message_bytes: int      = _key(MIB + 12, "largest batch that is taken", 0, INT_MAX)
-    compression_type: str       = _key("producer", "the codec that batches are kept in", choices=("producer", *CODECS))
-    compression_gzip_level: int = _key(-1, "of its gzip", -1, 9, choices=("-1", *map(str, range(1, 10))))
-    compression_lz4_level: int  = _key(LZ4_LEVEL, "of its lz4", 1, 17)
-    compression_zstd_level: int = _key(3, "of its zstd", -131_072, 22)
-    message_timestamp_type: str = _key("CreateTime", "whose clock", choices=("CreateTime", "LogAppendTime"))
+    max_message_bytes: int      = _key(MIB + 12, "largest batch that the log accepts", 0, INT_MAX)
+    compression_type: str       = _key("producer", "codec of the batches in the log", choices=("producer", *CODECS))
+    compression_gzip_level: int = _key(-1, "compression level of gzip", -1, 9, choices=("-1", *map(str, range(1, 10))))
+    compression_lz4_level: int  = _key(LZ4_LEVEL, "compression level of lz4", 1, 17)
+    compression_zstd_level: int = _key(3, "compression level of zstd", -131_072, 22)
+    message_timestamp_type: str = _key("CreateTime", "clock of the timestamps", choices=("CreateTime", "LogAppendTime"))
     message_timestamp_before_max_ms: int = _key(NEVER, "refuse records that are older", minimum=0)
-    message_timestamp_after_max_ms: int = _key(HOUR_MS, "refuse records that lie further in the future", minimum=0)
-    cleanup_policy: str         = _key("delete", "how old records go", choices=POLICIES, is_list=True)
-    delete_retention_ms: int    = _key(DAY_MS, "keep tombstones in a compacted log for", minimum=0)
+    message_timestamp_after_max_ms: int = _key(HOUR_MS, "refuse records further in the future", minimum=0)
+    cleanup_policy: str         = _key("delete", "how the log removes old records", choices=POLICIES, is_list=True)
+    delete_retention_ms: int    = _key(DAY_MS, "time for which a compacted log keeps tombstones", minimum=0)
     min_compaction_lag_ms: int  = _key(0, "do not compact records that are younger", minimum=0)
-    max_compaction_lag_ms: int  = _key(NEVER, "compact records at the latest after", minimum=1)
-    min_cleanable_dirty_ratio: float = _key(0.5, "compact when so much of it is dirty, 0 to 1", minimum=0, maximum=1)
+    max_compaction_lag_ms: int  = _key(NEVER, "compact records before they are older than this", minimum=1)
+    min_cleanable_dirty_ratio: float = _key(0.5, "compact when this part of the log is dirty", minimum=0, maximum=1)
     retention_ms: int           = _key(7 * DAY_MS, "delete segments that are older; -1: never", minimum=-1)
     retention_bytes: int        = _key(-1, "delete the oldest segments while the log is larger; -1: never")
-    file_delete_delay_ms: int   = _key(60_000, "remove a deleted segment's files after", minimum=0)
-    flush_messages: int         = _key(NEVER, "sync after so many records, whatever the producers want", minimum=1)
-    flush_ms: int               = _key(NEVER, "sync after so much time", minimum=0)
-    max_decompressed: int       = DEFAULT_LIMIT  # of a batch, in bytes: the broker's limit, not a topic's to set
-    # Each append asks for these two, so they are worked out once.
-    max_segment_ms: int         = field(init=False)  # a compacted log's segment also ends to be compacted in time
-    looks_at_records: bool      = field(init=False)  # a header has no keys and no oldest timestamp
+    file_delete_delay_ms: int   = _key(60_000, "time from a segment's deletion to the removal of its files", minimum=0)
+    flush_messages: int         = _key(NEVER, "sync the log after this number of records", minimum=1)
+    flush_ms: int               = _key(NEVER, "sync the log after this time", minimum=0)
+    max_decompressed: int       = DEFAULT_LIMIT  # limit (bytes) for one batch, set for the broker
+    # Each append reads the next two values, so they are computed once.
+    max_segment_ms: int         = field(init=False)  # in a compacted log, at most max_compaction_lag_ms
+    looks_at_records: bool      = field(init=False)  # whether an append checks single records
     # fmt: on
 
     def __post_init__(self) -> None:
@@ -74,12 +74,12 @@ class LogConfig:
 
     @property
     def codec(self) -> Codec | None:
-        """The codec that batches are kept in; None: the producer's."""
+        """The codec of the batches in the log; None if each batch keeps the codec of its producer."""
         return CODECS.get(self.compression_type)
 
     @property
     def level(self) -> int | None:
-        """The level of compression in that codec; None if the codec has no levels."""
+        """The compression level of `codec`; None if the codec has no levels."""
         match self.codec:
             case Codec.GZIP:
                 return self.compression_gzip_level

@@ -45,7 +45,7 @@ class LogSegments:
         return self._segments[-1]
 
     def from_offset(self, offset: int) -> list[Segment]:
-        """Return the segment that holds `offset`, and all later ones; all if every record has a greater offset."""
+        """Return the segment that contains `offset`, and all later ones; all segments if `offset` is lower."""
         number = bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1
         return self._segments[max(0, number) :]
 

@@ -24,7 +24,7 @@ from hmb.storage.segment import Segment
 
 
 def count_expired(segments: Sequence[Segment], config: LogConfig, *, now: int, log_start_offset: int) -> int:
-    """How many of the segments, from the oldest on, may be deleted at `now` (ms)."""
+    """Return how many segments, from the oldest on, may be deleted at `now` (ms)."""
     counts = [_behind(segments, log_start_offset)]
     if config.deletes:
         counts += [_too_old(segments, config.retention_ms, now), _too_many(segments, config.retention_bytes)]
@@ -56,7 +56,7 @@ def _too_many(segments: Sequence[Segment], retention_bytes: int) -> int:
 
 
 def _is_empty(active: Segment) -> bool:
-    """An empty active segment stays; any other empty one, left by compaction, goes with the rest."""
+    """Return whether the active segment is empty and stays. Other empty segments, left by compaction, are deleted."""
     return not active.size
 
 

@@ -14,7 +14,6 @@ from tests.language.texts import ROOT, Text, all_texts
 NOT_CLEAN = {
     "hmb/coordinator",
     "tests/coordinator",
-    "tests/storage",
 }
 LARGE = ("hmb", "tests")  # Each subfolder of these two folders is checked separately.
 

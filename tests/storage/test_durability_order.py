@@ -95,7 +95,7 @@ def test_each_produce_is_written_then_synced_then_answered(traced: list[Call]) -
 @pytest.mark.external
 def test_a_new_file_is_in_a_synced_directory_before_the_first_answer(traced: list[Call]) -> None:
     files = dict.fromkeys(call.path for call in traced if call.is_write)
-    assert len(files) > 2  # a new topic, and rolls
+    assert len(files) > 2  # files of a new topic and of rolled segments
     for path in files:
         number = next(n for n, call in enumerate(traced) if call.is_write and call.path == path)
         until_answer = _until_answer(traced[number + 1 :], traced[number].thread)

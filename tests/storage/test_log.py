@@ -100,7 +100,7 @@ def test_segments_roll_by_time_of_their_records(open_log: LogMaker) -> None:
 
 
 def test_segments_roll_earlier_each_by_its_own_jitter(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments that were begun together all rolled together."""
+    """Segments that began at the same time all rolled at the same time."""
     most: list[int] = []
     jitters = iter([300, 999, 0])
 
@@ -113,7 +113,7 @@ def test_segments_roll_earlier_each_by_its_own_jitter(open_log: LogMaker, monkey
     for timestamp in (5_000, 5_700, 5_701, 5_702, 5_703):
         log.append(batch(1, first_timestamp=timestamp))
     assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
-    assert most == [1_000] * 3  # never by more than all of segment.ms
+    assert most == [1_000] * 3  # the jitter is never greater than segment.ms
     lag = LogConfig(segment_jitter_ms=5_000, max_compaction_lag_ms=70, cleanup_policy="compact")
     monkeypatch.setattr("random.randrange", lambda end: end)
     assert lag.draw_jitter_ms() == 70

@@ -75,7 +75,7 @@ def test_a_close_waits_for_what_is_at_work_on_the_segments(tmp_path: Path, monke
     def delete_slowly(segment: Segment) -> None:
         deleting.set()
         assert closing.wait(10)
-        closed.wait(0.1)  # which it is not, however long one waits
+        closed.wait(0.1)  # the log stays open, so this wait ends at its limit
         mark_deleted(segment)
         events.append("deleted")
 

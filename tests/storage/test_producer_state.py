@@ -1,4 +1,4 @@
-"""Which producers a log remembers, and for how long."""
+"""Tests of the producers that a log remembers, and of the time for which it does."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Synced:
 def test_a_power_cut_could_leave_a_hole_in_front_of_a_later_segment(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """A log rolled without a sync, so the new segment could be on disk and the end of the old one not."""
+    """A log rolled without a sync. After a power cut, the new segment could exist without the end of the old one."""
     log = open_log(segment_bytes=3 * SIZE)
     synced = Synced(monkeypatch)
     writer = Writer(log, 7)

@@ -22,7 +22,7 @@ CLOCK = 2_000
 
 @pytest.fixture
 def open_log(directory: Path) -> LogMaker:
-    """A clock that suits the records, so that no segment is rolled because of its age."""
+    """Open logs with a clock near the records' timestamps, so that no segment rolls because of its age."""
 
     def open_log(*, clean: bool = True, **config: object) -> Log:
         return Log(directory, LogConfig(**config), clean=clean, clock=lambda: CLOCK)  # type: ignore[arg-type]
@@ -127,7 +127,7 @@ def test_markers_of_old_producers_and_old_coordinators_are_refused(open_log: Log
 
 
 def filled(log: Log, rounds: int = 60) -> Log:
-    """Five producers whose transactions run into each other, over several segments; two stay open."""
+    """Fill a log with overlapping transactions of five producers, over several segments. Two transactions stay open."""
     choose = random.Random(4)
     writers = [Writer(log, number) for number in range(5)]
     is_open: set[int] = set()

@@ -139,9 +139,9 @@ def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throt
 
 
 def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit: int, throttle: Throttle) -> OffsetMap:
-    """The dirty records' keys and last offsets; `segments` are all of the log's.
+    """Return a map from the keys of the dirty records to their last offsets. `segments` are all segments of the log.
 
-    Where there is no room for all, there may be for as many of the first ones as there was for the last ones.
+    If the map has no room for all dirty records, it covers the first of them, and a later round compacts the others.
     """
     end = work.end
     while True:

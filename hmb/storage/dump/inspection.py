@@ -156,7 +156,7 @@ class Search:
 
 
 def search(path: Path, wanted: int, *, below: bool = False) -> Search:
-    """The greatest entry at or below the wanted key (`below`: below it), as a broker finds it."""
+    """Find the greatest entry at or below the wanted key, as a broker does. `below` excludes an equal key."""
     steps: list[SearchStep] = []
     with IndexReader(path) as index:
         low, high = 0, len(index) - 1

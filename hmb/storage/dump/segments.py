@@ -97,7 +97,7 @@ def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch |
 
 
 class _Offsets:
-    """Whether offsets grow: not growing is damage, a gap is normal in a compacted log."""
+    """A check that offsets grow. An offset that does not grow is damage. A gap is normal in a compacted log."""
 
     def __init__(self, path: Path, findings: Findings) -> None:
         self._path, self._findings = path, findings

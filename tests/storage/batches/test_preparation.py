@@ -79,11 +79,11 @@ def test_so_are_old_messages_also_in_wrappers(log_at_now: LogAtNow) -> None:
     for codec in OLD_CODECS:
         data = encode_message_set(at(NOW, LATEST + 1), 1, codec)
         assert refused(log, data).keys() == {1}
-        log.append(memoryview(encode_message_set(at(NOW, LATEST + 1), 0, codec)))  # which have no timestamps
+        log.append(memoryview(encode_message_set(at(NOW, LATEST + 1), 0, codec)))  # messages v0 have no timestamps
 
 
 def test_records_that_are_too_old_are_refused_wherever_they_stand(log_at_now: LogAtNow) -> None:
-    """A header tells of the newest record only."""
+    """A header contains the timestamp of the newest record only."""
     log = log_at_now(message_timestamp_before_max_ms=1_000, message_timestamp_after_max_ms=2**63 - 1)
     for data in (
         encode_batch(at(NOW, NOW - 1_001, NOW - 1_000, -1, 2**62, 7)),
@@ -194,7 +194,7 @@ def test_batches_are_kept_in_the_topic_s_codec(log_at_now: LogAtNow, compression
     records = [Record(n, NOW + n, b"k%d" % n, b"v" * 50, (("h", b"1"),)) for n in range(5)]
     data = encode_batch(records, codec=sent, producer_id=7, producer_epoch=2, base_sequence=0)
     assert log.append(memoryview(data)).base_offset == 0
-    assert log.append(memoryview(data)).base_offset == 0  # the producer's duplicate is still known as one
+    assert log.append(memoryview(data)).base_offset == 0  # the log still recognizes the producer's duplicate
     log.append(memoryview(encode_batch(records, codec=sent, producer_id=7, producer_epoch=2, base_sequence=5)))
     first, second = iter_batches(stored(log))
     first.check()
@@ -209,7 +209,7 @@ def test_what_has_the_topic_s_codec_is_kept_as_it_came(log_at_now: LogAtNow) -> 
     for data in (batch(3, codec=Codec.GZIP), messages(3, 1, Codec.GZIP), messages(2, 0, Codec.GZIP)):
         end = len(stored(log))
         log.append(data)
-        assert stored(log)[end + 17 :] == data[17:] or data[16] == 0  # a v0 wrapper has offsets inside
+        assert stored(log)[end + 17 :] == data[17:] or data[16] == 0  # a v0 wrapper contains messages with offsets
 
 
 @pytest.mark.parametrize("magic", [0, 1])
@@ -263,7 +263,7 @@ def test_what_grows_too_large_when_it_is_uncompressed_is_refused(log_at_now: Log
 def test_nothing_is_decompressed_beyond_the_broker_s_limit(
     log_at_now: LogAtNow, config: dict[str, object], data: memoryview
 ) -> None:
-    """Whatever max.decompressed.message.bytes said, it was 32 MiB."""
+    """The log ignored max.decompressed.message.bytes and always used a limit of 32 MiB."""
     with pytest.raises(KafkaError) as error:
         log_at_now(**config, max_decompressed=1_000).append(data)
     assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE

@@ -90,7 +90,7 @@ def test_a_compacted_log_tells_the_same_as_a_dict(
         assert all(kept[offset] == each for offset, each in everything.items() if offset >= active)
         last = {key: offset for offset, (key, _) in everything.items()}
         assert set(last.values()) <= kept.keys()  # nothing is lost
-        if memory == 1_000_000:  # and below the active segment nothing stands twice
+        if memory == 1_000_000:  # no key is twice below the active segment
             clean_keys = [key for offset, (key, _) in kept.items() if offset < active]
             assert len(clean_keys) == len(set(clean_keys))
         reopened = Log(directory, CONFIG)
@@ -128,7 +128,7 @@ def test_small_neighbours_become_one_segment(log: Log) -> None:
     first_dirty = compact(log)
     assert first_dirty == log.segments[-1].base_offset
     assert cleanable(log, first_dirty, 0) is None
-    compact(log)  # a round groups by the sizes that it finds
+    compact(log)  # each round groups the segments by their present sizes
     assert len(log.segments) == 2
 
 

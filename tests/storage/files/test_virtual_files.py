@@ -48,7 +48,7 @@ def is_open(file: DurableFile) -> bool:
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files that were synced, in order."""
+    """Return the list that gets the name of each synced file, in order."""
     names: list[str] = []
     fdatasync = os.fdatasync
 

@@ -89,7 +89,7 @@ def cuts(original: Original) -> Iterator[tuple[bytes, int]]:
 
 
 def flips(original: Original, count: int, seed: int = 0) -> Iterator[tuple[bytes, int]]:
-    """Files with one changed byte: every place once, then places by chance."""
+    """Yield files with one changed byte: at each position once, then at random positions."""
     choose = random.Random(seed)
     places = list(range(len(original.data)))
     choose.shuffle(places)
@@ -101,7 +101,7 @@ def flips(original: Original, count: int, seed: int = 0) -> Iterator[tuple[bytes
 
 
 def check(directory: Path, original: Original, damaged: bytes, kept: int) -> None:
-    """Recover a damaged file, twice; `kept` batches must be there. Raises NotKept."""
+    """Recover a damaged file twice. `kept` batches must be in the log. Raises NotKept."""
     path = directory / NAME
     path.write_bytes(damaged)
     end = original.ends[kept]

@@ -35,7 +35,7 @@ def fill(log: Log, batches: int = BATCHES) -> None:
 
 @pytest.fixture
 def log(open_log: LogMaker) -> Log:
-    """A log of one segment with an entry for each batch but the first, whose indexes were used once."""
+    """Make a log of one segment. Its index has an entry for each batch but the first, and was used once."""
     log = open_log(index_interval_bytes=0)
     fill(log)
     log.read(7, 1)

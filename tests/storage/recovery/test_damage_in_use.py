@@ -68,7 +68,7 @@ FIELDS = {"payload": 80, "length": 9, "magic": 16, "crc": 17, "count": 60}
 def test_a_reader_of_a_running_broker_hung_at_a_damaged_batch(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, number: int, field: str
 ) -> None:
-    """10 batches in three segments; the last two batches are in the active one."""
+    """The log has 10 batches in three segments. The last two batches are in the active segment."""
     log = filled(data)
     path = log.segments[number // 4].path
     position = number % 4 * SIZE
@@ -115,7 +115,7 @@ def test_an_empty_batch_takes_the_place_of_a_segment_that_was_removed(data: Data
 
 
 def test_a_wrong_offset_is_not_sent(open_log: LogMaker) -> None:
-    """A client would go on after the offset that the header has, and skip what is in between."""
+    """A client would go on after the header's offset, and skip the records up to it."""
     log = open_log(segment_bytes=4 * SIZE)
     for _ in range(6):
         log.append(batch(2))
@@ -150,7 +150,7 @@ def test_healthy_readers_are_not_slowed_down_by_checks() -> None:
     assert [reads.is_due(5_000) for _ in range(16)].count(True) == 4  # the 2nd, 4th, 8th, 16th
     for offset in range(OFFSETS_KEPT):
         reads.is_due(offset)
-    assert not reads.is_due(5_000)  # forgotten
+    assert not reads.is_due(5_000)  # the count of this offset was forgotten
 
 
 # -- indexes

@@ -1,4 +1,4 @@
-"""Recovery replays a few batches of a segment only: the producers' state must be that of all of them."""
+"""Recovery replays only a few batches of a segment. The producers' state must be the same as after all batches."""
 
 from __future__ import annotations
 

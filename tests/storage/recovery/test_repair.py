@@ -1,4 +1,4 @@
-"""Damage to what has been on disk: intact batches are served, readers get past the rest, and it is reported once."""
+"""Damage below the recovery point: readers get the intact batches and get past the damage. It is reported once."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def test_a_lost_end_of_more_offsets_than_a_batch_can_have(open_log: LogMaker) ->
 
 
 def test_the_epoch_of_an_empty_batch_is_that_of_its_neighbors(open_log: LogMaker) -> None:
-    """Or a Kafka that opens the directory later would cut its epochs back."""
+    """With another epoch, a Kafka broker that opens the directory later would truncate its leader epochs."""
     for number in range(4):
         log = open_log(clean=False)
         log.epochs = LeaderEpochs([(7, 0)])
@@ -216,7 +216,7 @@ def test_the_epoch_of_an_empty_batch_is_that_of_its_neighbors(open_log: LogMaker
 
 
 def with_gaps(open_log: LogMaker, gone: set[int]) -> Path:
-    """A log of eight batches of which compaction has taken some, and its path."""
+    """Make a log of eight batches, and remove some as compaction does. Return its path."""
     path = filled(open_log, 8).segments[0].path
     data = path.read_bytes()
     path.write_bytes(b"".join(data[number * SIZE :][:SIZE] for number in range(8) if number not in gone))
@@ -353,7 +353,7 @@ def test_whatever_is_damaged_all_untouched_batches_are_served_and_every_reader_g
 
 
 def damage_some(directory: Path, whole: Whole, choose: random.Random) -> set[int]:
-    """Change some bytes; return the numbers of the batches that are touched."""
+    """Change some bytes. Return the numbers of the batches that contain them."""
     touched = set()
     for _ in range(choose.randrange(1, 4)):
         number = choose.randrange(len(whole.batches))

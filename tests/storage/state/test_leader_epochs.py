@@ -1,4 +1,4 @@
-"""The end offsets of leader epochs, compared with a list of the epoch of every offset."""
+"""Tests of the end offsets of leader epochs, compared with a list that has the epoch of every offset."""
 
 from __future__ import annotations
 

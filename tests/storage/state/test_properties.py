@@ -1,4 +1,4 @@
-r"""Properties files, as Java reads them."""
+r"""Tests that properties files are read as Java reads them."""
 
 from pathlib import Path
 
