@@ -60,7 +60,7 @@ from tests.reliability.data_set import (
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # thousands of syncs: not on a disk
 MOMENTS = ("after a stop", "after a kill", "while it runs")
-ONLY_THERE = ("meta.properties", "topics.json", "configs.json")  # what these have cannot be made again
+ONLY_THERE = ("meta.properties", "topics.json", "configs.json")  # no other file contains their data
 OFFSET = range(8)  # bytes of a batch that no CRC covers, and that a running broker does not always check
 NEW_RECORDS = 3
 

@@ -40,7 +40,7 @@ SETTINGS = {
     "log.segment.delete.delay.ms": "0",
 }
 GROUPS = ("group", "second", "third")
-STOP = threading.Event()  # nobody sets it
+STOP = threading.Event()  # an event that is never set
 PATIENCE = 20.0  # seconds for the coordinators to load
 TRIES = 12  # reads of one offset before a reader counts as stuck
 READ_BYTES = 1_000
@@ -91,7 +91,7 @@ class DataSet:
     killed: Path
     expected: State
     batches: dict[str, list[Batch]] = field(default_factory=dict)  # by the log file's path in the directory
-    timestamps: dict[str, list[int]] = field(default_factory=dict)  # to search for, by partition
+    timestamps: dict[str, list[int]] = field(default_factory=dict)  # timestamps to search for, by partition
     deleted: dict[str, dict[int, KeyAndValue]] = field(default_factory=dict)
 
 

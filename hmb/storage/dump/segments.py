@@ -133,7 +133,7 @@ def _read_batch(file: BufferedReader, path: Path, at: BatchAt, options: DumpOpti
 
 
 def _computed_crc(file: BufferedReader, position: int, batch: Batch) -> int:
-    """Chunk by chunk: a damaged length may claim the rest of the file."""
+    """Compute a batch's CRC chunk by chunk, because a damaged length may cover the rest of the file."""
     crc, start = (crc32c, 21) if isinstance(batch, RecordBatch) else (crc32, 16)
     file.seek(position + start)
     left, value = batch.size - start, 0

@@ -90,7 +90,7 @@ class RecordNode(Entry):
 
 @dataclass(frozen=True, slots=True)
 class FileNode(Entry):
-    """A file that is no log."""
+    """A file that is not a log."""
 
     kind: ClassVar[str] = "file"
     file: Path

@@ -82,7 +82,7 @@ class VirtualFile:
     __slots__ = ("__weakref__", "_file", "_is_used", "exists", "path")
 
     def __init__(self, path: Path, *, exists: bool) -> None:
-        """The first use creates the file if it does not exist."""
+        """Open nothing yet. The first use creates the file if it does not exist."""
         self.path = path
         self.exists = exists
         self._file: SharedFile | None = None

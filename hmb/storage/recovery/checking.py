@@ -154,7 +154,7 @@ def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, in
 
 
 def _first_offset(batch: Batch) -> int:
-    """Return the first offset of a batch. That of a compressed message is inside of it. Raises KafkaError."""
+    """Return the first offset of a batch. A compressed message has it in its content. Raises KafkaError."""
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
     # The message was within the limit of decompression when it was appended, and the limit may be lower now.

@@ -72,7 +72,7 @@ class FileEntry(NamedTuple):
 
 
 class SegmentEntry(NamedTuple):
-    """A segment in the manifest; see above."""
+    """A segment's entry in the manifest."""
 
     base_offset: int
     next_offset: int
