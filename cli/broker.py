@@ -27,6 +27,7 @@ import click
 
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_HOST, DEFAULT_PORT
 
+from .shared.allocator import use_one_arena
 from .shared.errors import USAGE, CliError
 from .shared.output import json_option, print_json
 from .shared.parameters import IntRange, NewPath
@@ -107,6 +108,7 @@ def run(data_dir: str | None, host: str, port: int, properties: dict[str, str], 
     from hmb.storage.recovery.checking import Stopped
 
     sys.setswitchinterval(SWITCH_INTERVAL)
+    use_one_arena()
     stop_signals = STOP_SIGNALS
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # Under nohup, the broker outlives its terminal.
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
