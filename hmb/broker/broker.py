@@ -31,7 +31,7 @@ from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import Journal
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter

@@ -14,7 +14,7 @@ reads the newest record of each key and has its state again::
       |
     shared_group.py           takes the group's lock, wakes waiting threads, writes records
       |                                          \
-    classic/ or modern/       the state machine    journal.py    the queue of the partition, one sync for many commits
+    classic/ or modern/       the state machine    journal/      the queue of the partition, one sync for many commits
       no threads, clocks, disks                      |
                                                    hmb/storage   the log of __consumer_offsets
 
@@ -37,13 +37,13 @@ Read in this order:
 - `groups`              all groups of the broker
 - `offsets`             the committed offsets in memory
 - `offset_manager`      the committed offsets in memory and in the journal
-- `journal`             the queue, the shared sync, and the order of records
+- `journal/`            the queue, the shared sync, and the formats of records
 - `transactions/`       the transaction coordinator
 - `modern/`             the group protocol of KIP-848
 
-A first reading can skip the rest. The record formats are in `group_records` and `journal_decoder`, the reading of a
-journal at the start in `journal_loading`. Time is in `group_timer` and `group_expiry`. Limits are in `member_room` and
-`known_names`. `group_listing`, `cluster_topics` and `producer_ids` are small and independent.
+A first reading can skip the other modules. `journal_decoder` prints records as JSON. Time is in `group_timer` and
+`group_expiry`. Limits are in `member_room` and `known_names`. `group_listing`, `cluster_topics` and `producer_ids` are
+small and independent.
 
 Limits: one broker coordinates all groups and transactions, so no coordinator moves to another broker.
 """

@@ -14,12 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
+from hmb.coordinator.journal.records import KeyAndValue
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
-
-KeyAndValue = tuple[bytes, bytes | None]  # a record of the journal; the value None is a tombstone
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -24,7 +24,9 @@ from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group import Commit, Write
 from hmb.coordinator.group_expiry import expiry, is_subscribed
 from hmb.coordinator.group_listing import ListedGroup, listed
-from hmb.coordinator.group_records import (
+from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
+from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.records import (
     GroupMetadataKey,
     GroupMetadataValue,
     Key,
@@ -34,8 +36,7 @@ from hmb.coordinator.group_records import (
     OffsetCommitValue,
     Value,
 )
-from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
-from hmb.coordinator.journal import Journal, Pending
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.member_room import check_room
 from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_consumer_group
 from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings

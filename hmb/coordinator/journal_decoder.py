@@ -1,12 +1,15 @@
-"""The records of the coordinators' journals as JSON, in the words of Kafka's DumpLogSegments.
+"""The records of the coordinators' journals as JSON, as Kafka's DumpLogSegments prints them.
 
-Those of `__consumer_offsets` as by its --offsets-decoder, those of `__transaction_state` by --transaction-log-decoder::
+`hmb dump-log` calls `decode_offsets` for --offsets-decoder and `decode_transactions` for --transaction-log-decoder. A
+committed offset looks like this::
 
     key: {"type":"1","data":{"group":"g","topic":"t","partition":0}} payload: {"version":"4","data":{"offset":5,...}}
 
-Kafka makes its JSON from the definitions: names in camelCase, in their order, what a version lacks is left out, and so
-is a tagged field at its default. Bytes are base64. Where a classic group is one of consumers, the bytes that its
-members told each other are shown as what they are.
+The JSON contains the fields of Kafka's definition in their order, with names in camelCase. Fields that the version
+lacks are missing, and so are tagged fields with their default. Bytes are base64.
+
+The coordinator stores the subscription and the assignment of a member as bytes. If the protocol type of a classic group
+is "consumer", the format of these bytes is known, and the JSON contains their fields.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ import base64
 from typing import Any
 from uuid import UUID
 
-from hmb.coordinator.group_records import (
+from hmb.coordinator.journal.records import (
     KEYS,
     GroupMetadataValue,
     Key,
@@ -45,17 +48,17 @@ IN_CONSUMER_GROUPS: dict[str, type[ConsumerProtocol]] = {
 
 
 def decode_offsets(record: Record) -> Decoded:
-    """A record of `__consumer_offsets`."""
+    """Return the JSON of a record of `__consumer_offsets`."""
     return _decode(record, KEYS)
 
 
 def decode_transactions(record: Record) -> Decoded:
-    """A record of `__transaction_state`."""
+    """Return the JSON of a record of `__transaction_state`."""
     return _decode(record, TRANSACTION_KEYS)
 
 
 def _decode(record: Record, keys: Keys) -> Decoded:
-    """A record's key and value; where they cannot be read, what Kafka says to that."""
+    """Return the key and the value of a record. If they cannot be read, return the message of Kafka's tool."""
     if record.key is None:
         return Decoded(f"Error at offset {record.offset}, skipping. It has no key.", None)
     try:
@@ -76,15 +79,15 @@ def _value(key: Key, data: bytes) -> dict[str, Any]:
         for member, shown in zip(value.members, fields["members"], strict=True):
             for name, protocol in IN_CONSUMER_GROUPS.items():
                 try:
-                    told, read_as = protocol.parse(getattr(member, name))
+                    parsed, read_as = protocol.parse(getattr(member, name))
                 except ProtocolError:
-                    continue  # the bytes as they are
-                shown[name] = as_json(told, read_as)
+                    continue  # The JSON then contains the bytes as base64.
+                shown[name] = as_json(parsed, read_as)
     return {"version": str(version), "data": fields}
 
 
 def as_json(struct: Struct, version: int) -> dict[str, Any]:
-    """A struct in one version, as Kafka's converters write it."""
+    """Return the fields of a struct in one version, as Kafka's JSON converters do."""
     return {
         _camel_case(name): _json(getattr(struct, name), version)
         for name, field in struct.fields.items()

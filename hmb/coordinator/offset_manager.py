@@ -1,8 +1,9 @@
 """Committed offsets in memory and in the journal.
 
-The group decides whether a member is allowed to commit. A commit therefore has two parts (journal.py). The first part
-runs under the lock of the group, directly after the group's check: `begin_commit` adds the records to the journal's
-queue and does no I/O. The caller then releases the lock, and the second part, `Journal.write`, waits for the disk.
+The group decides whether a member is allowed to commit. A commit therefore has two parts, as every write to the journal
+has. The first part runs under the lock of the group, directly after the group's check: `begin_commit` adds the records
+to the journal's queue and does no I/O. The caller then releases the lock, and the second part, `Journal.write`, waits
+for the disk.
 
 This order protects the offsets of a new member. If a member is removed while its commit waits, its records are already
 in the queue. A commit of its successor follows them and wins.
@@ -26,8 +27,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from uuid import UUID
 
-from hmb.coordinator.group import KeyAndValue
-from hmb.coordinator.group_records import (
+from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.records import (
+    KeyAndValue,
     LegacyOffsetCommitKey,
     LegacyOffsetCommitValue,
     OffsetCommitKey,
@@ -35,7 +37,7 @@ from hmb.coordinator.group_records import (
     encode_key,
     encode_value,
 )
-from hmb.coordinator.journal import Journal, Pending
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.known_names import cached_by_name
 from hmb.coordinator.offsets import NO_EXPIRY, NO_TOPIC_ID, CommittedOffset, Expiry, GroupOffsets
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
-from hmb.coordinator.group_records import OffsetCommitValue
+from hmb.coordinator.journal.records import OffsetCommitValue
 from hmb.protocol.topics import TopicPartition
 
 NO_TOPIC_ID = UUID(int=0)

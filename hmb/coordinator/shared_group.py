@@ -23,7 +23,8 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call
 from hmb.coordinator.group import Group, Write
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
-from hmb.coordinator.journal import Journal, Pending
+from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 

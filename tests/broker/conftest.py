@@ -24,7 +24,7 @@ from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
 from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import Journal
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.modern.group import ConsumerGroupSettings
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator

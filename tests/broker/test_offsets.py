@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hmb.coordinator.journal import Journal
+from hmb.coordinator.journal.writing import Journal
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest

@@ -10,7 +10,7 @@ import pytest
 
 from hmb.coordinator import group_expiry
 from hmb.coordinator.group import Group
-from hmb.coordinator.group_records import OffsetCommitKey, decode_key
+from hmb.coordinator.journal.records import OffsetCommitKey, decode_key
 from hmb.coordinator.offsets import Expiry
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.create_partitions import CreatePartitionsRequest

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from hmb.coordinator.group_records import KEYS, Key
+from hmb.coordinator.journal.records import KEYS, Key
 from hmb.coordinator.transactions.records import KEYS as TRANSACTION_KEYS
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription

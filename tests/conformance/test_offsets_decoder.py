@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from hmb.coordinator.group_records import (
+from hmb.coordinator.journal.records import (
     KEYS,
     GroupMetadataKey,
     GroupMetadataValue,

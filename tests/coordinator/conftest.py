@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hmb.coordinator.journal import Journal
+from hmb.coordinator.journal.writing import Journal
 from hmb.protocol.topics import OFFSETS_TOPIC
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log

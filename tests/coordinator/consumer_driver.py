@@ -9,7 +9,7 @@ from uuid import UUID
 
 from hmb.coordinator.cluster_topics import AssignableTopic, PartitionId
 from hmb.coordinator.group import Write
-from hmb.coordinator.group_records import decode_key, decode_value
+from hmb.coordinator.journal.records import decode_key, decode_value
 from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
 from hmb.coordinator.modern.heartbeat import check_heartbeat
 from hmb.coordinator.modern.records import by_topic

@@ -11,7 +11,7 @@ from hmb.coordinator.classic.group import ClassicGroup, MemberIdentity
 from hmb.coordinator.classic.members import Call
 from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.group import Commit, Write
-from hmb.coordinator.group_records import GroupMetadataKey, decode_value
+from hmb.coordinator.journal.records import GroupMetadataKey, decode_value
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse

@@ -7,7 +7,7 @@ import pytest
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.classic.states import GroupState
-from hmb.coordinator.group_records import GroupMetadataKey, GroupMetadataValue, decode_value
+from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, decode_value
 from hmb.protocol.errors import ErrorCode, KafkaError
 from tests.coordinator.group_driver import GroupDriver, static
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hmb.coordinator.group_records import (
+from hmb.coordinator.journal.records import (
     KEYS,
     ConsumerGroupMemberMetadataValue,
     GroupMetadataKey,

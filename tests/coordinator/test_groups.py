@@ -17,7 +17,8 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.classic.states import GroupState
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import Journal, Pending
+from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from hmb.coordinator.group_records import (
+from hmb.coordinator.journal.loading import READ_BYTES
+from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.records import (
     GroupMetadataKey,
     GroupMetadataValue,
     Key,
@@ -17,8 +19,8 @@ from hmb.coordinator.group_records import (
     encode_key,
     encode_value,
 )
-from hmb.coordinator.journal import Journal, Pending, java_hash
-from hmb.coordinator.journal_loading import READ_BYTES
+from hmb.coordinator.journal.topic import java_hash
+from hmb.coordinator.journal.writing import Journal
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import ControlType, EndTransactionMarker, Record, encode_batch, encode_message_set
 from hmb.storage.log import Log

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from hmb.coordinator.group_records import (
+from hmb.coordinator.journal.records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     GroupMetadataKey,

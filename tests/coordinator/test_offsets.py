@@ -9,7 +9,7 @@ from uuid import UUID
 
 import pytest
 
-from hmb.coordinator.group_records import (
+from hmb.coordinator.journal.records import (
     LegacyOffsetCommitKey,
     LegacyOffsetCommitValue,
     OffsetCommitKey,
@@ -17,7 +17,7 @@ from hmb.coordinator.group_records import (
     decode_key,
     decode_value,
 )
-from hmb.coordinator.journal import Journal
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import CommittedOffset, Expiry, GroupOffsets
 from hmb.protocol.errors import KafkaError

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from hmb.coordinator.journal import Journal
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import GroupOffsets
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch

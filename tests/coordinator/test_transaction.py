@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from hmb.coordinator.group_records import decode_key, decode_value
+from hmb.coordinator.journal.records import decode_key, decode_value
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.records import KEYS, TransactionLogKey, records_of, transaction_of
 from hmb.coordinator.transactions.states import TransactionState

@@ -26,7 +26,7 @@ import pytest
 from hmb.coordinator.classic.rebalance import GroupSettings
 from hmb.coordinator.group import Commit
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import Journal
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator

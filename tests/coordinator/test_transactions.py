@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hmb.coordinator.journal import Journal
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.hanging import OpenTransaction

@@ -19,7 +19,7 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.handlers.shared_answers import committed, merged, metadata_length
 from hmb.broker.topics.topic import Topic
 from hmb.coordinator.group import Commit
-from hmb.coordinator.journal import Pending
+from hmb.coordinator.journal.partition import Pending
 from hmb.coordinator.offsets import NO_EXPIRY, CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse

@@ -10,7 +10,7 @@ from uuid import UUID
 from hmb.broker.deferred import Deferred
 from hmb.broker.errors import CloseConnection
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal import Pending
+from hmb.coordinator.journal.partition import Pending
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.schema import Response
 

@@ -19,7 +19,7 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.handlers.shared_answers import committed, metadata_length
 from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.group import Commit
-from hmb.coordinator.journal import Pending
+from hmb.coordinator.journal.partition import Pending
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2

@@ -41,8 +41,8 @@ from hmb.coordinator.classic.members import Call, ClassicMember
 from hmb.coordinator.classic.rebalance import NEW_MEMBER_TIMEOUT, ClassicRebalance, GroupSettings
 from hmb.coordinator.classic.record import decode_members
 from hmb.coordinator.classic.states import GroupState
-from hmb.coordinator.group import Commit, KeyAndValue
-from hmb.coordinator.group_records import GroupMetadataKey, GroupMetadataValue, encode_key
+from hmb.coordinator.group import Commit
+from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, KeyAndValue, encode_key
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest

@@ -38,7 +38,7 @@ from hmb.coordinator.classic.members import Call, ClassicMember, ClassicMembers
 from hmb.coordinator.classic.record import encode_group
 from hmb.coordinator.classic.states import TRANSITIONS, GroupEvent, GroupState
 from hmb.coordinator.group import Write
-from hmb.coordinator.group_records import GroupMetadataKey, encode_key
+from hmb.coordinator.journal.records import GroupMetadataKey, encode_key
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupResponse

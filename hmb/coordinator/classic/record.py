@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hmb.coordinator.classic.members import ClassicMember, ClassicMembers
-from hmb.coordinator.group_records import GroupMetadataValue, encode_value
+from hmb.coordinator.journal.records import GroupMetadataValue, encode_value
 
 MemberMetadata = GroupMetadataValue.MemberMetadata
 

@@ -35,7 +35,8 @@ from dataclasses import dataclass, replace
 from uuid import UUID, uuid4
 
 from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, PartitionId, metadata_hash
-from hmb.coordinator.group import Commit, KeyAndValue
+from hmb.coordinator.group import Commit
+from hmb.coordinator.journal.records import KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.heartbeat import JOINS, LEAVES, assignment_of, check_instance, is_full, owned_by
 from hmb.coordinator.modern.member import LEFT_FOR_A_WHILE, ConsumerMember, Goal, subscription_size

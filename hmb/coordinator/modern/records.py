@@ -20,8 +20,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from hmb.coordinator.cluster_topics import PartitionId
-from hmb.coordinator.group import KeyAndValue
-from hmb.coordinator.group_records import (
+from hmb.coordinator.journal.records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupCurrentMemberAssignmentValue,
     ConsumerGroupMemberMetadataKey,
@@ -29,6 +28,7 @@ from hmb.coordinator.group_records import (
     ConsumerGroupTargetAssignmentMemberKey,
     ConsumerGroupTargetAssignmentMemberValue,
     Key,
+    KeyAndValue,
     Value,
     encode_key,
     encode_value,

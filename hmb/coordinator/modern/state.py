@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 from hmb.coordinator.cluster_topics import PartitionId
-from hmb.coordinator.group import KeyAndValue, Write
-from hmb.coordinator.group_records import (
+from hmb.coordinator.group import Write
+from hmb.coordinator.journal.records import (
     ConsumerGroupCurrentMemberAssignmentKey,
     ConsumerGroupMemberMetadataKey,
     ConsumerGroupMetadataKey,
@@ -30,6 +30,7 @@ from hmb.coordinator.group_records import (
     ConsumerGroupTargetAssignmentMetadataKey,
     ConsumerGroupTargetAssignmentMetadataValue,
     Key,
+    KeyAndValue,
     decode_key,
     decode_value,
     encode_key,

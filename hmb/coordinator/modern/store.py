@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hmb.coordinator.group import KeyAndValue
+from hmb.coordinator.journal.records import KeyAndValue
 from hmb.protocol.errors import KafkaError
 
 

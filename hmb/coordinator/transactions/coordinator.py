@@ -33,8 +33,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from hmb.coordinator.group_records import Key
-from hmb.coordinator.journal import Journal
+from hmb.coordinator.journal.records import Key
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch, ProducerIds
 from hmb.coordinator.transactions.hanging import hanging
 from hmb.coordinator.transactions.markers import MarkerWriter

@@ -1,7 +1,7 @@
 """The records of `__transaction_state`, which restore the transactional ids after a restart.
 
 The topic has one kind of record. The key is the transactional id, and the value is its complete state. A tombstone
-means that the id has expired. The newest record of a key is valid, as in `__consumer_offsets` (group_records.py)::
+means that the id has expired. The newest record of a key is valid, as in `__consumer_offsets` (journal/records.py)::
 
     key    int16 record type = 0   transactional id
     value  int16 version           producer id and epoch, timeout, state, partitions, times; tagged: further ids
@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from hmb.coordinator.group import KeyAndValue
-from hmb.coordinator.group_records import Key, Keys, Value, encode_key, encode_value
+from hmb.coordinator.journal.records import Key, KeyAndValue, Keys, Value, encode_key, encode_value
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.coordinator.transactions.transactional_id import Transaction
 from hmb.protocol import schema as t

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from hmb.cli.disk import dump_log
 from hmb.cli.main import main
-from hmb.coordinator.group_records import OffsetCommitKey, encode_key
+from hmb.coordinator.journal.records import OffsetCommitKey, encode_key
 from hmb.records import Record, encode_batch
 from tests.cli.conftest import COMMAND, Hmb
 

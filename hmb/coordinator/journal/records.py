@@ -1,23 +1,26 @@
-"""The records of `__consumer_offsets`: all that must be known about groups after a restart.
+"""The records of `__consumer_offsets`, which restore the groups and the committed offsets after a restart.
 
-A coordinator keeps its groups in memory and writes every change, as a record, to one partition of the compacted topic
-`__consumer_offsets`. The key says what the record is about, so the newest record with a key is the state, compaction
-may drop all older ones, and a null value (a tombstone) says that the thing is gone. Key and value both begin with two
-bytes that say how to read the rest::
+A coordinator keeps its groups in memory and writes every change to the compacted topic `__consumer_offsets`. The key
+of a record names the changed object, so the newest record of a key is the state. Compaction may drop all older records
+of the key. A null value (a tombstone) deletes the object. Key and value both begin with an int16, which selects their
+layout::
 
     key    int16 record type (`Key.record_type`)   the fields of one of the `...Key` classes, always version 0
-    value  int16 version                           the fields of the `...Value` class that belongs to the key
+    value  int16 version                           the fields of the `...Value` class of the key
 
     0 and 1   one committed offset          group, topic, partition -> offset, leader epoch, metadata, times
     2         a classic group               group -> generation, protocol, leader, members with their assignments
     3 to 8    a KIP-848 group, in parts     group (, member) -> epochs, subscriptions, target and current assignments
-    16        a KIP-848 group's regular expression, resolved
+    16        a regular expression          group, expression -> the topics that it matches
 
-A type that is not here belongs to share and streams groups (KIP-932, KIP-1071), or to a broker newer than this: it is
-`UnknownRecordType`, and whoever loads a log goes on with the next record. Kafka 4.3 reads all versions of a value and
-writes the one in `written`.
+For example, group "readers" commits offset 42 of weather-0. The key is record type 1 with the fields "readers",
+"weather", 0. The value is version 4 with offset 42, the leader epoch, the metadata and the time of the commit.
 
-Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0, from which the names are.
+Other record types belong to share and streams groups (KIP-932, KIP-1071) or to newer brokers. They raise
+`UnknownRecordType`, and a reader of the log skips them. Kafka 4.3 reads all versions of a value and writes the version
+in `written`.
+
+Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0, which define the names.
 """
 
 from __future__ import annotations
@@ -31,9 +34,11 @@ from hmb.protocol.errors import ProtocolError
 from hmb.protocol.primitives import INT16, Output
 from hmb.protocol.schema import Struct
 
+KeyAndValue: TypeAlias = tuple[bytes, bytes | None]  # a record of the journal; the value None is a tombstone
+
 
 class UnknownRecordType(ProtocolError):
-    """A key of a type that this broker does not know: it may be skipped."""
+    """The key has a record type that this broker does not know. The reader of the log skips the record."""
 
     def __init__(self, record_type: int) -> None:
         super().__init__(f"record type {record_type} is unknown")
@@ -65,7 +70,7 @@ class Key(Struct):
 
 
 class LegacyOffsetCommitValue(Value):
-    """As Kafka 0.8.2 wrote it."""
+    """A committed offset as Kafka 0.8.2 stored it."""
 
     offset:           int = t.int64()
     metadata:         str = t.string()
@@ -73,7 +78,7 @@ class LegacyOffsetCommitValue(Value):
 
 
 class LegacyOffsetCommitKey(Key, record_type=0, value=LegacyOffsetCommitValue):
-    """As Kafka 0.8.2 wrote it."""
+    """The key of a committed offset as Kafka 0.8.2 stored it."""
 
     group:     str = t.string()
     topic:     str = t.string()
@@ -81,7 +86,11 @@ class LegacyOffsetCommitKey(Key, record_type=0, value=LegacyOffsetCommitValue):
 
 
 class OffsetCommitValue(Value, versions="0-4", flexible="4+", written=4):
-    """v1: a time at which it expires; written only for a commit that asks for one. v3: leader epoch. v4: topic id."""
+    """A committed offset.
+
+    Version 1 adds the time at which the offset expires, and only a commit with a retention time is written in it.
+    Version 3 adds the leader epoch, and version 4 the topic id.
+    """
 
     offset:           int  = t.int64()
     leader_epoch:     int  = t.int32("3+", default=-1, ignorable=True)
@@ -92,7 +101,7 @@ class OffsetCommitValue(Value, versions="0-4", flexible="4+", written=4):
 
 
 class OffsetCommitKey(Key, record_type=1, value=OffsetCommitValue):
-    """One group's offset in one partition."""
+    """The key of the offset that one group committed for one partition."""
 
     group:     str = t.string()
     topic:     str = t.string()
@@ -103,7 +112,11 @@ class OffsetCommitKey(Key, record_type=1, value=OffsetCommitValue):
 
 
 class GroupMetadataValue(Value, versions="0-4", flexible="4+", written=3):
-    """v1: rebalance timeout. v2: when the state was entered. v3: static members. v4: flexible."""
+    """A classic group with its members.
+
+    Version 1 adds the rebalance timeout, version 2 the time of the last change of the state, and version 3 static
+    members. Version 4 is flexible.
+    """
 
     class MemberMetadata(Struct):
         member_id:         str        = t.string()
@@ -124,7 +137,7 @@ class GroupMetadataValue(Value, versions="0-4", flexible="4+", written=3):
 
 
 class GroupMetadataKey(Key, record_type=2, value=GroupMetadataValue):
-    """One classic group."""
+    """The key of one classic group."""
 
     group: str = t.string()
 
@@ -133,20 +146,20 @@ class GroupMetadataKey(Key, record_type=2, value=GroupMetadataValue):
 
 
 class ConsumerGroupMetadataValue(Value, flexible="0+"):
-    """The group's epoch, and a hash of the topics it reads: when that changes, it is time to assign anew (KIP-1101)."""
+    """The group epoch, and a hash of the subscribed topics. A changed hash raises the group epoch (KIP-1101)."""
 
     epoch:         int = t.int32()
     metadata_hash: int = t.int64(tag=0)
 
 
 class ConsumerGroupMetadataKey(Key, record_type=3, value=ConsumerGroupMetadataValue):
-    """One group."""
+    """The key of the epoch of one group."""
 
     group_id: str = t.string()
 
 
 class ConsumerGroupPartitionMetadataValue(Value, flexible="0+"):
-    """The topics themselves, as Kafka 4.0 kept them where 4.1 keeps their hash."""
+    """The subscribed topics of a group. Kafka 4.0 stored the topics, and Kafka 4.1 stores their hash instead."""
 
     class TopicMetadata(Struct):
         class PartitionMetadata(Struct):
@@ -162,15 +175,15 @@ class ConsumerGroupPartitionMetadataValue(Value, flexible="0+"):
 
 
 class ConsumerGroupPartitionMetadataKey(Key, record_type=4, value=ConsumerGroupPartitionMetadataValue):
-    """One group."""
+    """The key of the subscribed topics of one group."""
 
     group_id: str = t.string()
 
 
 class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
-    """A member and its subscription. The tagged part is of one that still speaks the classic protocol.
+    """A member and its subscription. `classic_member_metadata` belongs to a member that uses the classic protocol.
 
-    Kafka's definition means null to be its default, but writes it so that an empty struct is; so null is written out.
+    In Kafka's definition the default of this field is an empty struct, so a null is always written.
     """
 
     class ClassicMemberMetadata(Struct):
@@ -193,27 +206,27 @@ class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
 
 
 class ConsumerGroupMemberMetadataKey(Key, record_type=5, value=ConsumerGroupMemberMetadataValue):
-    """One member of one group."""
+    """The key of the subscription of one member."""
 
     group_id: str = t.string()
     member_id: str = t.string()
 
 
 class ConsumerGroupTargetAssignmentMetadataValue(Value, flexible="0+"):
-    """For which epoch of the group the target assignment was made, and when (KIP-1263)."""
+    """The group epoch for which the target assignment was computed, and the time (ms) of the computation (KIP-1263)."""
 
     assignment_epoch:     int = t.int32()
     assignment_timestamp: int = t.int64(tag=0, ignorable=True)
 
 
 class ConsumerGroupTargetAssignmentMetadataKey(Key, record_type=6, value=ConsumerGroupTargetAssignmentMetadataValue):
-    """One group."""
+    """The key of the assignment epoch of one group."""
 
     group_id: str = t.string()
 
 
 class ConsumerGroupTargetAssignmentMemberValue(Value, flexible="0+"):
-    """The partitions that a member is to own in the end."""
+    """The target assignment of one member: the partitions that it owns when it has reached the target."""
 
     class TopicPartition(Struct):
         topic_id:   UUID      = t.uuid()
@@ -223,14 +236,14 @@ class ConsumerGroupTargetAssignmentMemberValue(Value, flexible="0+"):
 
 
 class ConsumerGroupTargetAssignmentMemberKey(Key, record_type=7, value=ConsumerGroupTargetAssignmentMemberValue):
-    """One member of one group."""
+    """The key of the target assignment of one member."""
 
     group_id: str = t.string()
     member_id: str = t.string()
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
-    """The partitions that a member owns now, and those that it has been told to give up."""
+    """The current assignment of one member: the partitions that it owns, and the partitions that it must give up."""
 
     class TopicPartitions(Struct):
         topic_id:          UUID             = t.uuid()
@@ -245,14 +258,14 @@ class ConsumerGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
 
 
 class ConsumerGroupCurrentMemberAssignmentKey(Key, record_type=8, value=ConsumerGroupCurrentMemberAssignmentValue):
-    """One member of one group."""
+    """The key of the current assignment of one member."""
 
     group_id: str = t.string()
     member_id: str = t.string()
 
 
 class ConsumerGroupRegularExpressionValue(Value, flexible="0+"):
-    """The topics that an expression matched, with which version of the cluster's metadata, and when."""
+    """The topics that an expression matched, the version of the cluster's topics, and the time (ms) of the match."""
 
     topics:    list[str] = t.array(t.string)
     version:   int       = t.int64()
@@ -260,7 +273,7 @@ class ConsumerGroupRegularExpressionValue(Value, flexible="0+"):
 
 
 class ConsumerGroupRegularExpressionKey(Key, record_type=16, value=ConsumerGroupRegularExpressionValue):
-    """One expression that members of one group subscribe by."""
+    """The key of one regular expression to which members of one group subscribe."""
 
     group_id:           str = t.string()
     regular_expression: str = t.string()
@@ -271,18 +284,18 @@ KEYS: Keys = {key.record_type: key for key in Key.__subclasses__()}
 
 
 def encode_key(key: Key) -> bytes:
-    """The key's bytes."""
+    """Return the bytes of a key: the record type and the fields."""
     return _encode(key.record_type, key, 0)
 
 
 def encode_value(value: Value, version: int | None = None) -> bytes:
-    """The value's bytes, in the version that Kafka 4.3 writes or in another."""
+    """Return the bytes of a value: the version and the fields. None means the version that Kafka 4.3 writes."""
     version = value.written if version is None else version
     return _encode(version, value, version)
 
 
 def decode_key(data: bytes | memoryview, keys: Keys = KEYS) -> Key:
-    """The key that these bytes are. Raises UnknownRecordType, or ProtocolError for bytes that are no key at all."""
+    """Return the key that the bytes contain. Raises UnknownRecordType, or ProtocolError if the bytes are not a key."""
     record_type, position = _first_two(data)
     if record_type not in keys:
         raise UnknownRecordType(record_type)
@@ -290,7 +303,7 @@ def decode_key(data: bytes | memoryview, keys: Keys = KEYS) -> Key:
 
 
 def decode_value(key: Key, data: bytes | memoryview) -> Any:
-    """The value under this key, `key.value`. Raises ProtocolError."""
+    """Return the value that the bytes contain, an object of the class `key.value`. Raises ProtocolError."""
     version, position = _first_two(data)
     if version not in key.value.versions:
         raise ProtocolError(f"{key.value.__name__} has no version {version}")

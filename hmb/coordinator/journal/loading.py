@@ -23,35 +23,35 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from hmb.coordinator.group_records import KEYS, Key, Keys, UnknownRecordType, decode_key, decode_value
+from hmb.coordinator.journal.records import KEYS, Key, Keys, UnknownRecordType, decode_key, decode_value
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.records import Batch, ControlType, Record, RecordBatch, control_type, iter_batches
 from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
-READ_BYTES = 1 << 20  # at a time; Kafka's offsets.load.buffer.size is five times as much
+READ_BYTES = 1 << 20  # the size of one read; the default of Kafka's offsets.load.buffer.size is five times larger
 
-# A key with its value, an object of `key.value`; and the producer's id where it stands in an open transaction.
+# A key, its value (an object of the class `key.value`), and the producer id if the record is in an open transaction.
 Loaded: TypeAlias = tuple[Key, Any, int | None]
 Replay: TypeAlias = Callable[[Key, Any, int | None], None]
 
 
 class _Stored(NamedTuple):
-    """A record's place in the log, and its value."""
+    """The log offset and the value of one record."""
 
     offset: int
     value: bytes | None
 
 
 class NewestRecords:
-    """The newest record of each key."""
+    """The newest record of each key. Records of open transactions are kept separately until their marker follows."""
 
     def __init__(self) -> None:
         self._stored: dict[bytes, _Stored] = {}
-        self._open: dict[int, dict[bytes, _Stored]] = {}  # transactions, by producer id
+        self._open: dict[int, dict[bytes, _Stored]] = {}  # open transactions by producer id
 
     def add(self, batch: Batch) -> None:
-        """The next batch of the log. Raises KafkaError where it is damaged."""
+        """Add the next batch of the log. Raises KafkaError if the batch is damaged."""
         batch.check()
         target = self._stored
         if isinstance(batch, RecordBatch) and batch.is_control:
@@ -63,9 +63,9 @@ class NewestRecords:
         for record in batch.records():
             target[_key(record)] = _Stored(record.offset, record.value)
 
-    def _end_transaction(self, producer_id: int, how: ControlType) -> None:
+    def _end_transaction(self, producer_id: int, outcome: ControlType) -> None:
         ended = self._open.pop(producer_id, {})
-        if how is not ControlType.COMMIT:
+        if outcome is not ControlType.COMMIT:
             return
         for key, stored in ended.items():
             if key not in self._stored or self._stored[key].offset < stored.offset:
@@ -102,7 +102,7 @@ def _decoded(records: Mapping[bytes, _Stored], keys: Keys, producer_id: int | No
         try:
             key = decode_key(raw, keys)
         except UnknownRecordType as error:
-            LOGGER.warning("offset %d: %s; going on without it", stored.offset, error)
+            LOGGER.warning("offset %d: %s; the record is skipped", stored.offset, error)
             continue
         except ProtocolError as error:
             raise ProtocolError(f"offset {stored.offset}: {error}") from error
