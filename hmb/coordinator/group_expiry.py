@@ -1,10 +1,19 @@
-"""When the offsets of a group expire: what it still reads is kept, the rest has its time.
+"""The expiry of committed offsets: which offsets of a group expire, and from which time on their retention counts.
 
-In a group of KIP-848's protocol, where the broker knows who reads what, each offset that nobody reads has its time from
-its commit on. With the classic protocol it is not so plain. Since KIP-211 the retention of an offset begins when its
-group became Empty. In a Stable group of consumers offsets expire too, each some time after its commit, where nobody
-reads the topic any more; for that the coordinator has a look into the members' metadata, which is otherwise the
-leader's business: a `ConsumerProtocolSubscription` begins with the topics in all its versions.
+Offsets of topics that the group still reads never expire. The broker knows these topics in a KIP-848 group. In a
+classic group it reads them from the metadata of the members: a `ConsumerProtocolSubscription` begins with the topics in
+all its versions.
+
+The retention of an offset begins at this time (KIP-211)::
+
+    KIP-848 group                             the commit of the offset
+    classic group without members so far      the commit of the offset
+    classic group, Empty                      the time at which the group became Empty
+    classic group of consumers, Stable        the commit of the offset
+    every other classic group                 no offset expires
+
+For example, the retention is 7 days, and the last consumer of a classic group leaves on May 1. All offsets of the group
+expire on May 8, even if their last commit was in April.
 
 Source: KIP-211; Kafka's `ClassicGroup.offsetExpirationCondition` and `computeSubscribedTopics`.
 """
@@ -21,16 +30,19 @@ from hmb.coordinator.offsets import CommittedOffset, Expiry
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
 from hmb.protocol.errors import ProtocolError
 
-VERSION_SIZE = 2  # bytes in front
+VERSION_SIZE = 2  # bytes: the version before the subscription
 
 
 def subscribed_topics(subscription: bytes) -> list[str]:
-    """The topics that a consumer reads, by its metadata of whatever version. Raises ProtocolError."""
+    """Return the topics in the metadata of a consumer, of any version. Raises ProtocolError."""
     return ConsumerProtocolSubscription.decode_prefix(subscription, 0, VERSION_SIZE)[0].topics
 
 
 def topics_of(group: ClassicGroup) -> set[str] | None:
-    """The topics that a group of consumers reads; None where that cannot be known (yet)."""
+    """Return the topics that a classic group of consumers reads.
+
+    None means that they are unknown: the group has no protocol yet, or the metadata of a member cannot be decoded.
+    """
     if not group.members:
         return set()
     topics: set[str] = set()
@@ -46,7 +58,7 @@ def topics_of(group: ClassicGroup) -> set[str] | None:
 
 @singledispatch
 def is_subscribed(group: Group, topic: str) -> bool:
-    """Whether a consumer of the group reads the topic, or might."""
+    """Return whether the group reads the topic. The result is True if the topics of the group are unknown."""
     raise TypeError(f"no such kind of group: {group!r}")
 
 
@@ -65,7 +77,7 @@ def _(group: ClassicGroup, topic: str) -> bool:
 
 @singledispatch
 def expiry(group: Group) -> Expiry | None:
-    """When its offsets expire; None: not as long as it is as it is."""
+    """Return the rule by which the group's offsets expire. None means that no offset expires in the current state."""
     raise TypeError(f"no such kind of group: {group!r}")
 
 
@@ -76,7 +88,7 @@ def _(group: ConsumerGroup) -> Expiry | None:
 
 @expiry.register
 def _(group: ClassicGroup) -> Expiry | None:
-    if group.protocol_type is None:  # no members ever: a name under which a client keeps offsets
+    if group.protocol_type is None:  # The group has never had a member. A client uses it only to store offsets.
         return Expiry(_commit_time, lambda topic: False)
     if group.state is GroupState.EMPTY:
         since = group.state_timestamp

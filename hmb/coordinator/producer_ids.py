@@ -1,12 +1,15 @@
 """Producer ids: the broker assigns each id once, over all restarts.
 
-A log remembers producers by their ids. If two producers had the same id, the log would take the records of the second
-for duplicates of the first. So the broker reserves ids on disk in blocks, before it assigns the first id of a block.
-A restart wastes the rest of a block, which costs little: there are 2^63 ids.
+A log identifies producers by their ids. If two producers had the same id, the log would treat the records of the
+second as duplicates of the first. The broker therefore reserves ids in blocks. It writes the end of a block to a file
+before it assigns the first id of the block. A restart wastes the rest of a block, which costs little: 2^63 ids exist.
 
-The reserved ids are not the whole truth. The file may be lost, or another broker may have assigned ids while it used
-the directory. So the counter also starts above the ids in the logs. A client can write any id into a batch,
-therefore only ids up to HIGHEST_ASSIGNED_ID count.
+For example, a first start writes 1000 to the file and assigns the ids 0, 1 and 2. The next start writes 2000 and
+continues with id 1000.
+
+The file can be lost, or another broker can have assigned ids while it used the directory. The counter therefore also
+starts above the ids in the logs. A client can write any id into a batch, so only ids up to `HIGHEST_ASSIGNED_ID` of the
+logs count.
 
 Source: KIP-98; Kafka's `ProducerIdManager`.
 """
@@ -28,21 +31,21 @@ MAX_ID = 2**63 - 1  # an int64 on the wire
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """A producer as its batches name it: one with a greater epoch has taken the older one's place."""
+    """The identity of a producer in its batches. A greater epoch fences all older epochs of the same id."""
 
     producer_id: int
     epoch: int
 
 
 class ProducerIds:
-    """Gives out producer ids; the file holds the first id that is not reserved, as decimal text."""
+    """The assignment of producer ids. The file contains the first id that is not reserved, as decimal text."""
 
     def __init__(self, path: Path, manifest: Manifest, highest_in_use: int = -1) -> None:
         """`highest_in_use` is the greatest assigned id that the logs contain, or -1."""
         self._path = path
         self._manifest = manifest
         self._highest_in_use = highest_in_use
-        self._lock = threading.Lock()  # guards the two numbers
+        self._lock = threading.Lock()  # guards `_next`, `_reserved` and `_highest_in_use`
         self._next = self._reserved = 0
 
     def allocate(self) -> int:
@@ -57,11 +60,11 @@ class ProducerIds:
             return self._next - 1
 
     def note(self, producer_id: int) -> None:
-        """Assign only greater ids from now on: a broker, perhaps another one, has assigned this id."""
+        """Assign only ids greater than `producer_id` from now on, because a broker has already assigned it."""
         with self._lock:
             if producer_id >= self._next:
                 self._highest_in_use = max(self._highest_in_use, producer_id)
-                self._next = self._reserved  # the rest of the block is given up
+                self._next = self._reserved  # The rest of the block is not used.
 
     def _reserve(self) -> None:
         try:
@@ -76,7 +79,10 @@ class ProducerIds:
         self._next, self._reserved = start, start + BLOCK_SIZE
 
     def _read(self) -> int:
-        """Return the first id that is not reserved; if the file is damaged, one that counting has not reached."""
+        """Return the first id that is not reserved.
+
+        If the file is damaged, return the time in ms. No counter has reached such a great number.
+        """
         why = "does not contain a producer id"
         try:
             self._manifest.check(self._path)

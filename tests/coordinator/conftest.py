@@ -1,4 +1,4 @@
-"""The journal's topic in a temporary directory."""
+"""A journal and its topic in a temporary directory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hmb.storage.log import Log
 
 
 class Topic:
-    """`__consumer_offsets` with few partitions, as the broker would have it."""
+    """The topic `__consumer_offsets` with a few partitions."""
 
     name = OFFSETS_TOPIC
 
@@ -36,7 +36,7 @@ class Topic:
         return Log(path, self.config, clean=True)
 
     def reopen(self) -> None:
-        """As a broker does when it starts again."""
+        """Close the logs and open them again, as a restart of the broker does."""
         for log in self.opened.values():
             log.close()
         self.make()
@@ -54,7 +54,7 @@ def topic(tmp_path: Path) -> Topic:
 
 @pytest.fixture
 def journal(topic: Topic) -> Iterator[Journal]:
-    """Of a topic that is new and has one partition."""
+    """Return a journal whose topic is new and has one partition, so that the journal has nothing to load."""
     opened = topic.opened
     topic.opened = {}
     journal = Journal(topic, sync=lambda: True, clock=lambda: 1_000)

@@ -1,4 +1,4 @@
-"""A KIP-848 group under a manual clock, with topics, a journal and clients that a test holds in its hand."""
+"""A KIP-848 group with a manual clock. The test controls its topics, its journal and its clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FENCED = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 class Topics:
-    """A cluster's topics, by name, with the numbers of their partitions."""
+    """The topics of a cluster. The keyword arguments are the partition counts by topic name."""
 
     def __init__(self, **partitions: int) -> None:
         self.version = 0
@@ -31,7 +31,7 @@ class Topics:
             self.make(name, count)
 
     def make(self, name: str, partitions: int) -> None:
-        """A new topic, or more partitions of an old one."""
+        """Create a topic, or change the partition count of an existing topic."""
         old = self._topics.get(name)
         self._next_id += old is None
         self._topics[name] = AssignableTopic(name, old.id if old else UUID(int=self._next_id), partitions)
@@ -59,13 +59,16 @@ class Topics:
 
 @dataclass
 class ConsumerDriver:
-    """Does what SharedGroup does, without threads: after each step the records are on disk, or held, or lost."""
+    """Runs the steps of a group without threads, in place of SharedGroup.
+
+    After each step, the records are written, held back (`holds`) or lost (`fails`).
+    """
 
     topics: Topics = field(default_factory=lambda: Topics(a=4))
     settings: ConsumerGroupSettings = field(default_factory=lambda: ConsumerGroupSettings(assignment_interval=0))
     now: int = 1_000
-    holds: bool = False  # the journal takes its time
-    fails: bool = False  # nothing can be written
+    holds: bool = False  # whether the journal holds records back until `write` or `lose`
+    fails: bool = False  # whether every write fails
     disk: dict[bytes, bytes] = field(default_factory=dict)
     held: list[Write] = field(default_factory=list)
     group: ConsumerGroup = field(init=False)
@@ -77,7 +80,7 @@ class ConsumerDriver:
         return ConsumerGroup("g", lambda group_id: self.settings, self.topics, lambda: self.now)
 
     def restored(self) -> ConsumerGroup:
-        """The group as another start would find it."""
+        """Return the group that a restarted broker restores from the written records."""
         group = self.new()
         for key, value in self.disk.items():
             group.replay(decode_key(key), decode_value(decode_key(key), value))
@@ -96,7 +99,7 @@ class ConsumerDriver:
         assignor: str | None = None,
         rebalance: int = -1,
     ) -> ConsumerGroupHeartbeatResponse:
-        """Raises KafkaError."""
+        """Send one heartbeat and return the response. Raises KafkaError, also if the records are lost."""
         owned = None if owns is None else by_topic(owns)
         request = ConsumerGroupHeartbeatRequest(
             group_id="g",
@@ -131,7 +134,7 @@ class ConsumerDriver:
         self.settle()
 
     def settle(self) -> bool:
-        """Whether records were lost."""
+        """Apply deadlines and write the records of the step. Return whether records were lost."""
         self.group.tick(self.now)
         writes, self.group.writes = self.group.writes, []
         self.held += writes
@@ -142,7 +145,7 @@ class ConsumerDriver:
         return self.fails and bool(writes)
 
     def write(self) -> None:
-        """All that is held is on disk now."""
+        """Write all records that were held back."""
         held, self.held = self.held, []
         for write in held:
             for key, value in write.records:
@@ -153,7 +156,7 @@ class ConsumerDriver:
             write.then(None, self.now)
 
     def lose(self) -> None:
-        """None of what is held could be written."""
+        """Let the writes of all held records fail."""
         held, self.held = self.held, []
         for write in held:
             write.then(DISK_FULL, self.now)
@@ -161,7 +164,7 @@ class ConsumerDriver:
 
 @dataclass
 class Client:
-    """A consumer that does what it is told: it gives up at once, or when the test lets it, and heartbeats."""
+    """A consumer that follows its assignment. A slow consumer gives up partitions only when the test lets it."""
 
     driver: ConsumerDriver
     member_id: str
@@ -169,11 +172,11 @@ class Client:
     instance: str | None = None
     epoch: int = 0
     owned: set[PartitionId] = field(default_factory=set)
-    told: set[PartitionId] = field(default_factory=set)
-    is_slow: bool = False  # to give up partitions
+    assigned: set[PartitionId] = field(default_factory=set)
+    is_slow: bool = False  # whether the consumer keeps partitions that it must give up
 
     def beat(self) -> None:
-        """One heartbeat; a fenced member gives up everything, and joins with the next one."""
+        """Send one heartbeat. A fenced member gives up all partitions and joins with its next heartbeat."""
         joins = self.epoch == 0
         try:
             answer = self.driver.beat(
@@ -186,21 +189,21 @@ class Client:
             )
         except KafkaError as error:
             if error is DISK_FULL or error.code is ErrorCode.UNRELEASED_INSTANCE_ID:
-                return  # it tries again later
+                return  # The next heartbeat tries again.
             if error.code not in FENCED:
                 raise
-            self.epoch, self.owned, self.told = 0, set(), set()
+            self.epoch, self.owned, self.assigned = 0, set(), set()
             return
         self.epoch = answer.member_epoch
         if answer.assignment is not None:
-            self.told = {
+            self.assigned = {
                 PartitionId(topic.topic_id, number)
                 for topic in answer.assignment.topic_partitions
                 for number in topic.partitions
             }
-        self.owned = self.told | (self.owned if self.is_slow else set())
+        self.owned = self.assigned | (self.owned if self.is_slow else set())
 
     def leave(self, epoch: int = -1) -> None:
-        with suppress(KafkaError):  # if it is not heard, its session ends
+        with suppress(KafkaError):  # If the request fails, the session of the member ends later.
             self.driver.beat(self.member_id, epoch, instance=self.instance)
-        self.epoch, self.owned, self.told = 0, set(), set()
+        self.epoch, self.owned, self.assigned = 0, set(), set()

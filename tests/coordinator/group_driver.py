@@ -1,4 +1,4 @@
-"""A classic group under a manual clock, with a journal that a test can hold back or break."""
+"""A classic group with a manual clock, and a journal that a test can delay or break."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ DISK_FULL = KafkaError(ErrorCode.NOT_COORDINATOR, "the disk is full")
 
 @dataclass
 class GroupDriver:
-    """Does what SharedGroup does, without threads: after each step the answers are here, and the record is written."""
+    """Runs the steps of a group without threads, in place of SharedGroup.
+
+    After each step, `answers` contains the responses, and the record is written unless `holds` is set.
+    """
 
     settings: GroupSettings = field(default_factory=GroupSettings)
     now: int = 0
-    holds: bool = False  # the journal takes its time
-    written: bytes | None = None  # the newest record
+    holds: bool = False  # whether the journal holds records back until `write`
+    written: bytes | None = None  # the value of the newest record
     held: list[Write] = field(default_factory=list)
     answers: dict[Call, Answer] = field(default_factory=dict)
     group: ClassicGroup = field(init=False)
@@ -143,7 +146,7 @@ class GroupDriver:
             self.write()
 
     def write(self, error: KafkaError | None = None) -> None:
-        """The journal has written all that it held back, or could not."""
+        """Write all held records. With `error`, let the writes fail."""
         held, self.held = self.held, []
         for write in held:
             ((_, value),) = write.records
@@ -152,16 +155,16 @@ class GroupDriver:
         self.settle()
 
     def restart(self) -> None:
-        """The broker comes back with what its journal holds."""
+        """Restart the broker, which restores the group from the written record."""
         assert self.written is not None
         value = decode_value(GroupMetadataKey(group="g"), self.written)
         self.group = ClassicGroup.restore("g", value, self.settings, lambda: self.now)
         self.group.resume(self.now)
 
-    # -- what tests begin with
+    # -- groups for the start of a test
 
     def stable(self, *clients: str, version: int = 3, **options: object) -> list[str]:
-        """A Stable group of these, the first one leads; returns their member ids."""
+        """Make a Stable group of these clients and return their member ids. The first client is the leader."""
         calls = [self.join(client, version=version, **options) for client in clients]  # type: ignore[arg-type]
         while not all(call in self.answers for call in calls):
             deadline = self.group.next_deadline()

@@ -1,4 +1,4 @@
-"""Each assignor keeps its promises for any members and topics."""
+"""Each assignor divides partitions correctly among any members and topics."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_each_partition_has_one_owner_who_reads_it(
     members = [member(f"m{number}", *topics) for number, topics in enumerate(reads)]
     targets = ASSIGNORS[assignor](members, partitions)
     check_owned_once(members, partitions, targets)
-    # The next assignment: some have left or read other topics, topics have grown or gone.
+    # Before the next assignment, members leave or change their subscriptions, and topics grow or are deleted.
     left = [
         member(each.member_id, *data.draw(READ), owned=targets[each.member_id])
         for each in members
@@ -58,14 +58,15 @@ def test_uniform_shares_evenly_among_members_that_read_the_same(
     count: int, partitions: dict[UUID, int], data: st.DataObject
 ) -> None:
     everything = [PartitionId(topic, n) for topic, number in partitions.items() for n in range(number)]
-    owners = {partition: data.draw(st.integers(0, count)) for partition in everything}  # the last is nobody
+    # The owner `count` means that no member owns the partition.
+    owners = {partition: data.draw(st.integers(0, count)) for partition in everything}
     members = [
         member(f"m{n}", *partitions, owned=[each for each, owner in owners.items() if owner == n]) for n in range(count)
     ]
     targets = assign_uniform(members, partitions)
     sizes = sorted(len(owned) for owned in targets.values())
     assert sizes[-1] - sizes[0] <= 1
-    # Sticky: who has no more than its share keeps all of it, who has more keeps its share.
+    # Sticky: a member keeps its partitions up to its share.
     for each in members:
         assert len(targets[each.member_id] & each.owned) >= min(len(each.owned), len(everything) // count)
 

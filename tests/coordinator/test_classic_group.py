@@ -62,7 +62,7 @@ def test_a_static_member_does_not_join_with_an_id_that_was_given_out(driver: Gro
 
 
 def test_a_join_group_that_comes_again_takes_the_place_of_the_one_that_waits(driver: GroupDriver) -> None:
-    """The client has lost its connection: the first request's thread must not wait for ever."""
+    """The client has lost its connection, and the thread of its first request must not wait forever."""
     first_id, _ = driver.stable("a", "b")
     old = driver.join("a", first_id)
     new = driver.join("a", first_id)
@@ -81,7 +81,7 @@ def test_a_sync_group_that_comes_again_takes_the_place_of_the_one_that_waits(dri
     assert driver.synced(new).assignment == b"part"
 
 
-def test_who_leaves_while_its_sync_group_waits_is_told(driver: GroupDriver) -> None:
+def test_a_waiting_sync_group_of_a_leaving_member_gets_a_response(driver: GroupDriver) -> None:
     _, second = (driver.join(client, version=3) for client in "ab")
     driver.wait(10_000)
     member_id = driver.joined(second).member_id
@@ -90,7 +90,7 @@ def test_who_leaves_while_its_sync_group_waits_is_told(driver: GroupDriver) -> N
     assert driver.synced(waiting).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_a_follower_with_nothing_new_is_told_what_was_agreed_on_and_the_leader_begins_anew(driver: GroupDriver) -> None:
+def test_an_unchanged_follower_gets_the_generation_and_the_leader_starts_a_rebalance(driver: GroupDriver) -> None:
     leader, follower = driver.stable("a", "b")
     answer = driver.joined(driver.join("b", follower))
     assert (answer.generation_id, answer.leader, answer.members) == (1, leader, [])
@@ -130,7 +130,10 @@ def test_a_static_member_that_is_back_while_the_journal_is_slow_joins_the_rebala
 
 
 def test_a_static_member_that_comes_back_before_it_has_synced_still_has_to(driver: GroupDriver) -> None:
-    """Under its old id, as in Kafka, it would be missed for ever, and the group rebalance for nothing."""
+    """Kafka waits for the old member id, which never sends SyncGroup, and rebalances the group in vain.
+
+    HMB waits for the new member id.
+    """
     leader, second = (driver.join(name, version=5, instance=name, rebalance=5_000) for name in "ab")
     driver.wait(5_000)
     driver.sync(driver.joined(leader).member_id, 1, {driver.joined(second).member_id: b"part"})
@@ -142,16 +145,16 @@ def test_a_static_member_that_comes_back_before_it_has_synced_still_has_to(drive
 
 def test_a_rebalance_timeout_of_0_does_not_spin_while_static_members_are_away(driver: GroupDriver) -> None:
     first, second = driver.join("a", instance="i"), driver.join("b", instance="j")
-    driver.wait(6_000)  # as a second one came
+    driver.wait(6_000)  # the end of the initial rebalance, which the second member has extended
     driver.sync(driver.joined(second).member_id, 1)
     driver.sync(driver.joined(first).member_id, 1, {})
     for instance in "ij":
-        driver.join("c", instance=instance, rebalance=0)  # it is back, and the group stays Stable
+        driver.join("c", instance=instance, rebalance=0)  # The static member restarts, and the group stays Stable.
     driver.leave(static("j"))
     assert driver.group.state is GroupState.PREPARING_REBALANCE
     deadline = driver.group.next_deadline()
     assert deadline is not None and deadline > driver.now
-    driver.wait(10_000)  # its session
+    driver.wait(10_000)  # the session timeout of the member
     assert driver.group.state is GroupState.EMPTY
 
 
@@ -211,12 +214,12 @@ def test_what_was_written_without_a_rebalance_timeout_has_that_of_the_session() 
 
 
 def test_restored_members_have_a_whole_session_from_the_end_of_the_load_on(driver: GroupDriver) -> None:
-    """A first version gave them none, and the first step of a group removed them all."""
+    """The sessions were over at the end of the load, so the first step of a group removed all members."""
     (member_id,) = driver.stable("a")
     assert driver.written is not None
     value = decode_value(GroupMetadataKey(group="g"), driver.written)
     driver.group = ClassicGroup.restore("g", value, driver.settings, lambda: 0)
-    driver.wait(100_000)  # the load takes its time
+    driver.wait(100_000)  # The load takes 100 s.
     assert driver.heartbeat(member_id, 1) == ErrorCode.NONE
     driver.group.resume(driver.now)
     driver.wait(9_999)
@@ -236,7 +239,7 @@ def test_a_restored_group_above_its_largest_size_rebalances() -> None:
     assert driver.group.state is GroupState.PREPARING_REBALANCE
 
 
-def test_when_the_broker_stops_all_who_wait_are_told_to_look_for_the_coordinator(driver: GroupDriver) -> None:
+def test_a_stop_of_the_broker_answers_waiting_members_with_not_coordinator(driver: GroupDriver) -> None:
     leader, follower = driver.stable("a", "b")
     joining = driver.join("a", leader)
     driver.group.unload()

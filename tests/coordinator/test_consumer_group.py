@@ -1,4 +1,4 @@
-"""KIP-848's group, heartbeat by heartbeat."""
+"""A KIP-848 group and its heartbeats."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def driver() -> ConsumerDriver:
 
 
 def numbers(response: ConsumerGroupHeartbeatResponse) -> list[int] | None:
-    """Of the assigned partitions; None: nothing new."""
+    """Return the numbers of the assigned partitions, or None if the response has no assignment."""
     if response.assignment is None:
         return None
     return [number for topic in response.assignment.topic_partitions for number in topic.partitions]
@@ -62,8 +62,8 @@ def test_a_partition_is_handed_over_only_when_its_owner_has_let_go(driver: Consu
     second = driver.join("n")
     assert numbers(second) == [], "all partitions are m's still"
     assert second.member_epoch == first.member_epoch + 1
-    told = driver.beat("m", first.member_epoch, owns=owned(driver, 0, 1, 2, 3))
-    assert (told.member_epoch, numbers(told)) == (first.member_epoch, [0, 1]), "give up 2 and 3"
+    response = driver.beat("m", first.member_epoch, owns=owned(driver, 0, 1, 2, 3))
+    assert (response.member_epoch, numbers(response)) == (first.member_epoch, [0, 1]), "give up 2 and 3"
     assert driver.group.state_name == "Reconciling"
     assert numbers(driver.beat("n", second.member_epoch, owns=[])) is None
     done = driver.beat("m", first.member_epoch, owns=owned(driver, 0, 1))
@@ -93,7 +93,7 @@ def test_a_member_that_does_not_give_up_in_time_is_out(driver: ConsumerDriver) -
         driver.beat("m", first.member_epoch)
 
 
-def test_a_member_that_is_not_heard_of_is_out(driver: ConsumerDriver) -> None:
+def test_a_member_that_sends_no_heartbeat_is_removed(driver: ConsumerDriver) -> None:
     epoch = driver.join("m").member_epoch
     driver.wait(30_000)
     driver.beat("m", epoch)
@@ -112,9 +112,9 @@ def test_an_epoch_that_is_not_the_members_is_fenced(driver: ConsumerDriver) -> N
         with refused(ErrorCode.FENCED_MEMBER_EPOCH):
             driver.beat("m", epoch, owns=[])
     with refused(ErrorCode.FENCED_MEMBER_EPOCH):
-        driver.beat("m", first)  # it does not say what it has
+        driver.beat("m", first)  # This heartbeat does not list the owned partitions.
     lost = driver.beat("m", first, owns=owned(driver, 0, 1, 2, 3))
-    assert lost.member_epoch == second.member_epoch, "the answer was lost, the member is told again"
+    assert lost.member_epoch == second.member_epoch, "the response was lost, so the member receives it again"
 
 
 def test_a_member_that_joins_again_keeps_its_id_and_hears_everything(driver: ConsumerDriver) -> None:
@@ -159,10 +159,10 @@ def test_expressions_follow_the_topics(driver: ConsumerDriver) -> None:
     answer = driver.beat("m", topics=[], regex="ap.*", owns=[], rebalance=1)
     assert [t.topic_id for t in answer.assignment.topic_partitions] == [driver.topics.id("apple")]  # type: ignore[union-attr]
     driver.topics.make("apricot", 1)
-    told = driver.beat("m", answer.member_epoch)
-    assert told.assignment is not None and len(told.assignment.topic_partitions) == 2
-    told = driver.beat("m", told.member_epoch, regex="", topics=["pear"], owns=[])
-    assert [t.topic_id for t in told.assignment.topic_partitions] == [driver.topics.id("pear")]  # type: ignore[union-attr]
+    response = driver.beat("m", answer.member_epoch)
+    assert response.assignment is not None and len(response.assignment.topic_partitions) == 2
+    response = driver.beat("m", response.member_epoch, regex="", topics=["pear"], owns=[])
+    assert [t.topic_id for t in response.assignment.topic_partitions] == [driver.topics.id("pear")]  # type: ignore[union-attr]
     assert driver.group.regexes == {}
     assert not any(b"ap.*" in key for key in driver.disk)
 
@@ -176,9 +176,9 @@ def test_a_broken_expression_is_refused_and_changes_nothing(driver: ConsumerDriv
 def test_a_topic_that_is_not_read_any_more_is_given_up_at_once() -> None:
     driver = ConsumerDriver(Topics(a=2, b=2), ConsumerGroupSettings(assignment_interval=1_000))
     first = driver.join("m", "a", "b")
-    told = driver.beat("m", first.member_epoch, topics=["b"])
+    response = driver.beat("m", first.member_epoch, topics=["b"])
     assert driver.group.state_name == "Assigning", "it is too early for a new target"
-    assert [t.topic_id for t in told.assignment.topic_partitions] == [driver.topics.id("b")]  # type: ignore[union-attr]
+    assert [t.topic_id for t in response.assignment.topic_partitions] == [driver.topics.id("b")]  # type: ignore[union-attr]
     assert driver.group.members["m"].state is MemberState.UNREVOKED_PARTITIONS
 
 
@@ -319,8 +319,8 @@ def test_a_change_that_was_not_written_has_not_happened(driver: ConsumerDriver) 
     epoch = driver.join("m").member_epoch
     driver.holds = True
     driver.join("n")
-    told = driver.beat("m", epoch, owns=owned(driver, 0, 1, 2, 3))
-    assert numbers(told) == [0, 1]
+    response = driver.beat("m", epoch, owns=owned(driver, 0, 1, 2, 3))
+    assert numbers(response) == [0, 1]
     driver.lose()
     assert set(driver.group.members) == {"m"}
     assert driver.group.members == driver.restored().members

@@ -1,4 +1,4 @@
-"""KIP-848's group against clients that come, go, dawdle and miss answers, on a disk that is full at times."""
+"""Invariants of a KIP-848 group. Its clients join, leave, delay and miss responses, and the disk is full at times."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         self.clients[number].beat()
 
     @rule(number=MEMBERS, topics=TOPICS)
-    def join_anew(self, number: int, topics: list[str]) -> None:
-        """After it has left; a static one may be back before it is out."""
+    def join_again(self, number: int, topics: list[str]) -> None:
+        """Let a client without a member epoch join. A static client may return before its session has ended."""
         client = self.clients[number]
         if client.epoch == 0:
             client.topics = topics
@@ -44,7 +44,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 1))
     def be_replaced(self, number: int) -> None:
-        """A static member restarts, under another member id."""
+        """Restart a static member, which gets another member id."""
         old = self.clients[number]
         if old.epoch:
             old.leave(-2)
@@ -56,15 +56,15 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         client = self.clients[number]
         client.is_slow = is_slow
         if not is_slow:
-            client.owned = set(client.told)
+            client.owned = set(client.assigned)
 
     @rule(number=MEMBERS)
     def miss_an_answer(self, number: int) -> None:
         client = self.clients[number]
-        before = client.epoch, set(client.owned), set(client.told)
+        before = client.epoch, set(client.owned), set(client.assigned)
         client.beat()
-        if before[0] and client.epoch:  # who is fenced hears of it the next time
-            client.epoch, client.owned, client.told = before
+        if before[0] and client.epoch:  # A fenced client learns of the fencing with its next heartbeat.
+            client.epoch, client.owned, client.assigned = before
 
     @rule(topic=st.sampled_from(NAMES), more=st.integers(1, 3))
     def grow(self, topic: str, more: int) -> None:
@@ -107,14 +107,14 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         assert group.targets.keys() <= group.members.keys()
 
     def teardown(self) -> None:
-        """When nothing changes any more, everything that is read gets one owner."""
+        """Check that each subscribed partition gets exactly one owner after the last change."""
         if not hasattr(self, "driver"):
             return
         self.driver.fails = False
         here = [client for client in self.clients if client.member_id in self.driver.group.members]
         for client in here:
-            client.is_slow, client.owned = False, set(client.told)
-        self.driver.wait(60_000)  # who is not here any more is out
+            client.is_slow, client.owned = False, set(client.assigned)
+        self.driver.wait(60_000)  # The sessions of absent clients end.
         for _ in range(8):
             for client in here:
                 client.beat()

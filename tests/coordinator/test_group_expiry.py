@@ -1,4 +1,4 @@
-"""When the offsets of a group expire, by its state and by what its members read."""
+"""Committed offsets expire by the state of the group and by the topics that its members read."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_of_an_empty_group_all_expire_after_the_time_when_it_became_so() -> None
         assert (when.since(COMMITTED), when.is_read("t"), is_subscribed(driver.group, "t")) == (50_000, False, False)
         driver.now = 90_000
         driver.restart()
-    driver.group.state_timestamp = -1  # as records of version 0 and 1 have it
+    driver.group.state_timestamp = -1  # Records of version 0 and 1 do not contain this time.
     when = expiry(driver.group)
     assert when is not None and when.since(COMMITTED) == 123
 

@@ -1,7 +1,8 @@
-"""Invariants of a classic group, whatever its clients, its journal and its broker do.
+"""Invariants of a classic group under random actions of its clients and its journal.
 
-Clients behave as real ones do: they send heartbeats, join again when told to, sync when they have joined; now and then
-one falls silent, asks twice, or leaves. Whoever does its part is never told UNKNOWN_MEMBER_ID.
+The clients behave as real consumers do. They send heartbeats, join again after an error, and send SyncGroup after each
+JoinGroup. At random, a client stops sending requests, sends a request twice, or leaves. A client that sends all its
+requests never receives UNKNOWN_MEMBER_ID.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.join_group import JoinGroupResponse
 from tests.coordinator.group_driver import DISK_FULL, GroupDriver
 
-SILENCES = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID)
+FENCED = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID)
 numbers = st.integers(0, 100)
 
 
 @dataclass(eq=False)
 class Client:
-    """A consumer: what it knows, and what it waits for."""
+    """A consumer with its member id, its generation and its waiting requests."""
 
     name: str
     instance: str | None
@@ -34,7 +35,7 @@ class Client:
     generation: int = 0
     joining: Call | None = None
     syncing: Call | None = None
-    is_silent: bool = False  # it was killed, or is stuck
+    is_silent: bool = False  # whether the client has stopped sending requests
     must_join: bool = True
 
 
@@ -43,7 +44,7 @@ class Groups(RuleBasedStateMachine):
         super().__init__()
         self.driver = GroupDriver(GroupSettings(initial_delay=500, max_size=6))
         self.clients: list[Client] = []
-        self.generations: dict[int, tuple[str, str | None]] = {}  # leader and protocol, as they were told
+        self.generations: dict[int, tuple[str, str | None]] = {}  # leader and protocol by generation
         self.assigned: dict[tuple[int, str], bytes] = {}
         self.newest = 0
         self.calls: list[Call] = []
@@ -70,7 +71,7 @@ class Groups(RuleBasedStateMachine):
     @precondition(lambda self: self.clients)
     @rule(number=numbers)
     def starts_again(self, number: int) -> None:
-        """A new process in the place of a silent one; a static one takes its member's place over."""
+        """Restart a silent client. A static client replaces its old member."""
         client = self.pick(number)
         if client.is_silent:
             self.clients[self.clients.index(client)] = Client(client.name, client.instance, client.session)
@@ -89,11 +90,11 @@ class Groups(RuleBasedStateMachine):
         client = self.pick(number)
         if client.joining is not None and client.member_id and not client.is_silent:
             client.joining = self._join(client)
-            self._hear()
+            self._deliver()
 
     @rule(seconds=st.integers(1, 12))
     def time_passes(self, seconds: int) -> None:
-        """Live clients send heartbeats often enough, and do what they are told."""
+        """Let time pass while live clients send heartbeats each second and follow the responses."""
         for _ in range(seconds):
             self._act()
             self.driver.wait(1_000)
@@ -109,20 +110,20 @@ class Groups(RuleBasedStateMachine):
     def the_disk_is_done(self, fails: bool) -> None:
         self.driver.holds = False
         self.driver.write(DISK_FULL if fails else None)
-        self._hear()
+        self._deliver()
 
     # -- how a client works
 
     def _act(self) -> None:
         for client in self.live():
-            self._hear()
+            self._deliver()
             if client.joining is None and client.must_join:
                 client.must_join = False
                 client.joining = self._join(client)
             elif client.joining is None and client.member_id and client.syncing is None:
                 code = self.driver.heartbeat(client.member_id, client.generation, client.instance)
                 self._obey(client, code)
-        self._hear()
+        self._deliver()
 
     def _join(self, client: Client) -> Call:
         call = self.driver.join(
@@ -131,15 +132,15 @@ class Groups(RuleBasedStateMachine):
         self.calls.append(call)
         return call
 
-    def _hear(self) -> None:
-        """Take in all answers, and those that come of what is done then."""
-        while heard := [client for client in self.clients if self._take(client)]:
-            for client in heard:
+    def _deliver(self) -> None:
+        """Deliver all responses to the clients. Repeat this while the requests that follow produce more responses."""
+        while joined := [client for client in self.clients if self._take(client)]:
+            for client in joined:
                 if client.generation and client.syncing is None and not client.must_join and not client.is_silent:
                     self._sync(client)
 
     def _take(self, client: Client) -> bool:
-        """Whether the client has joined."""
+        """Deliver the responses of one client. Return whether the client has joined."""
         if client.syncing in self.driver.answers:
             answer = self.driver.synced(client.syncing)
             client.syncing = None
@@ -173,8 +174,8 @@ class Groups(RuleBasedStateMachine):
     def _obey(self, client: Client, code: ErrorCode) -> None:
         if code:
             client.must_join = True
-        if code in SILENCES:
-            assert client.is_silent, f"{client} was told {code.name}"
+        if code in FENCED:
+            assert client.is_silent, f"{client} received {code.name}"
         if code is ErrorCode.GROUP_MAX_SIZE_REACHED:
             client.is_silent = True
 
@@ -183,7 +184,7 @@ class Groups(RuleBasedStateMachine):
     def _check_generation(self, joined: JoinGroupResponse) -> None:
         agreed = joined.leader, joined.protocol_name
         assert self.generations.setdefault(joined.generation_id, agreed)[1] == joined.protocol_name
-        self.generations[joined.generation_id] = agreed  # a static leader may come back under another id
+        self.generations[joined.generation_id] = agreed  # A static leader that restarts has another member id.
 
     @invariant()
     def generations_grow(self) -> None:
@@ -205,12 +206,12 @@ class Groups(RuleBasedStateMachine):
         assert bool(members) == (group.state is not GroupState.EMPTY)
 
     @invariant()
-    def something_is_going_to_happen_to_whoever_waits(self) -> None:
+    def a_waiting_client_has_a_deadline_or_a_pending_write(self) -> None:
         waits = any(client.joining or client.syncing for client in self.live())
         assert not waits or self.driver.group.next_deadline() is not None or self.driver.held
 
     def teardown(self) -> None:
-        """When all fall silent the group comes to an end, and nobody waits any more."""
+        """Check that the group becomes Empty and no request waits after all clients have stopped."""
         self.driver.holds = False
         self.driver.write()
         self.driver.wait(24 * 60 * 60 * 1000)

@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets`: known bytes both ways, and nothing but ProtocolError for bytes that are none."""
+"""Records of `__consumer_offsets` encode to known bytes and back. Invalid bytes raise only ProtocolError."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_new_records_are_written_in_the_versions_of_kafka_43() -> None:
 
 def test_a_member_that_speaks_the_classic_protocol() -> None:
     member = ConsumerGroupMemberMetadataValue(server_assignor=None, classic_member_metadata=None)
-    assert encode_value(member).endswith(bytes.fromhex("ffffffff 00 01 00 01 00")), "null is told, as Kafka does it"
+    assert encode_value(member).endswith(bytes.fromhex("ffffffff 00 01 00 01 00")), "null is written, as Kafka does"
     member.classic_member_metadata = member.ClassicMemberMetadata()
     assert encode_value(member).endswith(bytes.fromhex("ffffffff 00 00"))
     member.classic_member_metadata.session_timeout_ms = 1
@@ -92,7 +92,7 @@ def test_random_bytes(data: bytes) -> None:
             continue
 
 
-def test_what_is_unknown_is_told_from_what_is_damaged() -> None:
+def test_unknown_and_damaged_records_raise_different_errors() -> None:
     with pytest.raises(UnknownRecordType, match="record type 99"):
         decode_key(b"\0\x63rest")
     for damaged in (b"", b"\0", b"\0\1\0\5g", encode_key(KEY) + b"\0"):

@@ -1,17 +1,17 @@
-"""Classic groups as goldenscripts (tests/scripts/groups): a client's requests, and what comes of them.
+"""Classic groups as goldenscripts (tests/scripts/groups): requests of clients, and their responses.
 
     join CLIENT [MEMBER-ID] [instance= session= rebalance= protocols=a,b metadata= version= type=]
     sync MEMBER-ID GENERATION [MEMBER-ID=ASSIGNMENT ...] [instance=]
     heartbeat | commit MEMBER-ID GENERATION [instance=]
     leave MEMBER-ID ... [instance=]
-    wait MS         time passes
-    hold            the journal takes its time, until
-    written | lost  it has written what waits, or could not
-    restart         the broker, with what the journal holds
-    show            the members
+    wait MS         let time pass
+    hold            delay the writes of the journal until `written` or `lost`
+    written | lost  end the delayed writes: they succeed, or they fail
+    restart         restart the broker, which restores the group from the journal
+    show            print the members
 
-Answers are printed when they come, with the name of the client or member they go to; a change of the state is, too.
-Member ids are the client's or instance's name and a number. `settings` at a script's head makes another group.
+A script prints each response with the name of its client or member, and each change of the group's state. A member id
+is the name of the client or of the instance, and a number. `settings` at the start of a script changes the settings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SCRIPTS = Path(__file__).parents[1] / "scripts" / "groups"
 
 
 class Session:
-    """One script's group."""
+    """The group of one script."""
 
     def __init__(self) -> None:
         self.driver = GroupDriver()

@@ -1,4 +1,4 @@
-"""The timer's thread, under a clock that a test moves."""
+"""The thread of the timer, with a clock that a test sets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hmb.coordinator.group_timer import GroupTimer
 
 
 class Sleeper:
-    """Says when it was woken, and when it wants to be woken next."""
+    """A sleeper that puts its name into a queue when the timer wakes it."""
 
     def __init__(self, name: str, woken: queue.Queue[str]) -> None:
         self.name, self.woken = name, woken
@@ -69,7 +69,7 @@ def test_a_fault_in_one_group_does_not_stop_the_time_of_the_others(
 
 
 def test_a_deadline_of_weeks_is_no_trouble(timer: GroupTimer, woken: queue.Queue[str]) -> None:
-    """JoinGroup's timeouts go up to 2^31 ms, and a lock does not wait for more than some 292 years of ns."""
+    """A timeout of JoinGroup can be 2^31 ms. A lock accepts a time limit of at most 292 years, which is 2^63 ns."""
     timer.schedule(Sleeper("weeks", woken), 2**62)
     timer.start()
     timer.schedule(Sleeper("now", woken), 0)

@@ -1,4 +1,4 @@
-"""Groups and the threads of many connections."""
+"""The group coordinator, used by the threads of many connections."""
 
 from __future__ import annotations
 
@@ -154,7 +154,8 @@ def test_a_client_that_leaves_while_it_waits_frees_its_thread(
     assert not waiting.done()
     gone.set()
     assert code_of(lambda: waiting.result(30)) is ErrorCode.NETWORK_EXCEPTION
-    assert {member.member_id for member in join(groups, first).members} > {first}  # as in Kafka, until its session ends
+    # As in Kafka, the member stays until its session ends.
+    assert {member.member_id for member in join(groups, first).members} > {first}
 
 
 def test_a_stop_wakes_all_who_wait(groups: GroupCoordinator, threads: ThreadPoolExecutor) -> None:
@@ -167,7 +168,7 @@ def test_a_stop_wakes_all_who_wait(groups: GroupCoordinator, threads: ThreadPool
     assert code_of(lambda: join(groups, group_id="new")) is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def test_while_the_journal_is_loaded_members_are_told_to_wait_and_may_live(topic: Topic) -> None:
+def test_members_wait_and_keep_their_sessions_while_the_journal_loads(topic: Topic) -> None:
     groups = GroupCoordinator(Journal(topic, sync=lambda: True), AT_ONCE, Topics())
     loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert code_of(lambda: join(groups)) is loading
@@ -237,7 +238,8 @@ def test_who_joins_a_group_that_is_deleted_just_then_is_to_try_again(
     heartbeat(ConsumerGroupHeartbeatRequest(group_id="new", member_id="m", member_epoch=-1))
     monkeypatch.setattr(groups, "_find_or_make", then_deleted)
     assert code_of(lambda: join(groups, group_id="new")) is ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert code_of(lambda: heartbeat(new)) is ErrorCode.COORDINATOR_NOT_AVAILABLE  # which found a new, classic one
+    # A member that joins finds a new classic group, which is deleted before the member can join.
+    assert code_of(lambda: heartbeat(new)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
 def test_what_cannot_be_written_is_not_done(

@@ -1,4 +1,4 @@
-"""The journal: one order for queue, log and memory; batches and syncs shared; what is loaded is what was there."""
+"""The journal: its order of writes, its shared batches and syncs, and the load at the start."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def raised(journal: Journal, group_id: str = "g") -> ErrorCode:
     return caught.value.code
 
 
-# Whose group it is
+# The partition of a group
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_who_comes_first_writes_for_all(journal: Journal, topic: Topic, monkeypa
 
 def test_memory_changes_in_the_order_of_the_log(journal: Journal, topic: Topic) -> None:
     applied: list[bytes] = []
-    lock = threading.Lock()  # as a group's: what is enqueued under it comes in that order
+    lock = threading.Lock()  # The lock of a group: it fixes the order in which records are queued.
 
     def commit(worker: int) -> None:
         for i in range(50):
@@ -324,7 +324,7 @@ def test_a_stop_in_the_middle_of_a_load_is_not_taken_for_a_damaged_partition(
 
     def replay(key: object, value: object, producer_id: int | None) -> None:
         stop.set()
-        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)  # as GroupCoordinator does
+        raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)  # GroupCoordinator raises this error when it stops.
 
     journal.load(replay, stop)
     assert stop.is_set() and not caplog.records

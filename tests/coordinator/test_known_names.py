@@ -1,4 +1,4 @@
-"""The cache of what belongs to a name is bounded in bytes, because it keeps short names only."""
+"""The cache of values by name is limited in bytes, because it keeps short names only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hmb.coordinator.known_names import LONGEST_NAME, cached_by_name
 
 
 def test_long_names_are_computed_each_time_and_never_kept() -> None:
-    """300 group ids of 1 MB stayed in a cache of 10,000 entries."""
+    """A cache of 10,000 entries kept 300 group ids of 1 MB each."""
     called: list[tuple[str, int]] = []
 
     @cached_by_name(2)

@@ -1,4 +1,4 @@
-"""Committed offsets: in memory by themselves, and with the journal, from which they come back."""
+"""Committed offsets: the table in memory, and its restoration from the journal."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.coordinator.conftest import Topic
 from tests.storage.conftest import read_all
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
-OLD = UUID(int=1)  # a topic's id
+OLD = UUID(int=1)  # the id of a topic
 NEXT_YEAR = now_ms() + 365 * 24 * 60 * 60 * 1000
 NEVER_READ = Expiry(since=lambda committed: committed.commit_timestamp, is_read=lambda topic: False)
 
@@ -58,7 +58,8 @@ def test_offsets_belong_to_their_group() -> None:
         (at(1, timestamp=1_000), 1_100, True),
         (at(1, timestamp=1_000, expires=1_050), 1_049, False),
         (at(1, timestamp=1_000, expires=1_050), 1_050, True),
-        (at(1, timestamp=1_000, expires=5_000), 4_000, False),  # its own time overrules the broker's
+        # The expiry time of a commit has priority over the retention of the broker.
+        (at(1, timestamp=1_000, expires=5_000), 4_000, False),
     ],
 )
 def test_an_offset_expires_after_its_retention(committed: CommittedOffset, now: int, is_expired: bool) -> None:
@@ -175,7 +176,7 @@ def test_compaction_leaves_the_offsets_as_they_are(
         commit(f"h{offset % 3}", u0=at(offset))
     journal.write(manager.begin_delete("h1", None))
     before = [manager.fetch(group_id) for group_id in ("g", "h0", "h1", "h2")]
-    for _ in range(2):  # tombstones stay for one round at least
+    for _ in range(2):  # The first cleaning always keeps tombstones.
         work = cleanable(log, 0, NEXT_YEAR)
         assert work is not None
         clean(log, work, max_memory=1_000_000, now=NEXT_YEAR, throttle=Throttle(float("inf"), threading.Event()))

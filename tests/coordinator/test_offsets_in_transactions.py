@@ -1,4 +1,4 @@
-"""Offsets that are committed within transactions: pending, until a marker says what becomes of them."""
+"""Offsets that are committed in transactions. They are pending until a marker commits or aborts them."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def restarted(topic: Topic) -> OffsetManager:
     return manager
 
 
-def test_they_stand_in_batches_of_their_producers(journal: Journal, manager: OffsetManager, topic: Topic) -> None:
-    """In one turn of the journal, and in their order."""
+def test_a_transaction_has_batches_of_its_own(journal: Journal, manager: OffsetManager, topic: Topic) -> None:
+    """One write of the journal stores five commits in order: two in transactions, three without."""
     places = [
         manager.begin_commit("g", {T0: at(1)}),
         manager.begin_commit("g", {T0: at(2)}, ONE),

@@ -1,4 +1,4 @@
-"""One transactional id, step by step, without threads, clocks and disks."""
+"""The steps of one transactional id, without threads, clocks and disks."""
 
 from __future__ import annotations
 
@@ -154,7 +154,10 @@ def test_a_new_producer_aborts_what_the_old_one_has_left_open() -> None:
 
 
 def test_a_producer_goes_on_after_an_error_unless_it_was_shut_out() -> None:
-    """KIP-360: with what it knows it gets the next epoch, and the same one again if it has not heard that."""
+    """A producer that sends its id and epoch gets the next epoch (KIP-360).
+
+    If the response was lost, the same request gets the same epoch again.
+    """
     first = NEW.init(1000, None, 10, no_id)
     second = first.init(1000, first.producer, 20, no_id)
     assert (second.epoch, second.last_epoch) == (1, 0)
@@ -174,7 +177,7 @@ def test_when_the_epochs_are_used_up_there_is_a_new_id(knows: bool) -> None:
     assert (rotated.producer, rotated.previous_producer_id) == ((99, 0), 7)
     assert rotated.last_epoch == (MAX_EPOCH - 1 if knows else NO_PRODUCER_EPOCH)
     if known is not None:
-        assert rotated.init(1000, known, 20, no_id).producer == (99, 0), "it has not heard the answer"
+        assert rotated.init(1000, known, 20, no_id).producer == (99, 0), "the producer has not received the response"
 
 
 def test_when_the_epochs_are_used_up_at_an_end_the_markers_have_the_old_id() -> None:

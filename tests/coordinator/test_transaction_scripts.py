@@ -1,18 +1,18 @@
-"""Transactions as goldenscripts (tests/scripts/transactions): what producers ask, and what stands in the logs then.
+"""Transactions as goldenscripts (tests/scripts/transactions): requests of producers, and the logs after them.
 
-    init PRODUCER [timeout=]               it starts; `knows=yes`: it goes on with what it knows
-    add PRODUCER PARTITION ...             they take part in its transaction
-    write PRODUCER PARTITION VALUE         a record, within the transaction
-    offsets PRODUCER GROUP OFFSET          committed for the group, within the transaction
-    commit | abort PRODUCER                by the rules of version 1, or `version=2`
-    wait MS                                time passes, and late transactions are aborted
-    full | mended                          the disk on which the markers are to be written
-    restart                                the broker, with what the logs hold
-    log PARTITION                          all its batches, and how far all is decided
-    read PARTITION                         what a reader of committed records gets
-    committed GROUP                        its offset
+    init PRODUCER [timeout=]               send InitProducerId; with `knows=yes` it contains the last id and epoch
+    add PRODUCER PARTITION ...             add partitions to the transaction
+    write PRODUCER PARTITION VALUE         append a record in the transaction
+    offsets PRODUCER GROUP OFFSET          commit an offset of the group in the transaction
+    commit | abort PRODUCER                end the transaction, by the rules of transaction version 1 or `version=2`
+    wait MS                                let time pass, and abort late transactions
+    full | mended                          fill or free the disk to which markers are written
+    restart                                restart the broker, which restores its state from the logs
+    log PARTITION                          print all batches and the last stable offset
+    read PARTITION                         print the records that a read_committed consumer receives
+    committed GROUP                        print the committed offset
 
-A producer is a name for the transactional id `tx` and what it was last told; several are its generations.
+All producers of a script have the transactional id `tx`. Each keeps the producer id and epoch of its last response.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ID = "tx"
 
 
 class Session:
-    """One script's broker: three logs, and the coordinators."""
+    """The broker of one script: its logs and its coordinators."""
 
     def __init__(self, directory: Path) -> None:
         self.now = 0

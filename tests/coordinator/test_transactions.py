@@ -1,4 +1,4 @@
-"""The coordinator of transactions: what several threads, a full disk and a restart make of one."""
+"""The transaction coordinator with several threads, a full disk and a restart."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FULL = KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is full")
 
 
 class Groups:
-    """All that the coordinator needs of the groups is that they are loaded."""
+    """A group coordinator that has loaded its groups. The transaction coordinator requires nothing else."""
 
     def __init__(self) -> None:
         self.loaded = threading.Event()
@@ -34,13 +34,13 @@ class Groups:
 
 
 class Markers:
-    """In the place of MarkerWriter: notes what it is to write."""
+    """A replacement of MarkerWriter that only stores the requested markers in a list."""
 
     def __init__(self) -> None:
         self.groups = Groups()
         self.written: list[tuple[ControlType, ProducerIdAndEpoch, frozenset[TopicPartition]]] = []
         self.before: Callable[[], None] = lambda: None
-        self.open: list[OpenTransaction] = []  # in the logs
+        self.open: list[OpenTransaction] = []  # the open transactions in the logs
 
     def open_transactions(self) -> list[OpenTransaction]:
         return self.open
@@ -88,7 +88,7 @@ Start = Callable[[], TransactionCoordinator]
 
 @pytest.fixture
 def start(state_topic: Topic, markers: Markers, clock: Clock, tmp_path: Path) -> Iterator[Start]:
-    """Start the coordinator, or start it anew with what the last one has written."""
+    """Return a function that starts a coordinator. Each coordinator loads the records of the last one."""
     started: list[TransactionCoordinator] = []
 
     def start() -> TransactionCoordinator:
@@ -177,7 +177,7 @@ def test_while_it_ends_others_have_to_wait(transactions: TransactionCoordinator,
     producer = begun(transactions)
     seen: list[ErrorCode] = []
 
-    def meanwhile() -> None:
+    def requests_during_the_end() -> None:
         markers.before = lambda: None
         for step in (
             lambda: transactions.end("tx", producer, 0, committed=True),
@@ -186,9 +186,9 @@ def test_while_it_ends_others_have_to_wait(transactions: TransactionCoordinator,
             lambda: transactions.writing("tx", producer, T0).__enter__(),
         ):
             seen.append(refused(step))
-        transactions.complete_decided()  # which leaves it to who is at it
+        transactions.complete_decided()  # It skips this transaction, because another thread is completing it.
 
-    markers.before = meanwhile
+    markers.before = requests_during_the_end
     transactions.end("tx", producer, 0, committed=True)
     assert seen == [ErrorCode.CONCURRENT_TRANSACTIONS] * 4
     assert len(markers.written) == 1
@@ -259,7 +259,7 @@ def test_one_that_cannot_be_ended_does_not_keep_the_others(
 def test_a_late_one_that_fails_does_not_keep_the_others(
     transactions: TransactionCoordinator, markers: Markers, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An internal error ended the round, and each round after it; a full disk was passed over in silence."""
+    """An internal error ended this and each later round of aborts, and a full disk was not logged."""
     for name in ("bad", "good"):
         begun(transactions, name, timeout=100)
     clock.now += 101
@@ -305,7 +305,7 @@ def open_in(partition: TopicPartition, producer: ProducerIdAndEpoch) -> OpenTran
 
 
 def test_readers_waited_for_ever_for_a_marker_that_was_lost(start: Start, markers: Markers) -> None:
-    """The coordinator knew that the transaction was over, so it wrote no marker again."""
+    """The coordinator had ended the transaction, so it did not write the lost marker again."""
     first = start()
     ended = {}
     for name, committed in (("committed", True), ("aborted", False)):

@@ -11,10 +11,7 @@ import pytest
 from tests.language.rules import mistakes
 from tests.language.texts import ROOT, Text, all_texts
 
-NOT_CLEAN = {
-    "hmb/coordinator",
-    "tests/coordinator",
-}
+NOT_CLEAN: set[str] = set()
 LARGE = ("hmb", "tests")  # Each subfolder of these two folders is checked separately.
 
 

@@ -29,12 +29,12 @@ from hmb.coordinator.cluster_topics import PartitionId
 
 UNIFORM, RANGE = "uniform", "range"
 Targets = dict[str, frozenset[PartitionId]]  # by member id
-ROUNDS = 16  # of balancing, where members read different topics: each about halves what is left to do
+ROUNDS = 16  # the most rounds of balancing; each round about halves the imbalance that remains
 
 
 @dataclass(frozen=True, slots=True)
 class MemberToAssign:
-    """A member, as an assignor sees it."""
+    """The input of an assignor for one member: its subscribed topics and its current target (`owned`)."""
 
     member_id: str
     instance_id: str | None
@@ -47,7 +47,7 @@ class MemberToAssign:
 
 
 def assign_range(members: Iterable[MemberToAssign], partitions: Mapping[UUID, int]) -> Targets:
-    """`partitions` is the number of each topic's partitions."""
+    """Return the targets of the range assignor. `partitions` contains the partition count of each topic."""
     in_order = sorted(members, key=lambda member: member.order)
     targets: dict[str, set[PartitionId]] = {member.member_id: set() for member in in_order}
     for topic, count in partitions.items():
@@ -61,7 +61,7 @@ def assign_range(members: Iterable[MemberToAssign], partitions: Mapping[UUID, in
 
 
 def assign_uniform(members: Iterable[MemberToAssign], partitions: Mapping[UUID, int]) -> Targets:
-    """`partitions` is the number of each topic's partitions."""
+    """Return the targets of the uniform assignor. `partitions` contains the partition count of each topic."""
     in_order = sorted(members, key=lambda member: member.order)
     kept = {member.member_id: _kept(member, partitions) for member in in_order}
     if len({member.topics for member in in_order}) <= 1:
@@ -70,7 +70,7 @@ def assign_uniform(members: Iterable[MemberToAssign], partitions: Mapping[UUID, 
 
 
 def _kept(member: MemberToAssign, partitions: Mapping[UUID, int]) -> set[PartitionId]:
-    """Return the member's present partitions that still exist and that it still subscribes to."""
+    """Return the partitions of the current target that still exist and whose topic the member still reads."""
     return {
         each for each in member.owned if each.topic_id in member.topics and each.partition < _count(each, partitions)
     }
@@ -87,7 +87,11 @@ def _all(partitions: Mapping[UUID, int], topics: Iterable[UUID]) -> list[Partiti
 def _assign_alike(
     members: list[MemberToAssign], kept: dict[str, set[PartitionId]], partitions: Mapping[UUID, int]
 ) -> Targets:
-    """All read the same topics: each has its quota, and who keeps the most gets one of those that do not divide."""
+    """Return the targets of members that all read the same topics.
+
+    Each member gets an equal quota. If the division leaves a remainder, the members that own the most partitions get
+    one more partition each.
+    """
     if not members:
         return {}
     every = _all(partitions, members[0].topics)
@@ -108,7 +112,10 @@ def _assign_alike(
 
 
 class _Balance:
-    """Members that read different topics: give away what is free, then move partitions from who has most."""
+    """The uniform assignment of members that read different topics.
+
+    It first assigns the partitions without an owner, and then moves partitions from the members that own the most.
+    """
 
     def __init__(
         self, members: list[MemberToAssign], kept: dict[str, set[PartitionId]], partitions: Mapping[UUID, int]
@@ -121,7 +128,7 @@ class _Balance:
         self._partitions = partitions
 
     def targets(self) -> Targets:
-        # Topics with few readers first: who reads others too can be given those instead.
+        # Topics with few readers come first. Their readers then get fewer partitions of topics with many readers.
         in_order = sorted(self._readers, key=lambda topic: (len(self._readers[topic]), topic))
         for topic in in_order:
             self._give_away(topic)
@@ -138,7 +145,7 @@ class _Balance:
         return heap
 
     def _give_away(self, topic: UUID) -> None:
-        """Each free partition to who has the fewest."""
+        """Assign each partition without an owner to the reader that owns the fewest partitions."""
         readers = self._readers[topic]
         taken = {each.partition for reader in readers for each in self._owned[reader] if each.topic_id == topic}
         heap = self._heap(topic, 1)
@@ -149,7 +156,10 @@ class _Balance:
                 heapq.heapreplace(heap, (size + 1, order, reader))
 
     def _even_out(self, topic: UUID) -> bool:
-        """Move partitions of one topic while that makes two of its readers more alike; whether any moved."""
+        """Move partitions of one topic from the reader that owns the most to the reader that owns the fewest.
+
+        Stop when the two differ by at most one partition. Return whether a partition has moved.
+        """
         movable = {
             reader: sorted(each for each in self._owned[reader] if each.topic_id == topic)
             for reader in self._readers[topic]
@@ -160,9 +170,9 @@ class _Balance:
         moved = False
         while most and fewest:
             giver, taker = most[0][2], fewest[0][2]
-            if fewest[0][0] != len(self._owned[taker]):  # it has been a giver meanwhile
+            if fewest[0][0] != len(self._owned[taker]):  # The entry is old: the reader has lost a partition.
                 heapq.heapreplace(fewest, (len(self._owned[taker]), *fewest[0][1:]))
-            elif -most[0][0] != len(self._owned[giver]):  # it has been a taker meanwhile
+            elif -most[0][0] != len(self._owned[giver]):  # The entry is old: the reader has got a partition.
                 heapq.heapreplace(most, (-len(self._owned[giver]), *most[0][1:]))
             elif len(self._owned[giver]) - len(self._owned[taker]) <= 1:
                 break

@@ -1,13 +1,17 @@
-"""How a KIP-848 group is written down: a few small records, so that a change of one member is one of them.
+"""The conversion of KIP-848 groups and members to records, and back.
 
-    group               the group's epoch, and the hash of the topics that it reads
-    member              who it is and what it subscribes to
-    target metadata     for which epoch of the group the target assignment was made, and when
-    target              what one member is to own
-    current             what one member owns and is to give up, with its epoch
-    regular expression  the topics that it matched, and when that was
+A group consists of many small records, so a change of one member writes only the records of this member::
 
-A record is `(key, value)`, None for a value that is gone.
+    group               the group epoch, and the hash of the subscribed topics
+    member              the subscription of one member
+    target metadata     the assignment epoch, and the time at which the target was computed
+    target              the partitions that one member owns when it has reached the target
+    current             the partitions that one member owns or must give up, and its member epoch
+    regular expression  the topics that an expression matched, and the time of the match
+
+For example, a heartbeat in which one member of a thousand gives up a partition writes one record of kind "current".
+
+A record is a pair `(key, value)`. The value None is a tombstone.
 
 Source: KIP-848; Kafka's `GroupCoordinatorRecordHelpers`.
 """
@@ -41,10 +45,12 @@ TargetPartitions = ConsumerGroupTargetAssignmentMemberValue.TopicPartition
 
 
 def encode(key: Key, value: Value | None) -> KeyAndValue:
+    """Return a record in bytes. The value None makes a tombstone."""
     return encode_key(key), None if value is None else encode_value(value)
 
 
 def member_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
+    """Return the record of a member's subscription."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -60,6 +66,7 @@ def member_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
 
 
 def current_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
+    """Return the record of a member's epoch and current assignment."""
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -71,6 +78,7 @@ def current_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
 
 
 def target_record(group_id: str, member_id: str, target: Iterable[PartitionId]) -> KeyAndValue:
+    """Return the record of a member's target assignment."""
     partitions = [TargetPartitions(topic_id=topic, partitions=numbers) for topic, numbers in by_topic(target).items()]
     value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=partitions)
     return encode(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
@@ -87,6 +95,7 @@ def tombstones_of_member(group_id: str, member_id: str) -> list[KeyAndValue]:
 
 
 def with_metadata(member: ConsumerMember, value: ConsumerGroupMemberMetadataValue) -> ConsumerMember:
+    """Return a copy of the member with the subscription of a record."""
     return replace(
         member,
         instance_id=value.instance_id,
@@ -101,7 +110,10 @@ def with_metadata(member: ConsumerMember, value: ConsumerGroupMemberMetadataValu
 
 
 def with_current(member: ConsumerMember, value: ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
-    """Raises ValueError for a state that a newer broker may know."""
+    """Return a copy of the member with the epoch and the assignment of a record.
+
+    Raises ValueError if the record contains an unknown member state, for example of a newer broker.
+    """
     return replace(
         member,
         epoch=value.member_epoch,
@@ -113,13 +125,14 @@ def with_current(member: ConsumerMember, value: ConsumerGroupCurrentMemberAssign
 
 
 def target_of(value: ConsumerGroupTargetAssignmentMemberValue) -> frozenset[PartitionId]:
+    """Return the partitions in the record of a target assignment."""
     return frozenset(
         PartitionId(topic.topic_id, number) for topic in value.topic_partitions for number in topic.partitions
     )
 
 
 def by_topic(partitions: Iterable[PartitionId]) -> dict[UUID, list[int]]:
-    """The numbers of each topic's partitions, sorted."""
+    """Return the sorted partition numbers by topic id."""
     topics: dict[UUID, list[int]] = defaultdict(list)
     for topic_id, number in sorted(partitions):
         topics[topic_id].append(number)
@@ -138,7 +151,11 @@ def _topics_with_epochs(owned: Owned) -> list[CurrentPartitions]:
 
 
 def _owned(topics: Iterable[CurrentPartitions], member_epoch: int) -> Owned:
-    """Before Kafka 4.3 there were no epochs of partitions: they are at most the member's."""
+    """Return the partitions of a record, each with the epoch in which the member got it.
+
+    Records of brokers before Kafka 4.3 lack these epochs. The member epoch then replaces them. It is the greatest value
+    that they can have.
+    """
     owned: dict[PartitionId, int] = {}
     for topic in topics:
         epochs = topic.assignment_epochs or [member_epoch] * len(topic.partitions)

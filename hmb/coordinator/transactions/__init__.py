@@ -2,7 +2,7 @@
 
 A producer with a *transactional id* appends records to several partitions. Consumers that read committed records must
 see all of them or none. The coordinator decides with one record in its journal, `__transaction_state`. It then appends
-a *marker* to each partition, and the marker tells readers of that partition how the transaction has ended::
+a *marker* to each partition. The marker shows the readers of that partition how the transaction has ended::
 
     producer                       coordinator                         partitions weather-0, weather-1
     InitProducerId  ------------>  Empty            journal: producer 7, epoch 0
@@ -27,7 +27,7 @@ Read in this order:
 - `markers`              the markers in the partitions
 - `records`              a transactional id as a record of `__transaction_state`
 
-A first reading can skip `hanging`, which repairs transactions that older brokers left open.
+A first reading can skip `hanging`, which ends open transactions whose marker was lost.
 
 Source: KIP-98, KIP-360, KIP-890; Kafka's `TransactionCoordinator`.
 """

@@ -1,13 +1,17 @@
-"""Hanging transactions: open in a log, and over for the coordinator.
+"""Hanging transactions: a log contains an open transaction that the coordinator has already ended.
 
-Readers of committed records wait at the first open transaction of a log. Its coordinator writes the marker that ends
-it. If the disk loses the marker after that, nobody writes another one, and the readers wait for ever. So a start
-compares the open transactions of all logs with what the coordinator knows, and ends those that it does not know:
+A read_committed consumer waits at the first open transaction of a log, until the coordinator writes the marker that
+ends it. If the disk then loses the marker, the coordinator writes no second one, and the consumer waits forever. The
+start of a broker therefore compares the open transactions of all logs with the transactions of the coordinator. It ends
+each open transaction that is not open for the coordinator:
 
-- as the coordinator has ended the last transaction of the producer, if the epochs fit;
-- with an abort otherwise. Nobody can say that such a transaction was committed, so its records are not served.
+- A COMMIT marker ends it if the last transaction of the producer was committed and the epochs match.
+- An ABORT marker ends every other one. Its result is unknown, so its records are not returned to consumers.
 
-A start repairs a lost marker itself where it can (storage/repair.py). What is left for this module is rare.
+For example, producer 7 with epoch 3 has an open transaction in weather-0. The coordinator has the state CompleteCommit
+and epoch 3 for producer 7, so the start writes a COMMIT marker.
+
+The recovery of a log repairs most lost markers earlier, so hanging transactions are rare.
 
 Source: KIP-664, KIP-890 (hanging transactions).
 """
@@ -50,14 +54,14 @@ def hanging(
             continue
         outcome = ControlType.COMMIT if _is_committed(each, transaction) else ControlType.ABORT
         LOGGER.error(
-            "%s: the transaction of producer %d from offset %d on is over, and its marker is lost; it is ended by %s",
+            "%s: the transaction of producer %d from offset %d on has ended, but its marker is lost; %s ends it again",
             each.partition, each.active.producer_id, each.active.first_offset, outcome.name,
         )  # fmt: skip
         yield each, EndTransactionMarker(outcome, max(0, each.active.producer.coordinator_epoch))
 
 
 def _is_committed(found: OpenTransaction, transaction: Transaction | None) -> bool:
-    """Return whether the last transaction of the producer was committed, and this is that one.
+    """Return whether `found` is the last transaction of the producer, and that transaction was committed.
 
     With transaction version 2 the end of a transaction raises the epoch by one.
     """
