@@ -10,7 +10,7 @@ reads the newest record of each key and has its state again::
 
     handler (hmb/broker/handlers)
       | request
-    groups.py                 finds the group
+    groups.py                 finds the group in the table (group_table.py)
       |
     shared_group.py           takes the group's lock, wakes waiting threads, writes records
       |                                          \
@@ -34,7 +34,8 @@ Read in this order:
 - `classic/`            the classic group protocol; `states`, then `rebalance`, are part of the short reading
 - `group`               the interface that both kinds of groups share
 - `shared_group`        one group, shared by the threads of many connections
-- `groups`              all groups of the broker
+- `group_table`         the table of groups
+- `groups`              all requests for groups
 - `offsets`             the committed offsets in memory
 - `offset_manager`      the committed offsets in memory and in the journal
 - `journal/`            the queue, the shared sync, and the formats of records

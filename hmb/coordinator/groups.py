@@ -1,8 +1,8 @@
 """The group coordinator: all groups of the broker, shared by the threads of many connections.
 
 classic/group.py and modern/group.py describe what a group does, and shared_group.py how threads share one. This module
-finds, creates, lists and deletes groups. At the start it restores them from the journal. Until then, requests get
-COORDINATOR_LOAD_IN_PROGRESS.
+handles the requests for groups. It finds and creates a group in the table (group_table.py). At the start it restores
+all groups from the journal. Until then, requests get COORDINATOR_LOAD_IN_PROGRESS.
 
 A group exists from the first JoinGroup without a member id, or from the first commit of offsets. It ends when it is
 deleted, or when its last offset expires.
@@ -24,6 +24,7 @@ from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group import Commit, Write
 from hmb.coordinator.group_expiry import expiry, is_subscribed
 from hmb.coordinator.group_listing import ListedGroup, listed
+from hmb.coordinator.group_table import GroupTable
 from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
 from hmb.coordinator.journal.partition import Pending
 from hmb.coordinator.journal.records import (
@@ -81,9 +82,7 @@ class GroupCoordinator:
         self._wall_clock = wall_clock
         self._clock = clock
         self._timer = GroupTimer(clock)
-        self._lock = threading.Lock()  # guards the table and `_stopping`; a group's lock is never taken under it
-        self._groups: dict[str, SharedGroup] = {}
-        self._stopping = False
+        self._table = GroupTable(self._make)
         self.loaded = threading.Event()
         self._loader = threading.Thread(target=self._load, name="group-loader", daemon=True)
         self._stop_loading = threading.Event()
@@ -98,9 +97,8 @@ class GroupCoordinator:
     def stop(self, deadline: float) -> None:
         """Answer all waiting requests with NOT_COORDINATOR. Their clients then search for the coordinator again."""
         self._stop_loading.set()
-        with self._lock:
-            self._stopping = True
-        for group in self._all():
+        self._table.close()
+        for group in self._table.all():
             group.unload()
         self._timer.stop()
         for thread in (self._timer.thread, self._loader):
@@ -109,7 +107,7 @@ class GroupCoordinator:
 
     def _load(self) -> None:
         self._journal.load(self.replay, self._stop_loading)
-        for group in self._all():
+        for group in self._table.all():
             with isolated(LOGGER, f"group {group.group.group_id}", "the group is not restored"):
                 group.step(group.group.resume)
         self.loaded.set()
@@ -118,14 +116,14 @@ class GroupCoordinator:
         """Apply the newest record of a key, or a record of a producer's open transaction."""
         if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
             classic = ClassicGroup.restore(key.group, value, self._settings, self._wall_clock)
-            self._find_or_make(key.group).group = classic
+            self._table.find_or_make(key.group).group = classic
         elif isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
-            self._find_or_make(key.group)  # A group without other records only stores offsets.
+            self._table.find_or_make(key.group)  # A group without other records only stores offsets.
             self._offsets.replay(key, value, producer_id)
         else:  # Each record of a KIP-848 group contains one part of it.
             group_id: str = key.group_id  # type: ignore[attr-defined]
-            shared = self._find_or_make(group_id)
+            shared = self._table.find_or_make(group_id)
             if not isinstance(shared.group, ConsumerGroup):
                 shared.group = self._consumer(group_id)
             shared.group.replay(key, value)
@@ -136,27 +134,17 @@ class GroupCoordinator:
 
     # -- the table
 
-    def _all(self) -> list[SharedGroup]:
-        with self._lock:
-            return list(self._groups.values())
-
     def _find(self, group_id: str) -> SharedGroup:
-        """Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return the group. Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
         self._journal.check_coordinates(group_id)
-        group = self._groups.get(group_id)
+        group = self._table.get(group_id)
         if group is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
         return group
 
-    def _find_or_make(self, group_id: str) -> SharedGroup:
-        """Raises COORDINATOR_NOT_AVAILABLE if the broker stops."""
-        with self._lock:
-            if self._stopping:
-                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-            if group_id not in self._groups:
-                made = self._classic(group_id)
-                self._groups[group_id] = SharedGroup(made, self._journal, self._timer, self._clock)
-            return self._groups[group_id]
+    def _make(self, group_id: str) -> SharedGroup:
+        """Return a new group. It uses the classic protocol until a KIP-848 member joins."""
+        return SharedGroup(self._classic(group_id), self._journal, self._timer, self._clock)
 
     def _classic(self, group_id: str) -> ClassicGroup:
         return ClassicGroup(group_id, self._settings, self._wall_clock)
@@ -190,12 +178,12 @@ class GroupCoordinator:
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
         if not shortest <= request.session_timeout_ms <= longest:
             raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
-        check_room(sum(len(protocol.metadata) for protocol in request.protocols), self._all)
+        check_room(sum(len(protocol.metadata) for protocol in request.protocols), self._table.all)
         if request.member_id:
             group = self._find_of_member(request.group_id)
         else:
             self._journal.check_coordinates(request.group_id)
-            group = self._find_or_make(request.group_id)
+            group = self._table.find_or_make(request.group_id)
         group.step(lambda now: self._as_classic(group).join(call, request, now))
         response: JoinGroupResponse = call.wait()
         return response
@@ -219,10 +207,11 @@ class GroupCoordinator:
     ) -> ConsumerGroupHeartbeatResponse:
         """Handle ConsumerGroupHeartbeat. Return when its changes are durable. Raises KafkaError."""
         check_heartbeat(request, version)
-        check_room(subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex), self._all)
+        size = subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex)
+        check_room(size, self._table.all)
         joins = request.member_epoch == JOINS
         self._journal.check_coordinates(request.group_id)
-        group = self._find_or_make(request.group_id) if joins else self._groups.get(request.group_id)
+        group = self._table.find_or_make(request.group_id) if joins else self._table.get(request.group_id)
         if group is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
         return group.step(
@@ -290,7 +279,7 @@ class GroupCoordinator:
         """Return groups by state and type; an empty list means all. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
-        return listed((shared.group for shared in self._all()), states, types)
+        return listed((shared.group for shared in self._table.all()), states, types)
 
     def delete(self, group_id: str) -> None:
         """Delete a group without members, and its offsets. Raises NON_EMPTY_GROUP and as `describe`."""
@@ -303,9 +292,7 @@ class GroupCoordinator:
         group_id = group.group.group_id
         self._journal.write(self._offsets.begin_delete(group_id, None, group.group.tombstones()))
         group.group.unload()
-        with self._lock:
-            if self._groups.get(group_id) is group:  # The table is new if the journal's topic was deleted.
-                del self._groups[group_id]
+        self._table.remove(group)
 
     # -- offsets
 
@@ -316,7 +303,7 @@ class GroupCoordinator:
         """
         if commit.epoch < 0:
             self._journal.check_coordinates(group_id)
-            group = self._find_or_make(group_id)
+            group = self._table.find_or_make(group_id)
         else:
             group = self._find(group_id)
         with group.lock:
@@ -336,7 +323,7 @@ class GroupCoordinator:
     ) -> dict[TopicPartition, CommittedOffset]:
         """Return the committed offsets of partitions (None: all). Raises KafkaError."""
         self._journal.check_coordinates(group_id)
-        group = self._groups.get(group_id)
+        group = self._table.get(group_id)
         if group is not None:
             with group.lock:
                 group.group.check_fetch(member_id, member_epoch)
@@ -370,19 +357,17 @@ class GroupCoordinator:
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
         """Delete the offsets of deleted topics (ids by name). If the journal's topic is one, discard all groups."""
         if OFFSETS_TOPIC not in ids:
-            for group in self._all():
+            for group in self._table.all():
                 with group.lock:
                     self._offsets.delete_topics(group.group.group_id, ids)
             return
-        with self._lock:
-            groups, self._groups = self._groups, {}
-        for group in groups.values():
+        for group in self._table.clear():
             group.unload()
         self._offsets.forget_all()
 
     def expire_offsets(self, retention_ms: int) -> None:
         """Delete expired offsets, and groups without members and offsets."""
-        for group in self._all():
+        for group in self._table.all():
             with isolated(LOGGER, f"group {group.group.group_id}", "the offsets do not expire"):
                 self._expire(group, retention_ms)
 

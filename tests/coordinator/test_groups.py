@@ -225,7 +225,7 @@ def test_an_empty_group_is_deleted_for_good(topic: Topic, journal: Journal, star
 def test_who_joins_a_group_that_is_deleted_just_then_is_to_try_again(
     groups: GroupCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def then_deleted(group_id: str, found: Callable[[str], SharedGroup] = groups._find_or_make) -> SharedGroup:
+    def then_deleted(group_id: str, found: Callable[[str], SharedGroup] = groups._table.find_or_make) -> SharedGroup:
         group = found(group_id)
         groups.delete(group_id)
         return group
@@ -236,7 +236,7 @@ def test_who_joins_a_group_that_is_deleted_just_then_is_to_try_again(
     )
     heartbeat(new)
     heartbeat(ConsumerGroupHeartbeatRequest(group_id="new", member_id="m", member_epoch=-1))
-    monkeypatch.setattr(groups, "_find_or_make", then_deleted)
+    monkeypatch.setattr(groups._table, "find_or_make", then_deleted)
     assert code_of(lambda: join(groups, group_id="new")) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     # A member that joins finds a new classic group, which is deleted before the member can join.
     assert code_of(lambda: heartbeat(new)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -276,17 +276,17 @@ def test_a_fault_of_ours_while_a_group_is_deleted_leaves_it_as_it_was(
 def test_a_group_that_is_deleted_with_consumer_offsets_takes_no_new_one_along(
     groups: GroupCoordinator, journal: Journal, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = groups._find_or_make("g")
+    old = groups._table.find_or_make("g")
 
     def write(place: Pending, write: Callable[[Pending], None] = journal.write) -> None:
         write(place)
         threads.submit(groups.on_topics_deleted, {OFFSETS_TOPIC: UUID(int=0)})
-        until(lambda: groups._groups.get("g") is not old)
-        groups._find_or_make("g")
+        until(lambda: groups._table.get("g") is not old)
+        groups._table.find_or_make("g")
 
     monkeypatch.setattr(journal, "write", write)
     groups.delete("g")
-    assert groups._groups["g"] is not old
+    assert groups._table.get("g") is not old
 
 
 def test_a_group_that_fails_at_the_start_kept_all_others_from_being_served(
@@ -294,7 +294,7 @@ def test_a_group_that_fails_at_the_start_kept_all_others_from_being_served(
 ) -> None:
     before = start(Journal(topic, sync=lambda: False))
     for group_id in ("bad", "good"):
-        before._find_or_make(group_id)
+        before._table.find_or_make(group_id)
     resume = ClassicGroup.resume
 
     def failing(group: ClassicGroup, now: int) -> None:
@@ -304,7 +304,7 @@ def test_a_group_that_fails_at_the_start_kept_all_others_from_being_served(
 
     monkeypatch.setattr(ClassicGroup, "resume", failing)
     after = GroupCoordinator(Journal(topic, sync=lambda: False), AT_ONCE, Topics())
-    after._groups = before._groups
+    after._table = before._table
     after.start()
     assert after.loaded.wait(30)
     after.stop(time.monotonic() + 30)
@@ -319,7 +319,7 @@ def test_a_fault_of_ours_in_the_journal_leaves_nobody_waiting(
     until(lambda: member_count(groups) == 2)
     join(groups, leader)
     follower = threads.submit(sync, groups, joining.result(30).member_id, 2)
-    until(lambda: any(member.syncing for member in groups._groups["g"].classic.members))
+    until(lambda: any(member.syncing for member in groups._table.find_or_make("g").classic.members))
 
     monkeypatch.setattr(journal, "write", _break_down)
     assert code_of(lambda: sync(groups, leader, 2)) is ErrorCode.UNKNOWN_SERVER_ERROR

@@ -56,5 +56,6 @@ class JournalPartition:
     def __init__(self, log: Log, state: LoadingState) -> None:
         self.log, self.state = log, state
         self.queue: deque[Pending] = deque()
-        # The holder of `turn` writes for all. A thread takes it after a group's lock and before the log's locks.
+        # The thread that holds `turn` writes all queued records. A thread takes `turn` after the lock of a group, and
+        # before the locks of the log.
         self.turn = threading.Lock()

@@ -1,0 +1,63 @@
+"""The table of groups: the threads of all connections find, create and remove groups here.
+
+A look-up takes no lock. A thread that creates a group takes the lock of the table, so two threads that join the same
+new group get one object. After `close` the table creates no group, because the broker stops.
+
+For example, two consumers send the first JoinGroup of group "readers" at the same time. The first thread creates the
+group, and the second thread finds it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from hmb.coordinator.shared_group import SharedGroup
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+
+class GroupTable:
+    """All groups by their ids. Thread-safe."""
+
+    def __init__(self, make: Callable[[str], SharedGroup]) -> None:
+        """`make` returns a new group with the id."""
+        self._make = make
+        self._lock = threading.Lock()  # guards the table and `_closed`; a group's lock is never taken under it
+        self._groups: dict[str, SharedGroup] = {}
+        self._closed = False
+
+    def all(self) -> list[SharedGroup]:
+        """Return all groups."""
+        with self._lock:
+            return list(self._groups.values())
+
+    def get(self, group_id: str) -> SharedGroup | None:
+        """Return the group, or None if it does not exist."""
+        return self._groups.get(group_id)
+
+    def find_or_make(self, group_id: str) -> SharedGroup:
+        """Return the group, or create it. Raises COORDINATOR_NOT_AVAILABLE if the broker stops."""
+        with self._lock:
+            if self._closed:
+                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            if group_id not in self._groups:
+                self._groups[group_id] = self._make(group_id)
+            return self._groups[group_id]
+
+    def remove(self, group: SharedGroup) -> None:
+        """Remove a group. Do nothing if the table contains another group with the same id."""
+        group_id = group.group.group_id
+        with self._lock:
+            if self._groups.get(group_id) is group:  # After `clear`, a new group can have the same id.
+                del self._groups[group_id]
+
+    def clear(self) -> list[SharedGroup]:
+        """Remove all groups and return them."""
+        with self._lock:
+            groups, self._groups = self._groups, {}
+        return list(groups.values())
+
+    def close(self) -> None:
+        """Create no further groups."""
+        with self._lock:
+            self._closed = True
