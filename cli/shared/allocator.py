@@ -17,7 +17,7 @@ import contextlib
 import ctypes
 
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # glibc's numbers of its settings
-LARGE_BLOCK = 1 << 20  # bytes; a free block of this size goes back to the operating system at once
+LARGE_BLOCK = 4 << 20  # bytes; more than what recovery and compaction read at once, which is allocated again and again
 
 
 def use_one_arena() -> None:

@@ -21,7 +21,7 @@ from hmb.protocol.framing import read_body, read_size
 
 FIRST_REQUEST_TIMEOUT = 10.0  # seconds from the beginning of a connection to the end of its first request
 CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request must arrive; for a large request, the next megabyte
-READ_BUFFER = 64 * 1024  # bytes, of each connection; one system call reads several pipelined requests
+READ_BUFFER = 32 * 1024  # bytes, of each connection; one system call reads several pipelined requests
 LENGTH_SIZE, API_KEY_SIZE = 4, 2  # bytes at the beginning of a request
 COUNTED_FRAME = 1024  # bytes; a smaller frame is not counted, because its values take at most half a megabyte
 
