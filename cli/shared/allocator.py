@@ -2,7 +2,7 @@
 
 By default glibc gives up to eight arenas per processor to the threads of a process. Each arena keeps the memory of the
 largest request that one of its threads has handled. A broker has one thread for each connection, so a few arrays of
-20 MB in different threads can occupy 150 MB long after their requests.
+16 MB in different threads can occupy 150 MB long after their requests.
 
 Python's interpreter lock lets one thread allocate at a time, so a single arena costs nothing. After 124,000 mutated
 requests (tests/reliability/hostile.py), the resident memory is 102 MB by default, 79 MB with one arena, and 61 MB when

@@ -112,27 +112,31 @@ class Attacker:
             return  # a string that this version has no room for
         if random.random() < 0.5:
             body = mutate(random, body)
-        begin = time.monotonic()
-        outcome = self._exchange(body, api_key, version)
-        may_wait = outcome == "waits" and api_key in WAITING_APIS
-        self.figures.note(outcome, api_name(api_key), time.monotonic() - begin, may_wait=may_wait)
+        request = len(body).to_bytes(4, "big") + body + SENTINEL
+        frames: list[memoryview] = []
+        begin = time.monotonic()  # The time does not include this client's encoding and decoding.
+        outcome = self._exchange(request, frames, may_wait=api_key in WAITING_APIS)
+        seconds = time.monotonic() - begin
+        self.figures.note(outcome, api_name(api_key), seconds, may_wait=outcome == "waits" and api_key in WAITING_APIS)
+        for frame in frames:
+            self._learn(bytes(frame), api_key, version)
 
-    def _exchange(self, body: bytes, api_key: ApiKey, version: int) -> str:
-        """Send a request, and one that is answered after it in any case."""
+    def _exchange(self, request: bytes, frames: list[memoryview], *, may_wait: bool) -> str:
+        """Send a request with the sentinel, which is always answered. Add the frames before its answer to `frames`."""
         if self._connection is None:
             self._connection = self._broker.connect()
-        self._connection.settimeout(LIMIT if api_key in WAITING_APIS else 60.0)
+        self._connection.settimeout(LIMIT if may_wait else 60.0)
         stream = self._connection.makefile("rb")
         try:
-            self._connection.sendall(len(body).to_bytes(4, "big") + body + SENTINEL)
+            self._connection.sendall(request)
             while (frame := read_frame(stream, 1 << 30)) is not None:
                 if frame[:4] == SENTINEL[8:12]:
                     return "answered"
-                self._learn(bytes(frame), api_key, version)
+                frames.append(frame)
         except TimeoutError:
             self._leave()
             return "waits"
-        except (OSError, ProtocolError):  # the broker has closed the connection while this side was sending
+        except (OSError, ProtocolError):  # The broker has closed the connection while this side was sending.
             pass
         self._leave()
         return "closed"

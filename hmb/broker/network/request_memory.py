@@ -35,7 +35,7 @@ from hmb.storage.watchers import Watchers
 
 USUAL_REQUEST = MIB  # the largest request of a producer by default (max.request.size)
 KEPT_FOR_USUAL = 8 * MIB  # the part of the budget that larger requests cannot use
-MOST_VALUES = 20 * MIB  # bytes that one request may decode: some 20,000 items, which take up to half a second
+MOST_VALUES = 16 * MIB  # bytes that one request may decode: some 16,000 items, which take up to 0.8 s
 FREE_VALUES = 64 * 1024  # bytes of each request that need no budget, so most requests never use it
 LONGEST_WAIT = 60.0  # seconds that a request waits for memory
 
