@@ -1,4 +1,4 @@
-"""A broker in its own process, observed from outside: its log, its memory and its response times."""
+"""Runs a broker in its own process, and observes its log, its memory and its response times."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ MIB = 1024 * 1024
 
 
 class BrokerProcess:
-    """`hmb broker` with its default settings, on a free port and in a directory of the caller's."""
+    """An `hmb broker` process on a free port, with its data below `directory`.
+
+    `settings` override the default settings.
+    """
 
     def __init__(self, directory: Path, *settings: str) -> None:
         self._log_path = directory / "broker.log"
@@ -50,12 +53,12 @@ class BrokerProcess:
 
     @property
     def peak_memory(self) -> int:
-        """The largest resident size that the process has had, in bytes."""
+        """Return the largest resident memory of the process so far, in bytes."""
         return self._status("VmHWM")
 
     @property
     def memory(self) -> int:
-        """The resident size of the process now, in bytes."""
+        """Return the current resident memory of the process, in bytes."""
         return self._status("VmRSS")
 
     def _status(self, name: str) -> int:
@@ -65,7 +68,7 @@ class BrokerProcess:
         return int(found[1]) * 1024
 
     def connect(self) -> socket.socket:
-        """Return a new connection; it waits for an answer for a minute."""
+        """Return a new connection. A read from it fails after ANSWER_SECONDS."""
         connection = socket.create_connection(self.address, timeout=ANSWER_SECONDS)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
@@ -94,13 +97,13 @@ def ask(connection: socket.socket, request: Request, version: int) -> Response:
 
 
 class Probe:
-    """A well-behaved client in a thread of its own, which notes how long the broker takes to serve it."""
+    """A well-behaved client in its own thread. It records how long the broker takes to answer each request."""
 
     def __init__(self, broker: BrokerProcess, request: Request, version: int, pause: float = 0.05) -> None:
         self._broker, self._request, self._version, self._pause = broker, request, version, pause
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run)
-        self.times: list[float] = []  # seconds from the connection to the answer
+        self.times: list[float] = []  # seconds from the connection attempt to the answer
 
     def _run(self) -> None:
         while not self._stopped.wait(self._pause):

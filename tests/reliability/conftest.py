@@ -1,4 +1,4 @@
-"""Fixtures of the storage tests that some of these tests use, too."""
+"""The fixtures `directory` and `open_log` of the storage tests, which some reliability tests use."""
 
 from tests.storage.conftest import directory, open_log
 

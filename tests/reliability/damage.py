@@ -1,25 +1,25 @@
-"""Damage to every kind of file of a data directory, before a start and while a broker runs.
+"""Damages each kind of file of a data directory, before a start and while a broker runs.
 
-One case is one damage to one file: deleted, emptied, halved, doubled, replaced by a directory, or one bit flipped. It
-happens after a proper stop, after a kill, or while a broker runs. Then clients read everything, a broker starts again,
-and they read everything again. In each case
+In each case one file is damaged: deleted, emptied, halved, doubled, replaced by a directory, or one bit is flipped. The
+damage happens after a normal stop, after a kill, or while a broker runs. Then clients read all data. A new broker
+starts, and clients read all data again. The damage must have one of three outcomes:
 
-- the damage is *harmless*: clients see the same records, offsets, group positions, transactions and settings;
-- or it is *reported* with the path of the file. Then all records of intact batches are served, no record is wrong, no
-  aborted record is visible, no end offset is lower, and the next start reports nothing more;
-- or the start is *refused* with the path of the file: if what only this file has cannot be made again, or if a
-  directory is in its place.
+- *harmless*: clients see the same records, offsets, committed offsets of groups, transactions and settings;
+- *reported*: the broker logs the path of the file. It serves all records of intact batches, and no wrong record. No
+  aborted record is visible, no end offset is lower, and the next start reports nothing;
+- *refused*: the start fails, and names the path of the file. This is allowed if the broker cannot rebuild the file's
+  data, or if a directory has the file's name.
 
-In all of them every reader gets from the start of each partition to its end.
+After each damage, every reader can read from the start of each partition to its end.
 
-One exception: no CRC covers the offset of a batch, and the kernel sends fetched batches to the client without a look
-at them. A running broker checks the offset of the first batch of each answer only. So a batch in the middle of an
-answer may show a wrong offset until the next start, which finds and restores it. If the broker has appended to the same
-segment since, the start does not find it after a proper stop: the time of the file's last write is the broker's own.
-Kafka's broker never finds it.
+One kind of damage is an exception: a wrong offset of a batch. No CRC covers this offset, and the kernel sends fetched
+batches to the client unchecked. A running broker checks only the offset of the first batch of each answer. A batch in
+the middle of an answer may therefore have a wrong offset until the next start repairs it. The start does not notice the
+damage if the broker appended to the segment later and stopped normally. The file's modification time is then the
+broker's own. Kafka's broker never notices such damage.
 
-`python -m tests.reliability.damage --cases 5000 --seed 7` runs many cases; `--case 33` one of them, with the broker's
-log. test_damage.py runs some.
+`python -m tests.reliability.damage --cases 5000 --seed 7` runs many cases. `--case 33` runs one case and prints the
+broker's log. test_damage.py runs some cases.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ from tests.reliability.data_set import (
     state_of,
 )
 
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # thousands of syncs: not on a disk
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # A disk would be too slow for thousands of syncs.
 MOMENTS = ("after a stop", "after a kill", "while it runs")
-ONLY_THERE = ("meta.properties", "topics.json", "configs.json")  # no other file contains their data
-OFFSET = range(8)  # bytes of a batch that no CRC covers, and that a running broker does not always check
+ONLY_THERE = ("meta.properties", "topics.json", "configs.json")  # No other file contains the data of these files.
+OFFSET = range(8)  # A batch's base offset: no CRC covers these bytes.
 NEW_RECORDS = 3
 
 
 class Broken(AssertionError):
-    """A promise was not kept."""
+    """The broker lost or changed data, or did not report the damage."""
 
 
-# -- damage
+# -- the kinds of damage
 
 
 def delete(path: Path, _: random.Random) -> None:
@@ -95,7 +95,7 @@ def replace_by_directory(path: Path, _: random.Random) -> None:
 
 
 def flip(path: Path, choose: random.Random) -> None:
-    """Flip a bit, if the file has one."""
+    """Flip a random bit of the file, unless the file is empty."""
     size = path.stat().st_size
     if size:
         position = choose.randrange(size)
@@ -114,12 +114,12 @@ KINDS: dict[str, Callable[[Path, random.Random], None]] = {
     "replaced by a directory": replace_by_directory,
     "bit flipped": flip,
 }
-WEIGHTS = (1, 1, 1, 1, 1, 4)  # a flipped bit may be anywhere
+WEIGHTS = (1, 1, 1, 1, 1, 4)  # Bit flips are chosen more often, because they have many possible positions.
 
 
 @dataclass(frozen=True)
 class Case:
-    """One damage. `name` is the file's path in the data directory."""
+    """One damage to one file. `name` is the file's path in the data directory."""
 
     moment: str
     name: str
@@ -131,13 +131,13 @@ class Case:
 
 
 def kind_of(name: str) -> str:
-    """The kind of a file: all segments of one partition are one kind."""
+    """Return the kind of a file. All segments of one partition have the same kind."""
     path = Path(name)
     return f"{path.parent}/{path.suffix}" if path.suffix and path.stem.isdecimal() else path.name
 
 
 def cases(data: DataSet, seed: int) -> Iterator[Case]:
-    """Return cases without end. Each kind of file has the same share."""
+    """Yield an endless sequence of random cases. Each kind of file is equally frequent."""
     choose = random.Random(seed)
     by_kind: dict[str, dict[str, list[str]]] = {}
     for moment, directory in zip(MOMENTS, (data.clean, data.killed, data.clean), strict=True):
@@ -153,11 +153,11 @@ def cases(data: DataSet, seed: int) -> Iterator[Case]:
         yield Case(moment, choose.choice(files), kind, choose.randrange(2**32))
 
 
-# -- a case
+# -- running one case
 
 
 class Log(logging.Handler):
-    """Collects what the broker reports."""
+    """A logging handler that collects the broker's messages."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -167,12 +167,12 @@ class Log(logging.Handler):
         self.messages.append(record.getMessage())
 
     def names(self, path: Path) -> bool:
-        """Return whether a message has the path."""
+        """Return whether a collected message contains `path`."""
         return any(str(path) in message for message in self.messages)
 
 
 def run(case: Case, data: DataSet) -> str:
-    """Run one case; return whether the damage was harmless, reported or refused. Raises Broken, Stuck."""
+    """Run one case. Return "harmless", "reported" or "refused". Raises Broken or Stuck."""
     with tempfile.TemporaryDirectory(prefix="hmb-damage-", dir=MEMORY) as temporary:
         directory = Path(temporary) / "data"
         shutil.copytree(data.killed if case.moment == "after a kill" else data.clean, directory)
@@ -185,12 +185,12 @@ def run(case: Case, data: DataSet) -> str:
 
 
 class _Run:
-    """One case while it runs."""
+    """The state of one running case."""
 
     def __init__(self, case: Case, data: DataSet, directory: Path, path: Path, log: Log) -> None:
         self._case, self._data, self._directory, self._path, self._log = case, data, directory, path, log
-        self._new: dict[int, bytes] = {}  # records that were produced and acknowledged, by offset
-        self._may_move = set(GROUPS[:1])  # groups that have committed again
+        self._new: dict[int, bytes] = {}  # new acknowledged records: offset -> value
+        self._may_move = set(GROUPS[:1])  # groups whose committed offset may have changed
 
     def outcome(self) -> str:
         choose = random.Random(self._case.seed)
@@ -214,11 +214,11 @@ class _Run:
             ask.close()
 
     def _in_use(self, choose: random.Random) -> None:
-        """Damage the file while a broker runs, read everything, write a little, and stop the broker."""
+        """Damage the file while a broker runs. Read all data, write a few records, and stop the broker."""
         ask = open_asker(self._directory, SETTINGS, sync=True)
         try:
             state_of(ask, self._data.timestamps)
-            if not self._path.is_file():  # the start has removed it
+            if not self._path.is_file():  # The start has removed the file.
                 return
             KINDS[self._case.kind](self._path, choose)
             found = state_of(ask, self._data.timestamps)
@@ -240,7 +240,7 @@ class _Run:
         for task in (ask.logs.expire, ask.logs.flush_if_due, cleaner.run):
             try:
                 task()
-            except (KafkaError, OSError) as error:  # as `Housekeeper` does it
+            except (KafkaError, OSError) as error:  # The class `Housekeeper` catches the same exceptions.
                 logging.getLogger("hmb").error("%s", error)
 
     def _refused(self, error: DataDirectoryError) -> str:
@@ -302,7 +302,7 @@ class _Run:
         return self._case.moment == "while it runs" and not name.startswith(("plain", "old", "gone"))
 
     def _touched(self, name: str) -> set[int]:
-        """Return the offsets of the batches that the damage has touched."""
+        """Return the offsets of all batches with changed or missing bytes."""
         if not self._case.name.startswith(f"{name}/"):
             return set()
         batches = self._data.batches.get(self._case.name, [])
@@ -323,7 +323,7 @@ class _Run:
         return random.Random(self._case.seed).randrange(size)
 
     def _is_offset_flipped(self) -> bool:
-        """Return whether the flipped bit is one of a batch's offset, and the broker runs."""
+        """Return whether the case flips a bit of a batch's base offset while the broker runs."""
         batches = self._data.batches.get(self._case.name)
         if not batches or self._case.kind != "bit flipped" or self._case.moment != "while it runs":
             return False
@@ -331,7 +331,10 @@ class _Run:
         return any(position - batch.position in OFFSET for batch in batches)
 
     def _with_lost_marker(self, name: str, lost: set[int]) -> set[int]:
-        """Return the committed records whose marker may be lost: all before a lost offset that is not a record's."""
+        """Return the offsets of the committed records whose marker may be lost.
+
+        A lost offset without a record may be a marker's. All committed records below this offset are returned.
+        """
         before = self._data.expected.partitions[name]
         markers = lost - before.records.keys()
         return {offset for offset in before.committed if any(offset < marker for marker in markers)}

@@ -1,9 +1,11 @@
-"""A data directory with every kind of file, and what a broker serves from it.
+"""Builds a data directory with every kind of file, and reads all data that a broker serves from it.
 
-`build` fills a directory through the requests of a broker: plain topics in all formats, a compacted one, transactions,
-commits of groups, deleted records, altered settings. It leaves three forms of the directory: after a proper stop, after
-a kill, and the batches that each log file has. `State` is all that clients can see of a broker: records, offsets, group
-positions, transactions, topics and settings. Two starts serve the same if their states are equal.
+`build` sends requests to a broker. They create topics with all record formats and a compacted topic. They also write
+transactions, commit offsets of groups, delete records and change settings. `build` returns a copy of the directory
+after a normal stop, a copy after a kill, and a list of the batches in each log file.
+
+A `State` has all data of a broker that clients can see: records, offsets, committed offsets of groups, transactions,
+topics and settings. The tests compare the states of two brokers.
 """
 
 from __future__ import annotations
@@ -40,11 +42,11 @@ SETTINGS = {
     "log.segment.delete.delay.ms": "0",
 }
 GROUPS = ("group", "second", "third")
-STOP = threading.Event()  # an event that is never set
-PATIENCE = 20.0  # seconds for the coordinators to load
-TRIES = 12  # reads of one offset before a reader counts as stuck
+STOP = threading.Event()  # This event is never set.
+PATIENCE = 20.0  # seconds; the longest time for the coordinators to load
+TRIES = 12  # A reader is stuck after so many reads of one offset.
 READ_BYTES = 1_000
-SEARCHES = 6  # by time, of each partition
+SEARCHES = 6  # the number of searches by timestamp in each partition
 
 KeyAndValue = tuple[bytes | None, bytes | None]
 
@@ -54,7 +56,7 @@ class Stuck(AssertionError):
 
 
 class Batch(NamedTuple):
-    """A batch in a log file: its bytes from `position` to `end`, its offsets, both included."""
+    """A batch in a log file, from the byte `position` up to, but not including, the byte `end`."""
 
     position: int
     end: int
@@ -69,7 +71,7 @@ class Served:
     start: int
     end: int
     records: dict[int, KeyAndValue]
-    committed: frozenset[int]  # offsets that a reader of committed records gets
+    committed: frozenset[int]  # the offsets that a read_committed consumer gets
     times: tuple[int, ...]  # the offsets that searches for some timestamps found
 
 
@@ -80,23 +82,23 @@ class State:
     partitions: dict[str, Served]
     groups: dict[str, int]
     transactions: dict[str, str]
-    topics: dict[str, tuple[str, int, tuple[tuple[str, str], ...]]]  # id, number of partitions, settings
+    topics: dict[str, tuple[str, int, tuple[tuple[str, str], ...]]]  # topic -> (id, number of partitions, settings)
 
 
 @dataclass
 class DataSet:
-    """The forms of one data directory."""
+    """A data directory after a normal stop and after a kill, with its expected data."""
 
     clean: Path
     killed: Path
     expected: State
-    batches: dict[str, list[Batch]] = field(default_factory=dict)  # by the log file's path in the directory
-    timestamps: dict[str, list[int]] = field(default_factory=dict)  # timestamps to search for, by partition
+    batches: dict[str, list[Batch]] = field(default_factory=dict)  # path of the log file -> its batches
+    timestamps: dict[str, list[int]] = field(default_factory=dict)  # partition -> timestamps to search for
     deleted: dict[str, dict[int, KeyAndValue]] = field(default_factory=dict)
 
 
 def build(directory: Path, seed: int) -> DataSet:
-    """Fill a directory below `directory`; the same for each `seed`, but for times and ids."""
+    """Fill data directories below `directory`. The same `seed` makes the same data, except timestamps and ids."""
     clean, killed = directory / "clean", directory / "killed"
     ask = open_asker(clean, SETTINGS, sync=True)
     course = Course(ask, random.Random(seed))
@@ -128,7 +130,7 @@ def build(directory: Path, seed: int) -> DataSet:
 
 
 def commit(ask: Asker, group: str, offset: int) -> int:
-    """Commit a group's position; return the error code."""
+    """Commit `offset` for the group. Return the error code."""
     topic = OffsetCommitRequest.OffsetCommitRequestTopic(name="plain")
     topic.partitions = [topic.OffsetCommitRequestPartition(committed_offset=offset, committed_metadata="")]
     request = OffsetCommitRequest(group_id=group, generation_id_or_member_epoch=-1, topics=[topic])
@@ -147,7 +149,7 @@ def logs_of(ask: Asker) -> list[tuple[str, Log]]:
 
 
 def records_before_start(log: Log) -> dict[int, KeyAndValue]:
-    """The records that are deleted, and still in a segment's file."""
+    """Return the records below the log start offset that a segment's file still contains."""
     found = {}
     for path in sorted(log.directory.glob("*.log")):
         for each in iter_batches(path.read_bytes()):
@@ -157,7 +159,10 @@ def records_before_start(log: Log) -> dict[int, KeyAndValue]:
 
 
 def state_of(ask: Asker, timestamps: Mapping[str, Sequence[int]]) -> State:
-    """Read all that clients can see; search each partition for these timestamps. Raises Stuck."""
+    """Return all data that clients can see.
+
+    `timestamps` has the timestamps to search for in each partition. Raises Stuck.
+    """
     wait_for_coordinators(ask)
     topics = {
         topic.name: (str(topic.id), len(topic.partitions), tuple(sorted(topic.configs.items())))
@@ -180,7 +185,7 @@ def wait_for_coordinators(ask: Asker) -> None:
 
 
 def served(log: Log, timestamps: Sequence[int]) -> Served:
-    """Read a partition, and search for these timestamps."""
+    """Read the whole partition, and search it for each timestamp."""
     found = dict(read(log))
     committed = frozenset(offset for offset, _ in read(log, committed=True))
     results = [log.offset_for_timestamp(timestamp) for timestamp in timestamps]
@@ -189,7 +194,7 @@ def served(log: Log, timestamps: Sequence[int]) -> Served:
 
 
 def some_timestamps(log: Log) -> list[int]:
-    """Some of the timestamps that a log's segments have."""
+    """Return some of the newest timestamps of the log's segments."""
     timestamps = sorted({segment.max_timestamp for segment in log.segments if segment.max_timestamp > 0})
     return timestamps[:: max(1, len(timestamps) // SEARCHES)]
 
@@ -204,7 +209,7 @@ def position_of(ask: Asker, group: str) -> int:
 
 
 def read(log: Log, *, committed: bool = False) -> Iterator[tuple[int, KeyAndValue]]:
-    """Read a partition as a client does: at an error, or a wrong CRC, it asks for the same offset again."""
+    """Read a partition like a client. After an error or a wrong CRC, read the same offset again. Raises Stuck."""
     offset, tries, why = log.log_start_offset, 0, ""
     while offset < (log.last_stable_offset if committed else log.log_end_offset):
         if tries == TRIES:
@@ -227,7 +232,7 @@ def read(log: Log, *, committed: bool = False) -> Iterator[tuple[int, KeyAndValu
 
 
 class LeftOut:
-    """The batches that a reader of committed records leaves out of one answer."""
+    """Decides which batches of one answer a reader of committed records skips."""
 
     def __init__(self, aborted: Sequence[AbortedTransaction]) -> None:
         self._coming = sorted(((each.first_offset, each.producer_id) for each in aborted), reverse=True)

@@ -81,7 +81,7 @@ class Answered:
     uncertain_topics: set[str] = field(default_factory=set)  # topics whose creation or deletion got an error
     deleted_topics: set[str] = field(default_factory=set)
     records: dict[int, bytes] = field(default_factory=dict)  # the records of topic `plain`: offset -> value
-    start: int = 0  # the start offset of topic `plain`: records below it were deleted
+    start: int = 0  # the log start offset of topic `plain`: records below it were deleted
     uncertain_start: int = 0
     # value of a record in a transaction -> True if committed, False if aborted
     committed: dict[bytes, bool] = field(default_factory=dict)

@@ -38,7 +38,7 @@ REAL_OPEN = io.open
 
 @dataclass(frozen=True)
 class Fault:
-    """An error in the calls number `first` to `first + length - 1` of those in which it may happen."""
+    """An error of one kind. The calls number `first` to `first + length - 1` of the matching calls fail."""
 
     kind: str
     first: int

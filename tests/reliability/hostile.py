@@ -1,16 +1,17 @@
-"""A hostile client: mutated requests of every API and version, requests of full size, and connections that say nothing.
+"""A hostile client: it sends mutated requests of all APIs and versions, huge requests, and opens silent connections.
 
     python -m tests.reliability.hostile                            # 200,000 requests, then 200 connections, then 1,000
     python -m tests.reliability.hostile --requests 5000 --seed 7   # a quick look; the same seed sends the same requests
 
-The broker runs with its default settings in a process of its own. While it is attacked, a well-behaved client connects
-again and again. At the end:
+The broker runs with its default settings in its own process. A well-behaved client connects repeatedly during the
+attack. At the end:
 
-- the log has no traceback, and the broker still serves;
-- no request took more than LIMIT seconds, and neither did the well-behaved client;
-- the resident memory never was above MOST_MEMORY.
+- the broker's log has no traceback, and the broker still serves requests;
+- no request took more than LIMIT seconds, and no request of the well-behaved client did;
+- the broker's resident memory was never above MOST_MEMORY.
 
-A request that waits by its contract (Fetch, JoinGroup, SyncGroup) may do so; its client leaves after LIMIT seconds.
+Some requests may wait (Fetch, JoinGroup, SyncGroup). For such a request the hostile client disconnects after LIMIT
+seconds.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from tests.reliability.requests import COMPACTED, LONGEST_STRING, TOPIC, Generat
 
 LIMIT = 1.0  # seconds
 MOST_MEMORY = 200 * MIB
-FULL_SIZE = 100 * MIB  # socket.request.max.bytes
+FULL_SIZE = 100 * MIB  # bytes; the default of socket.request.max.bytes
 WAITING_APIS = {ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 SENTINEL = b"".join(part for part in ClientConnection("sentinel").request(ApiVersionsRequest(), 0) if part)
 
@@ -57,11 +58,11 @@ class Figures:
 
     sent: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    slowest: dict[str, float] = field(default_factory=dict)  # seconds, by API
+    slowest: dict[str, float] = field(default_factory=dict)  # API -> seconds of its slowest request
     too_slow: list[str] = field(default_factory=list)
 
     def note(self, what: str, api: str, seconds: float, *, may_wait: bool = False) -> None:
-        """Count one request."""
+        """Count one request of the API `api`, and record its time. `what` is its outcome."""
         self.sent += 1
         self.outcomes[what] += 1
         if may_wait:
@@ -72,7 +73,7 @@ class Figures:
 
 
 class Attacker:
-    """Sends requests, one after the other, on a connection that it renews when the broker closes it."""
+    """Sends requests one after the other. If the broker closes the connection, the attacker opens a new one."""
 
     def __init__(self, broker: BrokerProcess, seed: int) -> None:
         self._broker = broker
@@ -82,7 +83,7 @@ class Attacker:
         self.figures = Figures()
 
     def attack(self, requests: int) -> None:
-        """Send so many requests."""
+        """Send `requests` random requests. About half of them are mutated."""
         self._prepare()
         for _ in range(requests):
             self._send_one()
@@ -109,7 +110,7 @@ class Attacker:
         generator = Generator(random, self._known, 2, longest, large_arrays=0.005)
         body = _body(generator.message(cls, version), version, random)
         if body is None:
-            return  # a string that this version has no room for
+            return  # This version cannot encode one of the long strings.
         if random.random() < 0.5:
             body = mutate(random, body)
         request = len(body).to_bytes(4, "big") + body + SENTINEL
@@ -142,7 +143,7 @@ class Attacker:
         return "closed"
 
     def _learn(self, frame: bytes, api_key: ApiKey, version: int) -> None:
-        """Remember ids from an answer, so that later requests hit what exists."""
+        """Remember ids from an answer, so that later requests use existing ids."""
         cls = response_class(api_key)
         with contextlib.suppress(ProtocolError, KafkaError):
             answer: Any = cls.decode(frame, version, 5 if version in cls.flexible_header else 4)
@@ -160,7 +161,7 @@ class Attacker:
 
 
 def _body(request: Request, version: int, random: Random) -> bytes | None:
-    """Return a request with its header; the correlation id differs from the sentinel's."""
+    """Return the request with its header, or None. The correlation id differs from the sentinel's."""
     client = ClientConnection(random.choice(("hostile", "", "\u00e9" * 100, "c" * LONGEST_STRING)))
     client.request(ApiVersionsRequest(), 0)
     try:
@@ -170,11 +171,14 @@ def _body(request: Request, version: int, random: Random) -> bytes | None:
     return b"".join(bytes(part) for part in parts if isinstance(part, bytes | bytearray | memoryview))[4:]
 
 
-# Requests of full size
+# Requests of 100 MB
 
 
 def full_size_bodies() -> dict[str, bytes]:
-    """The beginnings of requests that have 100 MB; zeros follow, which are empty strings or more records."""
+    """Return the first bytes of several requests of 100 MB.
+
+    The rest is zeros, which mean empty strings or a batch's bytes.
+    """
     def header(api_key: ApiKey, version: int, flexible: bool = False) -> bytes:
         return api_key.to_bytes(2) + version.to_bytes(2) + b"\0\0\0\7\0\1a" + (b"\0" if flexible else b"")
 
@@ -191,7 +195,7 @@ def full_size_bodies() -> dict[str, bytes]:
 
 
 def send_full_size(broker: BrokerProcess, body: bytes, zeros: memoryview) -> str:
-    """Send a request of 100 MB and see what the broker does with it."""
+    """Send a request of 100 MB. Return "answered", or "closed" if the broker closes the connection."""
     with broker.connect() as connection:
         try:
             connection.sendall(FULL_SIZE.to_bytes(4) + body)
@@ -204,7 +208,7 @@ def send_full_size(broker: BrokerProcess, body: bytes, zeros: memoryview) -> str
 
 
 def storm(broker: BrokerProcess, connections: int) -> Counter[str]:
-    """Send requests of full size on many connections at once."""
+    """Send requests of 100 MB on many connections at once. Return how often each outcome occurred."""
     bodies, zeros, outcomes = list(full_size_bodies().items()), memoryview(bytes(MIB)), Counter[str]()
 
     def attack(number: int) -> None:
@@ -224,7 +228,7 @@ def storm(broker: BrokerProcess, connections: int) -> Counter[str]:
 
 @contextlib.contextmanager
 def half_open(broker: BrokerProcess, connections: int) -> Iterator[list[socket.socket]]:
-    """Keep connections that are silent, that have sent a part of a request, or that are idle after a request."""
+    """Keep connections open. Some are silent, some have sent a part of a request, and some are idle after a request."""
     beginnings: tuple[Callable[[socket.socket], object], ...] = (
         lambda connection: None,
         lambda connection: connection.sendall(b"\0\0"),
@@ -241,7 +245,7 @@ def half_open(broker: BrokerProcess, connections: int) -> Iterator[list[socket.s
 
 @dataclass
 class Report:
-    """The figures of one run, and what is wrong with them."""
+    """The figures of one run, and a list of the failed checks."""
 
     lines: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -259,7 +263,7 @@ class Report:
 def run(directory: Path, *, requests: int, connections: int, silent: int, seed: int) -> Report:
     """Attack a broker in all three ways."""
     report = Report()
-    primitives.LONGEST_STRING = 1 << 30  # this process sends strings that no broker must take
+    primitives.LONGEST_STRING = 1 << 30  # Allow this process to encode strings that a broker must refuse.
     with BrokerProcess(directory) as broker:
         _report_requests(report, broker, requests, seed)
         for name, attack in (

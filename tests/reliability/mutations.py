@@ -1,4 +1,4 @@
-"""Changes to the bytes of a request: what a broken or malicious client could send."""
+"""Random changes to the bytes of a request, like those of a broken or malicious client."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 from random import Random
 
 LENGTHS = (
-    b"\x7f\xff\xff\xff",  # int32: 2 GB
+    b"\x7f\xff\xff\xff",  # a length of 2 GB as int32
     b"\x80\x00\x00\x00",
-    b"\xff\xff\xff\xff",  # int32: null
-    b"\x7f\xff",  # int16: the longest string
-    b"\xff\xff\xff\xff\x0f",  # unsigned varint: 4 GB
-    b"\xff\xff\x07",  # unsigned varint: 131,071
+    b"\xff\xff\xff\xff",  # -1 as int32, which means null
+    b"\x7f\xff",  # 32,767 as int16, the longest string
+    b"\xff\xff\xff\xff\x0f",  # a length of 4 GB as unsigned varint
+    b"\xff\xff\x07",  # 131,071 as unsigned varint
     b"\x00",
 )
 
@@ -59,7 +59,7 @@ MUTATIONS: tuple[Callable[[Random, bytes], bytes], ...] = (
 
 
 def mutate(random: Random, data: bytes) -> bytes:
-    """Return the data after one to three changes."""
+    """Return a copy of `data` with one to three random changes."""
     for _ in range(random.randint(1, 3)):
         if data:
             data = random.choice(MUTATIONS)(random, data)

@@ -4,8 +4,8 @@ The generator reads the message classes, so it knows every field of every versio
 field. The value may be known to the broker: a topic, a group or a member that exists. Or it is at a limit: an empty
 string, a string of 32,767 bytes, the smallest or the greatest number of the type.
 
-Requests that would only take the broker's time by their contract are left out: no fetch waits longer than
-LONGEST_WAIT, and no topic gets more than three partitions, unless the number itself is refused.
+The generator makes no request that is slow for a valid reason. No fetch waits longer than LONGEST_WAIT. No topic gets
+more than three partitions, unless the broker refuses the number.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from uuid import UUID
 from hmb.protocol.schema import Field, Struct, version_range
 from hmb.records import Codec, Record, encode_batch, encode_message_set
 
-LONGEST_STRING = 32_767  # bytes: Kafka's limit, also where the length would have room for more
+LONGEST_STRING = 32_767  # bytes; Kafka's limit for each string
 LONGEST_WAIT = 20  # ms
 TOPIC, COMPACTED, GROUP, CONSUMER_GROUP, TRANSACTION = "t", "compacted", "g", "c", "x"
 TEXTS = ("", "a", "..", "a.b", "\u00e4\N{GRINNING FACE}", "*", "a\0b", "x" * 249, "x" * 250, "\u00e9" * 300)
 INTEGERS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 SMALL = {"num_partitions": (-1, 0, 1, 3), "count": (-1, 0, 1, 3)}
-LARGE_ARRAYS = (1_000, 16_000, 18_000, 100_000)  # items: a broker takes some 16,000 in one request
-LARGEST = 20 << 20  # characters that a large array takes when it is printed: about its size in bytes
+LARGE_ARRAYS = (1_000, 16_000, 18_000, 100_000)  # A broker accepts about 16,000 items in one request.
+LARGEST = 20 << 20  # The longest large array, in characters when printed. This is close to its size in bytes.
 GROUPS = {"group_id", "groups", "groups_names", "group_ids", "key", "coordinator_keys"}
 TOPICS = {"name", "topic", "topic_names", "topic_name", "resource_name", "subscribed_topic_names"}
 TRANSACTIONS = {"transactional_id", "transactional_ids", "v3_and_below_transactional_id"}
@@ -44,7 +44,7 @@ class Known:
 
 @dataclass
 class Generator:
-    """Makes requests. The same `random` makes the same requests."""
+    """A generator of random requests. The same seed of `random` makes the same requests."""
 
     random: Random
     known: Known
@@ -53,7 +53,7 @@ class Generator:
     large_arrays: float = 0.0  # the probability that an array repeats its item thousands of times
 
     def message(self, cls: type[Struct], version: int) -> Any:
-        """Return a message with every field of the version."""
+        """Return a message of the class `cls` with a random value for each field of the version."""
         present = {name: each for name, each in cls.fields.items() if version in version_range(each.versions)}
         values = {name: self._value(name, each, version) for name, each in present.items()}
         for name in ("max_wait_ms", "rebalance_timeout_ms", "timeout_ms"):

@@ -1,4 +1,4 @@
-"""Damage to the files of a data directory, one case a test; damage.py says what a case is."""
+"""Damages files of a data directory, one case in each test. The module `damage` explains a case."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_every_kind_of_file_is_damaged_in_every_way(data: DataSet) -> None:
     assert {(case.moment, case.kind) for case in found} == {(moment, kind) for moment in MOMENTS for kind in KINDS}
 
 
-def test_a_record_that_is_served_no_more_is_noticed(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests above prove something only if a loss is seen."""
+def test_the_checks_notice_a_record_that_is_no_longer_served(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests above are useful only if they notice lost records. This test expects a record that never existed."""
     case = Case(MOMENTS[0], "plain-0/leader-epoch-checkpoint", "bit flipped", 1)
     run(case, data)
     plain = data.expected.partitions["plain-0"]
@@ -64,7 +64,7 @@ def test_a_record_that_is_served_no_more_is_noticed(data: DataSet, monkeypatch: 
 
 def test_damage_that_nobody_reports_is_noticed(data: DataSet, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose_all(path: Path, _: object) -> None:
-        """Damage that no start can find: the whole log is gone, and so is the manifest that names it."""
+        """Remove the whole log and the manifest that lists its files, so that no start can notice the loss."""
         for file in path.parent.iterdir():
             file.unlink()
         (path.parent.parent / "hmb-manifest").unlink()

@@ -1,4 +1,4 @@
-"""Batches and logs for the storage tests."""
+"""Functions and fixtures that make batches and logs for the storage tests."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ def records(count: int, *, first_timestamp: int = 1_000, size: int = 20) -> list
 
 
 def batch(count: int = 1, **options: object) -> memoryview:
-    """A record batch as a producer sends it."""
+    """Return a record batch as a producer sends it."""
     record_options = {name: options.pop(name) for name in ("first_timestamp", "size") if name in options}
     return memoryview(encode_batch(records(count, **record_options), **options))  # type: ignore[arg-type]
 
 
 def messages(count: int = 1, magic: int = 0, codec: Codec = Codec.NONE) -> memoryview:
-    """A message set as an old producer sends it."""
+    """Return a message set as an old producer sends it."""
     return memoryview(encode_message_set(records(count), magic, codec))
 
 
 def read_all(log: Log, max_bytes: int = 1_000_000) -> list[Record]:
-    """Every record of a log, by reading on from each last offset, as a consumer does."""
+    """Return every record of a log. Like a consumer, read again after the last offset of each answer."""
     found: list[Record] = []
     offset = log.log_start_offset
     while region := log.read(offset, max_bytes).records:
         data = region.read()
         found += [record for record in read_records(data) if record.offset >= offset]
-        offset = list(iter_batches(data))[-1].last_offset + 1  # compaction may have taken the batch's last records
+        offset = list(iter_batches(data))[-1].last_offset + 1  # Compaction may have removed the batch's last records.
     return found
 
 

@@ -1,4 +1,4 @@
-"""A data directory that tests stop, kill, damage and start again."""
+"""A data directory for tests that stop or kill the broker, damage files, and start the broker again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ NAME = TopicPartition("events", 0)
 
 @dataclass
 class DataDirectory:
-    """The directory `path`, with partition 0 of the topic `events`, or others; open while `logs` is not None."""
+    """The data directory at `path`. Its partitions are partition 0 of the topic `events`, or `partitions`.
+
+    The directory is open while `logs` is not None.
+    """
 
     path: Path
     config: LogConfig = field(default_factory=LogConfig)
@@ -26,7 +29,7 @@ class DataDirectory:
     partitions: Sequence[TopicPartition] = (NAME,)
 
     def start(self, config: LogConfig | None = None) -> Log:
-        """Start a broker's logs; the first start creates the partitions. Returns the first one's log."""
+        """Open the logs as a broker does. The first start creates the partitions. Return the first partition's log."""
         self.config = config or self.config
         self.logs = LogManager(self.path)
         self.logs.load({}, self.config)
@@ -43,10 +46,13 @@ class DataDirectory:
         self.logs = None
 
     def kill(self) -> None:
-        """Go on with the files as they are now, as after kill -9: the kernel still has all that was written."""
+        """End the broker as `kill -9` does.
+
+        The kernel still has all written bytes, so the files stay as they are now.
+        """
         assert self.logs is not None
         copy = self.path.with_name(f"{self.path.name}-killed")
-        shutil.copytree(self.path, copy)  # with the times of the last writes
+        shutil.copytree(self.path, copy)  # The copies keep the modification times.
         self.logs.close()
         self.logs = None
         shutil.rmtree(self.path)
@@ -63,5 +69,5 @@ class DataDirectory:
         return self.path / str(self.partitions[0])
 
     def segments(self) -> list[Path]:
-        """The segments of the first partition, by base offset."""
+        """Return the paths of the first partition's segments, in the order of their base offsets."""
         return sorted(self.partition.glob("*.log"))

@@ -1,4 +1,7 @@
-"""acks=all under strace: written, synced, and only then answered; a new file's name is synced before, too."""
+"""Tests of the order of system calls with acks=all, recorded by strace.
+
+The broker writes, then syncs, and then responds. The broker also syncs the directory of a new file before it responds.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ SYNCS = ("fsync", "fdatasync")
 class Call(NamedTuple):
     thread: str
     name: str
-    path: str  # of the descriptor, or of the first argument
+    path: str  # the path of the call's descriptor, or its first argument
 
     @property
     def is_write(self) -> bool:
@@ -36,8 +39,8 @@ class Call(NamedTuple):
 
 
 def calls(trace: Path) -> Iterator[Call]:
-    """The calls in the order in which they ended."""
-    begun: dict[str, str] = {}  # by thread: calls that were interrupted by another thread's in the trace
+    """Yield the system calls in the order in which they ended."""
+    begun: dict[str, str] = {}  # By thread: the beginning of a call whose end comes later in the trace.
     for line in trace.read_text(errors="replace").splitlines():
         thread, _, rest = line.partition(" ")
         if line.endswith("<unfinished ...>"):
@@ -95,7 +98,7 @@ def test_each_produce_is_written_then_synced_then_answered(traced: list[Call]) -
 @pytest.mark.external
 def test_a_new_file_is_in_a_synced_directory_before_the_first_answer(traced: list[Call]) -> None:
     files = dict.fromkeys(call.path for call in traced if call.is_write)
-    assert len(files) > 2  # files of a new topic and of rolled segments
+    assert len(files) > 2  # The broker wrote to files of a new topic and of rolled segments.
     for path in files:
         number = next(n for n, call in enumerate(traced) if call.is_write and call.path == path)
         until_answer = _until_answer(traced[number + 1 :], traced[number].thread)

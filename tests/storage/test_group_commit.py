@@ -1,4 +1,4 @@
-"""Syncs that fail before they have begun, and what the next one must do then."""
+"""Tests of syncs that fail before they start, and of the work that the next sync must do then."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.storage.transactions import ABORT, Writer
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The inodes that were synced, without those of logs."""
+    """Return a list to which each sync of a file adds the inode, except for .log files."""
     inodes: list[int] = []
 
     def note(descriptor: int) -> None:
@@ -72,7 +72,7 @@ def test_a_sync_opened_the_transaction_index_and_so_could_fail_without_descripto
 ) -> None:
     log = open_log()
     writer = Writer(log, 7)
-    writer.write(first_timestamp=now_ms())  # the marker's time is now, and must not roll the log
+    writer.write(first_timestamp=now_ms())  # This timestamp is close to the marker's, so the log does not roll.
     log.flush()
     writer.end(ABORT)
     synced.clear()
@@ -85,7 +85,10 @@ def test_a_sync_opened_the_transaction_index_and_so_could_fail_without_descripto
 def test_a_file_that_was_created_during_a_sync_leaves_its_name_to_the_next_one(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, synced: list[int]
 ) -> None:
-    """A log does not roll during a sync, but the first aborted transaction of a segment creates an index."""
+    """The first aborted transaction of a segment creates an index, and may do so during a sync.
+
+    The next sync must then also sync the directory.
+    """
     log = open_log()
     writer = Writer(log, 7)
     writer.write(first_timestamp=now_ms())

@@ -1,4 +1,4 @@
-"""The log: what is appended is read again, in order, at the offsets it was given."""
+"""Tests of the log: reads return the appended records in order, with the offsets that the append assigned."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hmb.storage.config import LogConfig
 from tests.storage.conftest import LogMaker, batch, messages, read_all, records
 
 
-def test_offsets_run_on_over_all_formats(open_log: LogMaker) -> None:
+def test_offsets_continue_over_all_formats(open_log: LogMaker) -> None:
     log = open_log()
     formats = [
         batch(3),
@@ -30,7 +30,7 @@ def test_offsets_run_on_over_all_formats(open_log: LogMaker) -> None:
     assert [record.offset for record in read_all(log)] == list(range(16))
 
 
-def test_a_batch_is_stored_as_it_came_but_for_offset_and_epoch(open_log: LogMaker) -> None:
+def test_a_batch_is_stored_unchanged_except_for_offset_and_epoch(open_log: LogMaker) -> None:
     log = open_log()
     log.append(batch(2))
     sent = batch(3, codec=Codec.ZSTD)
@@ -100,7 +100,7 @@ def test_segments_roll_by_time_of_their_records(open_log: LogMaker) -> None:
 
 
 def test_segments_roll_earlier_each_by_its_own_jitter(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Segments that began at the same time all rolled at the same time."""
+    """All segments with the same start time rolled at the same time. The jitter now spreads them."""
     most: list[int] = []
     jitters = iter([300, 999, 0])
 
@@ -113,7 +113,7 @@ def test_segments_roll_earlier_each_by_its_own_jitter(open_log: LogMaker, monkey
     for timestamp in (5_000, 5_700, 5_701, 5_702, 5_703):
         log.append(batch(1, first_timestamp=timestamp))
     assert [segment.base_offset for segment in log.segments] == [0, 2, 4]
-    assert most == [1_000] * 3  # the jitter is never greater than segment.ms
+    assert most == [1_000] * 3  # The jitter is never greater than segment.ms.
     lag = LogConfig(segment_jitter_ms=5_000, max_compaction_lag_ms=70, cleanup_policy="compact")
     monkeypatch.setattr("random.randrange", lambda end: end)
     assert lag.draw_jitter_ms() == 70
@@ -129,7 +129,7 @@ def test_a_compacted_log_rolls_in_time_for_its_last_segment_to_be_compacted(open
 def test_time_look_ups_find_the_first_record_at_or_after(open_log: LogMaker) -> None:
     log = open_log(segment_bytes=2_000, index_interval_bytes=100)
     for number in range(60):
-        log.append(batch(3, first_timestamp=number * 10))  # records at n0, n1, n2
+        log.append(batch(3, first_timestamp=number * 10))  # The timestamps are 10 * number, + 1 and + 2.
     for timestamp in range(593):
         number, rest = divmod(timestamp, 10)
         expected = (timestamp, number * 3 + rest) if rest < 3 else ((number + 1) * 10, (number + 1) * 3)
@@ -166,10 +166,10 @@ def test_log_append_time_is_the_brokers_clock(open_log: LogMaker) -> None:
         (bytes(messages(2))[:-1], ErrorCode.CORRUPT_MESSAGE),
         (bytes(batch(2, control=True)), ErrorCode.INVALID_RECORD),
         (bytes(batch(1, size=2_000)), ErrorCode.MESSAGE_TOO_LARGE),
-        (bytes(messages(40)) + bytes(messages(1)), None),  # the limit is for each message, not for the set
+        (bytes(messages(40)) + bytes(messages(1)), None),  # The limit applies to each message, not to the whole set.
     ],
 )
-def test_what_is_no_sound_batch_is_refused_and_nothing_changes(
+def test_a_batch_that_is_not_valid_is_refused_and_changes_nothing(
     open_log: LogMaker, data: bytes, code: ErrorCode | None
 ) -> None:
     log = open_log(max_message_bytes=1_000)
@@ -198,7 +198,7 @@ def test_a_failed_write_leaves_no_trace(open_log: LogMaker, monkeypatch: pytest.
             log.append(batch(1))
     assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert log.segments[0].path.stat().st_size == size
-    assert log.append(batch(1)).base_offset == 1  # space was freed: it goes on
+    assert log.append(batch(1)).base_offset == 1  # After space was freed, an append succeeds.
 
 
 def test_after_a_failed_sync_nothing_is_acked_any_more(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +212,7 @@ def test_after_a_failed_sync_nothing_is_acked_any_more(open_log: LogMaker, monke
         patch.setattr(os, "fdatasync", broken_disk)
         with pytest.raises(KafkaError):
             log.flush()
-    for attempt in (log.flush, lambda: log.append(batch(1))):  # a sync that failed is never tried again
+    for attempt in (log.flush, lambda: log.append(batch(1))):  # The log never repeats a failed sync.
         with pytest.raises(KafkaError) as error:
             attempt()
         assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
@@ -225,17 +225,17 @@ def test_waiting_flushes_share_a_sync(open_log: LogMaker, monkeypatch: pytest.Mo
     log.append(batch(1))
     log.append(batch(1))
     log.flush()
-    log.flush()  # covered by the one before
+    log.flush()  # The previous sync already covered both appends.
     assert len(syncs) == 1
 
 
-def test_watchers_hear_of_appends(open_log: LogMaker) -> None:
+def test_watchers_are_notified_of_appends(open_log: LogMaker) -> None:
     from hmb.storage.watchers import Watcher
 
     log, watcher = open_log(), Watcher()
     log.watchers.add(watcher)
     log.append(batch(1))
-    watcher.wait(60)  # returns at once, or the test times out
+    watcher.wait(60)  # This returns at once, or the test exceeds its time limit.
     log.watchers.discard(watcher)
     log.append(batch(1))
 
@@ -253,7 +253,7 @@ def test_a_closed_log_deletes_nothing_that_could_not_be_written_down(open_log: L
 def test_a_log_rolled_to_a_segment_whose_file_could_not_be_made(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Compaction then took the last segment on disk for a closed one. After a crash its last batch counted as lost."""
+    """Compaction then treated the last segment on disk as a closed one. After a crash its last batch was lost."""
     log = open_log(segment_bytes=100)
     log.append(batch(1))
     open_ = os.open

@@ -1,4 +1,4 @@
-"""The logs of a data directory: closing them while housekeeping runs, giving up their check, errors of one of them."""
+"""Tests of the logs of a data directory: a close during housekeeping, a canceled check, and errors of one log."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def everything(directory: Path) -> dict[Path, bytes]:
 
 
 def test_after_the_close_nothing_in_the_directory_changes(tmp_path: Path) -> None:
-    """The directory may be another broker's by then."""
+    """Another broker may use the directory after the close."""
     logs, stop = opened(tmp_path), threading.Event()
     log = filled(logs)
     log.cleanup.delete_records(6)
@@ -64,8 +64,8 @@ def test_after_the_close_nothing_in_the_directory_changes(tmp_path: Path) -> Non
     assert opened(tmp_path).items()[0][1].log_start_offset == 6
 
 
-def test_a_close_waits_for_what_is_at_work_on_the_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A housekeeper that did not end in time went on deleting while the log was closed and handed over."""
+def test_a_close_waits_for_threads_that_work_on_the_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow housekeeping thread deleted segments while the log was closed, and after another broker had opened it."""
     logs = opened(tmp_path)
     filled(logs).cleanup.delete_records(6)
     deleting, closing, closed = threading.Event(), threading.Event(), threading.Event()
@@ -75,7 +75,7 @@ def test_a_close_waits_for_what_is_at_work_on_the_segments(tmp_path: Path, monke
     def delete_slowly(segment: Segment) -> None:
         deleting.set()
         assert closing.wait(10)
-        closed.wait(0.1)  # the log stays open, so this wait ends at its limit
+        closed.wait(0.1)  # The log stays open, so this wait always takes 0.1 s.
         mark_deleted(segment)
         events.append("deleted")
 
@@ -96,7 +96,7 @@ def test_a_close_waits_for_what_is_at_work_on_the_segments(tmp_path: Path, monke
     assert (tmp_path / CLEAN_SHUTDOWN).exists()
 
 
-def test_checking_that_is_given_up_begins_anew(tmp_path: Path) -> None:
+def test_a_check_that_is_canceled_starts_again(tmp_path: Path) -> None:
     logs = opened(tmp_path)
     log = filled(logs)
     logs.close()
@@ -113,8 +113,8 @@ def test_checking_that_is_given_up_begins_anew(tmp_path: Path) -> None:
     assert [record.offset for record in read_all(again)] == list(range(log.log_end_offset))
 
 
-def test_a_check_is_given_up_inside_of_a_segment(directory: Path) -> None:
-    """One segment may be a gigabyte."""
+def test_a_check_can_be_canceled_inside_a_segment(directory: Path) -> None:
+    """The check of a segment can be canceled, because a segment of 1 GB takes long."""
     log = Log(directory, LogConfig(), clean=True)
     for _ in range(3):
         log.append(batch(1))

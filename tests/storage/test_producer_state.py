@@ -1,4 +1,4 @@
-"""Tests of the producers that a log remembers, and of the time for which it does."""
+"""Tests of the producers' state in a log, and of the time after which the log removes a producer."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.storage.conftest import batch, read_all
 
 HOUR_MS = 60 * 60 * 1000
 NOW = 1_700_000_000_000  # ms
-CONFIG = LogConfig(segment_bytes=150)  # one batch fills a segment, so each append rolls the log
+CONFIG = LogConfig(segment_bytes=150)  # One batch fills a segment, so each append rolls the log.
 
 
 class Clock:
-    """The broker's clock, which moves only when a test moves it."""
+    """A clock for the broker that only the test changes."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -56,7 +56,7 @@ def test_a_retried_batch_with_an_old_timestamp_is_a_duplicate_after_another_prod
 
 
 def test_a_producer_is_forgotten_a_day_after_its_last_append(log: Log, clock: Clock) -> None:
-    log.append(from_producer(1, 0, NOW + HOUR_MS))  # a timestamp in the future keeps no producer either
+    log.append(from_producer(1, 0, NOW + HOUR_MS))  # A timestamp in the future does not keep a producer longer.
     clock.now += EXPIRATION_MS
     log.append(from_producer(2, 0, NOW + EXPIRATION_MS))
     assert [each.producer_id for each in log.active_producers()] == [1, 2]

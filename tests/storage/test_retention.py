@@ -1,4 +1,7 @@
-"""Retention: the oldest segments go, by time, by size, by DeleteRecords; what is read stays readable."""
+"""Tests of retention: the log deletes its oldest segments by time, by size, and for DeleteRecords.
+
+A read in progress can finish.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def log_of(directory: Path, clock: Clock) -> MakeLog:
-    """A log of one batch a segment, with the timestamps 1000, 2000, 3000, ..."""
+    """Return a function that makes a log. Each segment has one batch, and the timestamps are 1000, 2000, 3000, ..."""
 
     def log_of(segments: int, **config: int) -> Log:
         log = Log(directory, LogConfig(segment_bytes=len(batch(1)), **config), clean=True, clock=clock)
@@ -50,17 +53,17 @@ def test_segments_go_when_their_newest_record_is_too_old(log_of: MakeLog, clock:
     assert [record.offset for record in read_all(log)] == list(range(start, 5))
 
 
-def test_even_the_active_segment_goes_and_offsets_run_on(log_of: MakeLog, clock: Clock) -> None:
+def test_retention_deletes_the_active_segment_and_offsets_continue(log_of: MakeLog, clock: Clock) -> None:
     log = log_of(3, retention_ms=500)
     clock.now = 10_000
     assert log.cleanup.expire() == 3
     assert (log.log_start_offset, log.log_end_offset, log.size) == (3, 3, 0)
-    assert log.cleanup.expire() == 0  # an empty segment stays
+    assert log.cleanup.expire() == 0  # Retention keeps an empty active segment.
     assert log.append(batch(1)).base_offset == 3
 
 
 @pytest.mark.parametrize(("batches", "kept"), [(0, 0), (1, 1), (2.5, 3), (5, 5), (9, 5)])
-def test_segments_go_while_the_log_stays_as_large_as_it_may(log_of: MakeLog, batches: float, kept: int) -> None:
+def test_retention_by_size_deletes_no_more_segments_than_necessary(log_of: MakeLog, batches: float, kept: int) -> None:
     log = log_of(5, retention_bytes=int(batches * len(batch(1))), retention_ms=-1)
     log.cleanup.expire()
     assert log.log_end_offset - log.log_start_offset == kept
@@ -81,7 +84,7 @@ def test_delete_records_moves_the_start_and_lets_whole_segments_go(log_of: MakeL
     with pytest.raises(KafkaError) as error:
         log.read(1, 100)
     assert error.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
-    assert log.cleanup.delete_records(1) == 2  # never back
+    assert log.cleanup.delete_records(1) == 2  # The log start offset never decreases.
     assert log.cleanup.expire() == 2
     assert log.cleanup.delete_records(-1) == 5
     for offset in (-2, 6):

@@ -1,4 +1,7 @@
-"""Rolling: a segment is on disk before the next one exists, and neither readers nor small appends wait for that."""
+"""Tests of rolling.
+
+The log syncs a segment before it creates the next one. Readers and small appends do not wait for this sync.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ WAIT = 30  # seconds
 
 
 class Synced:
-    """Records which segments were synced up to which size, and what had been synced when a segment was created."""
+    """Records the size up to which each segment was synced.
+
+    It also records these sizes at the creation of each segment.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sizes: dict[int, int] = {}
@@ -87,7 +93,7 @@ def test_readers_and_small_appends_go_on_while_a_roll_waits_for_the_disk(
     rolls = threading.Thread(target=log.append, args=[large])
     rolls.start()
     assert syncing.wait(WAIT)
-    assert log.append(small).base_offset == 1  # it fits into the old segment
+    assert log.append(small).base_offset == 1  # The old segment has room for this batch.
     assert [record.offset for record in read_all(log)] == [0, 1]
     go_on.set()
     rolls.join(WAIT)
@@ -110,7 +116,7 @@ def test_a_log_whose_sync_fails_does_not_roll(open_log: LogMaker, monkeypatch: p
 
 
 def test_a_large_segment_is_synced_ahead_of_its_roll(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A gigabyte that nobody has synced would keep the producers waiting at the roll."""
+    """Without this sync, producers would wait at the roll until a whole segment of 1 GB is synced."""
     monkeypatch.setattr(log_module, "SYNC_AHEAD", 2 * SIZE)
     synced, flush = threading.Event(), Segment.flush
 

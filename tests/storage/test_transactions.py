@@ -1,4 +1,4 @@
-"""Transactions in a log: the last stable offset, the transaction index, and what restarts and damage leave of them."""
+"""Tests of transactions in a log: the last stable offset and the transaction index, also after restarts and damage."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def aborted(log: Log) -> list[AbortedTransaction]:
     return [entry for segment in log.segments for entry in segment.transaction_index.from_offset(0)]
 
 
-def test_what_is_undecided_is_not_stable(open_log: LogMaker) -> None:
+def test_records_of_open_transactions_are_not_stable(open_log: LogMaker) -> None:
     log = open_log()
     one, other = Writer(log, 1), Writer(log, 2)
     log.append(batch(2))
@@ -59,7 +59,7 @@ def test_an_abort_while_another_transaction_is_open_names_its_begin(open_log: Lo
     assert aborted(log) == [AbortedTransaction(1, 0, 2, 1)]
 
 
-def test_readers_of_committed_records_stop_where_it_is_undecided(open_log: LogMaker) -> None:
+def test_readers_of_committed_records_stop_at_the_last_stable_offset(open_log: LogMaker) -> None:
     log = open_log(segment_bytes=700, index_interval_bytes=100)
     one, other = Writer(log, 1), Writer(log, 2)
     for _ in range(5):
@@ -78,7 +78,7 @@ def test_readers_of_committed_records_stop_where_it_is_undecided(open_log: LogMa
     assert committed_offsets(log)[-3:] == [begin + 2, begin + 3, begin + 4]
 
 
-def test_a_read_inside_an_aborted_transaction_learns_of_it_from_a_later_segment(open_log: LogMaker) -> None:
+def test_a_read_inside_an_aborted_transaction_finds_its_entry_in_a_later_segment(open_log: LogMaker) -> None:
     log = open_log(segment_bytes=len(batch(1)) * 3)
     writer = Writer(log, 1)
     for _ in range(10):
@@ -91,7 +91,7 @@ def test_a_read_inside_an_aborted_transaction_learns_of_it_from_a_later_segment(
 
 
 @pytest.mark.parametrize("segment_bytes", [300, 1 << 20])
-def test_a_read_gets_no_aborted_transactions_that_lie_behind_it(open_log: LogMaker, segment_bytes: int) -> None:
+def test_a_read_gets_no_aborted_transactions_that_begin_after_it(open_log: LogMaker, segment_bytes: int) -> None:
     log = open_log(index_interval_bytes=100, segment_bytes=segment_bytes)
     writer = Writer(log, 1)
     for _ in range(200):
@@ -164,7 +164,8 @@ def test_a_restart_knows_the_same_after_a_crash_as_after_a_close(
     crashed = directory.with_name("crashed-0")
     shutil.copytree(directory, crashed)
     for segment, following in zip(log.segments, log.segments[1:], strict=False):
-        if following.base_offset > (recovery_point or 0):  # nothing was synced from there on
+        # The recovery point is inside this segment or before it, so its index may be missing.
+        if following.base_offset > (recovery_point or 0):
             (crashed / segment.path.name).with_suffix(".txnindex").unlink(missing_ok=True)
     log.close()
     assert knowledge(open_log(segment_bytes=segment_bytes)) == before
@@ -194,7 +195,8 @@ def test_a_transaction_index_that_cannot_be_right_is_made_again(
             path.write_bytes(bad[damage])
             assert knowledge(open_log(segment_bytes=1_500)) == before
             assert path.read_bytes() == good
-        else:  # as a segment without aborted transactions has it, which only a check of the log can tell
+        else:
+            # A segment without aborted transactions has no index either. Only a check of the log finds the difference.
             path.unlink() if damage == "missing" else path.write_bytes(b"")
             assert knowledge(open_log(segment_bytes=1_500, clean=False)) == before
             assert path.read_bytes() == good

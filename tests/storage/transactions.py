@@ -1,4 +1,4 @@
-"""Logs with transactions, and what a reader of committed records makes of them."""
+"""Helpers that write transactions to a log, and that read the log like a consumer of committed records."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Writer:
         self.log, self.producer_id, self.sequence = log, producer_id, 0
 
     def write(self, count: int = 1, **options: object) -> int:
-        """Append `count` records in a batch; returns the first offset."""
+        """Append a batch of `count` records. Return its first offset."""
         producer = {"producer_id": self.producer_id, "producer_epoch": 0, "base_sequence": self.sequence}
         self.sequence += count
         return self.log.append(batch(count, transactional=True, **producer, **options)).base_offset
@@ -27,7 +27,7 @@ class Writer:
 
 
 def committed_offsets(log: Log, max_bytes: int = 1_000_000) -> list[int]:
-    """Return the offsets that a consumer with isolation.level=read_committed gets, as Kafka's clients do."""
+    """Return the offsets that a Kafka consumer with isolation.level=read_committed gets."""
     from hmb.records import iter_batches
 
     found: list[int] = []

@@ -148,7 +148,7 @@ def refuse(data: bytes, **options: int) -> ErrorCode:
 
 
 @both_magics
-def test_what_no_producer_may_send(magic: int) -> None:
+def test_batches_that_no_producer_may_send(magic: int) -> None:
     inner = encode_message_set(SMALL, magic, Codec.GZIP)
     nested = encode_message(0, magic, Codec.GZIP, 0, None, compress(Codec.GZIP, inner))
     mixed = encode_message_set(SMALL, magic) + encode_message_set(SMALL, 1 - magic)

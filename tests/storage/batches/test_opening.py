@@ -1,4 +1,7 @@
-"""Damage that is found when the broker opens a batch: reported once, never passed on as good."""
+"""Tests of damage that the broker finds when it opens a batch.
+
+The broker reports it once, and does not return the batch.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from tests.storage.conftest import batch, messages
 
-ATTRIBUTES, LENGTH, MAX_TIMESTAMP = 22, 8, 42  # positions in a batch
+ATTRIBUTES, LENGTH, MAX_TIMESTAMP = 22, 8, 42  # the fields' positions in a batch
 
 
 def timed_batch(timestamp: int, codec: Codec = Codec.NONE) -> memoryview:
@@ -23,7 +26,7 @@ def timed_batch(timestamp: int, codec: Codec = Codec.NONE) -> memoryview:
 
 @pytest.fixture
 def log(directory: Path) -> Log:
-    """Batches with the timestamps 0, 10, 20, ...: three in a segment."""
+    """Return a log of twelve batches with the timestamps 0, 10, 20, ... Each segment has three batches."""
     log = Log(directory, LogConfig(segment_bytes=3 * len(timed_batch(0))), clean=True)
     for timestamp in range(0, 120, 10):
         log.append(timed_batch(timestamp))
@@ -31,7 +34,7 @@ def log(directory: Path) -> Log:
 
 
 def damage(log: Log, offset: int, place: int) -> str:
-    """Change a bit of the batch at an offset; return its place as the broker names it."""
+    """Change a bit of the batch at `offset`. Return the beginning of the broker's message about the damage."""
     segment = log.segments[offset // 3]
     position = offset % 3 * len(timed_batch(0)) + place
     (byte,) = segment.file.read(1, position)
@@ -40,11 +43,11 @@ def damage(log: Log, offset: int, place: int) -> str:
 
 
 @pytest.mark.parametrize("place", [ATTRIBUTES, MAX_TIMESTAMP, 62, 100])
-def test_a_search_by_time_believed_a_damaged_batch(log: Log, place: int, caplog: pytest.LogCaptureFixture) -> None:
-    """It returned the changed timestamp, or passed over records because of it."""
+def test_a_search_by_time_used_a_damaged_batch(log: Log, place: int, caplog: pytest.LogCaptureFixture) -> None:
+    """The search returned a timestamp that damage had changed, or it skipped records because of that timestamp."""
     named = damage(log, 4, place)
     for _ in range(3):
-        assert log.offset_for_timestamp(40) == (50, 5)  # the first record that a reader gets
+        assert log.offset_for_timestamp(40) == (50, 5)  # the first record that a reader can get
         assert log.offset_for_timestamp(35) == (50, 5)
         assert log.offset_for_timestamp(30) == (30, 3)
         assert log.offset_for_timestamp(50) == (50, 5)
@@ -60,7 +63,7 @@ def test_a_damaged_batch_at_the_end_of_a_segment_leaves_the_search_to_the_next_o
 
 
 def test_a_wrong_length_ended_the_search_with_an_error(log: Log, caplog: pytest.LogCaptureFixture) -> None:
-    """A wrong length hides where the next batch begins, until the segment is repaired."""
+    """If the length of a batch is wrong, the search cannot find the next batch until the segment is repaired."""
     damage(log, 4, LENGTH + 2)
     damage(log, 7, LENGTH + 2)
     assert [log.offset_for_timestamp(timestamp) for timestamp in (30, 40, 50, 60, 80)] == [
@@ -78,7 +81,10 @@ def test_a_search_passes_over_records_that_nobody_can_read(log: Log, caplog: pyt
 
 
 def test_a_search_does_not_read_a_batch_that_is_too_large(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A megabyte may hold millions of records. A reader that starts at the first of them misses nothing."""
+    """A compressed batch may contain millions of records.
+
+    The search then returns the batch's first offset, so no record is missed.
+    """
     log.append(memoryview(encode_batch([Record(timestamp=at, value=b"v" * 50) for at in (130, 140, 150)])))
     assert log.offset_for_timestamp(145) == (150, 14)
     monkeypatch.setattr("hmb.records.filtering.MOST_RECORDS", 2)
@@ -89,7 +95,7 @@ def test_a_search_does_not_read_a_batch_that_is_too_large(log: Log, monkeypatch:
     log.append(messages(2, 1, Codec.GZIP))
     log.reconfigure(LogConfig(max_decompressed=50))
     assert log.offset_for_timestamp(160) == (200, 15)
-    with pytest.raises(KafkaError) as error:  # where it begins, only its inside says
+    with pytest.raises(KafkaError) as error:  # Its first offset is known only after decompression.
         log.offset_for_timestamp(1_000)
     assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
@@ -100,7 +106,7 @@ def test_old_messages_are_checked_too(directory: Path, caplog: pytest.LogCapture
         log.append(messages(3, 1, codec))
     log.append(batch(1, first_timestamp=2_000))
     segment = log.segments[0]
-    segment.file.write([b"\xff"], 20)  # of the first message
+    segment.file.write([b"\xff"], 20)  # a byte of the first message
     wrapper_end = segment.size - len(batch(1))
     segment.file.write([b"\xff"], wrapper_end - 1)
     assert log.offset_for_timestamp(1_000) == (1_001, 1)
@@ -112,14 +118,17 @@ def test_old_messages_are_checked_too(directory: Path, caplog: pytest.LogCapture
 
 
 def test_an_index_entry_of_an_append_that_is_not_counted_yet_is_no_damage(log: Log) -> None:
-    """The index is written before the segment's size grows; a search in between finds nothing at the entry."""
+    """An append writes the index entry before it raises the segment's size.
+
+    A search between both steps finds no batch.
+    """
     active = log.segments[-1]
     active.offset_index.append(11, active.size)
     active.time_index.append(115, 11)
     assert time_search.first_at_or_after(log.segments, 111, 0) is None
 
 
-def test_nothing_is_said_of_a_log_without_damage(log: Log, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_search_in_a_log_without_damage_logs_nothing(log: Log, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     for timestamp in range(0, 120, 5):
         log.offset_for_timestamp(timestamp)

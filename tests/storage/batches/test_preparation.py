@@ -1,4 +1,4 @@
-"""Before the append: timestamps that are out of range, the topic's codec, and offsets given outside of the lock."""
+"""Tests of the steps before an append: the check of timestamps, the topic's codec, and the assignment of offsets."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def stored(log: Log) -> bytes:
 
 @pytest.mark.parametrize("codec", Codec)
 def test_records_of_the_far_future_are_refused_with_their_places(log_at_now: LogAtNow, codec: Codec) -> None:
-    """One of them kept its segment for as long as it was ahead: retention waits for the newest record to get old."""
+    """A timestamp in the future kept its segment too long, because retention waits until the newest record is old."""
     log = log_at_now()
     errors = refused(log, encode_batch(at(NOW, LATEST + 1, -1, LATEST, 2**62), codec=codec))
     assert errors.keys() == {1, 4}
@@ -74,7 +74,7 @@ def test_records_of_the_far_future_are_refused_with_their_places(log_at_now: Log
     log.append(memoryview(encode_batch(at(0, LATEST, -1), codec=codec)))
 
 
-def test_so_are_old_messages_also_in_wrappers(log_at_now: LogAtNow) -> None:
+def test_old_messages_of_the_far_future_are_refused_also_in_wrappers(log_at_now: LogAtNow) -> None:
     log = log_at_now()
     for codec in OLD_CODECS:
         data = encode_message_set(at(NOW, LATEST + 1), 1, codec)
@@ -82,8 +82,8 @@ def test_so_are_old_messages_also_in_wrappers(log_at_now: LogAtNow) -> None:
         log.append(memoryview(encode_message_set(at(NOW, LATEST + 1), 0, codec)))  # messages v0 have no timestamps
 
 
-def test_records_that_are_too_old_are_refused_wherever_they_stand(log_at_now: LogAtNow) -> None:
-    """A header contains the timestamp of the newest record only."""
+def test_records_that_are_too_old_are_refused_at_any_position(log_at_now: LogAtNow) -> None:
+    """The header of a batch contains only its newest timestamp, so the broker must look at each record."""
     log = log_at_now(message_timestamp_before_max_ms=1_000, message_timestamp_after_max_ms=2**63 - 1)
     for data in (
         encode_batch(at(NOW, NOW - 1_001, NOW - 1_000, -1, 2**62, 7)),
@@ -100,7 +100,7 @@ def test_where_the_broker_sets_the_time_the_producers_do_not_matter(log_at_now: 
     assert {record.timestamp for record in read_all(log)} == {NOW}
 
 
-def test_a_key_that_lacks_and_a_wrong_time_are_told_together(log_at_now: LogAtNow) -> None:
+def test_a_missing_key_and_a_wrong_timestamp_are_reported_together(log_at_now: LogAtNow) -> None:
     log = log_at_now(cleanup_policy="compact")
     records = [Record(0, NOW, None), Record(1, LATEST + 1, b"k"), Record(2, LATEST + 1, None), Record(3, NOW, b"k")]
     errors = refused(log, encode_batch(records))
@@ -110,7 +110,10 @@ def test_a_key_that_lacks_and_a_wrong_time_are_told_together(log_at_now: LogAtNo
 
 @pytest.mark.parametrize("config", [{}, {"cleanup_policy": "compact"}, {"message_timestamp_before_max_ms": 1_000}])
 def test_one_small_batch_named_a_million_errors(log_at_now: LogAtNow, config: dict[str, object]) -> None:
-    """1 MB of zstd, 1.25 million records two hours ahead: 9 s, a gigabyte, and a response of 182 MB."""
+    """A batch of 1 MB (zstd) had 1.25 million timestamps in the future.
+
+    Its check took 9 s, 1 GB and a response of 182 MB.
+    """
     key = b"k" if "cleanup_policy" not in config else None
     data = many_records(5 * MOST_RECORDS, LATEST + 1, key)
     tracemalloc.start()
@@ -121,7 +124,7 @@ def test_one_small_batch_named_a_million_errors(log_at_now: LogAtNow, config: di
     finally:
         tracemalloc.stop()
     assert error.value.errors.keys() == set(range(MOST_ERRORS))
-    assert peak < 20 << 20  # what the batch decompresses to, and little more
+    assert peak < 20 << 20  # a little more than the size of the decompressed batch
 
 
 def many_records(count: int, timestamp: int, key: bytes | None) -> memoryview:
@@ -129,7 +132,7 @@ def many_records(count: int, timestamp: int, key: bytes | None) -> memoryview:
     return memoryview(wrap_records(content, count, timestamp, timestamp, Codec.ZSTD))
 
 
-def test_the_check_of_a_batch_has_an_end(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_check_of_a_batch_is_limited(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the broker has to read each record, the number of records in a batch is limited."""
     monkeypatch.setattr(validation, "MOST_RECORDS", 1_000)
     read = 0
@@ -147,7 +150,7 @@ def test_the_check_of_a_batch_has_an_end(log_at_now: LogAtNow, monkeypatch: pyte
     assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
     assert read == 1_000
     log.append(many_records(1_000, NOW, b"k"))
-    log_at_now().append(many_records(2_000, NOW, None))  # nothing has to be read here
+    log_at_now().append(many_records(2_000, NOW, None))  # This topic needs no check of each record.
 
 
 def test_the_newest_of_very_many_records_is_refused_though_it_is_not_named(
@@ -164,14 +167,15 @@ def test_the_newest_of_very_many_records_is_refused_though_it_is_not_named(
 def test_old_messages_are_counted_too(log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validation, "MOST_RECORDS", 1_000)
     data = encode_message_set(at(NOW) * 1_001, 1, Codec.GZIP)
-    for config in ({"cleanup_policy": "compact"}, {"compression_type": "lz4"}):  # which opens and closes each
+    # Both settings require that the broker reads each message.
+    for config in ({"cleanup_policy": "compact"}, {"compression_type": "lz4"}):
         with pytest.raises(KafkaError) as error:
             log_at_now(**config).append(memoryview(data))
         assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
 def test_a_header_may_not_be_newer_than_its_records(log_at_now: LogAtNow) -> None:
-    """Retention and the time index go by the header."""
+    """Retention and the time index use the newest timestamp of the batch's header."""
     fresh = RecordBatch.parse(encode_batch(at(NOW)))
     lie = fresh.with_records(fresh.uncompressed(), 1, max_timestamp=2**62)
     with pytest.raises(KafkaError, match="none of its records'") as error:
@@ -204,7 +208,7 @@ def test_batches_are_kept_in_the_topic_s_codec(log_at_now: LogAtNow, compression
     assert (second.base_offset, second.last_offset, second.max_timestamp) == (5, 9, NOW + 4)
 
 
-def test_what_has_the_topic_s_codec_is_kept_as_it_came(log_at_now: LogAtNow) -> None:
+def test_a_batch_in_the_topic_s_codec_is_stored_unchanged(log_at_now: LogAtNow) -> None:
     log = log_at_now(compression_type="gzip")
     for data in (batch(3, codec=Codec.GZIP), messages(3, 1, Codec.GZIP), messages(2, 0, Codec.GZIP)):
         end = len(stored(log))
@@ -241,7 +245,7 @@ def test_the_broker_s_time_and_the_topic_s_codec_go_together(log_at_now: LogAtNo
     assert {record.timestamp for record in kept.records()} == {NOW}
 
 
-def test_what_grows_too_large_when_it_is_uncompressed_is_refused(log_at_now: LogAtNow) -> None:
+def test_a_batch_that_grows_too_large_when_it_is_uncompressed_is_refused(log_at_now: LogAtNow) -> None:
     log = log_at_now(compression_type="uncompressed", max_message_bytes=1_000)
     for data in (batch(2, size=1_000, codec=Codec.GZIP), encode_message_set(at(NOW) * 100, 1, Codec.GZIP)):
         assert len(data) <= 1_000
@@ -263,7 +267,7 @@ def test_what_grows_too_large_when_it_is_uncompressed_is_refused(log_at_now: Log
 def test_nothing_is_decompressed_beyond_the_broker_s_limit(
     log_at_now: LogAtNow, config: dict[str, object], data: memoryview
 ) -> None:
-    """The log ignored max.decompressed.message.bytes and always used a limit of 32 MiB."""
+    """The log ignored the setting max.decompressed.message.bytes, and always used a limit of 32 MiB."""
     with pytest.raises(KafkaError) as error:
         log_at_now(**config, max_decompressed=1_000).append(data)
     assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
@@ -271,15 +275,18 @@ def test_nothing_is_decompressed_beyond_the_broker_s_limit(
 
 @pytest.mark.parametrize("magic", [0, 1])
 @pytest.mark.parametrize("codec", OLD_CODECS)
-def test_an_append_that_is_faster_moves_old_messages_on(
+def test_old_messages_get_later_offsets_after_a_faster_append(
     log_at_now: LogAtNow, monkeypatch: pytest.MonkeyPatch, magic: int, codec: Codec
 ) -> None:
-    """They were decompressed, checked and given offsets under the log's lock: 100,000 wrappers held it for 1.8 s."""
+    """The log decompressed old messages while it held its lock.
+
+    A message set of 100,000 wrappers held the lock for 1.8 s.
+    """
     log, assign = log_at_now(), preparation.assign_offsets
 
     def assign_slowly(*args: object, **options: object) -> AssignedMessages:
         assigned = assign(*args, **options)  # type: ignore[arg-type]
-        log.append(batch(3, first_timestamp=NOW))  # by another producer, who finds the lock free
+        log.append(batch(3, first_timestamp=NOW))  # Another producer appends, because the log's lock is free.
         return assigned
 
     monkeypatch.setattr(preparation, "assign_offsets", assign_slowly)
@@ -290,5 +297,6 @@ def test_an_append_that_is_faster_moves_old_messages_on(
     late = [record for record in read_records(stored(log)) if record.offset >= 3]
     assert [record.value for record in late] == [b"value"] * 5
     is_message = isinstance(parse_batch(stored(log), len(batch(3, first_timestamp=NOW))), Message)
-    assert is_message == (magic == 1 or codec is Codec.NONE)  # a compressed v0 has offsets inside: it became a batch
+    # Compressed messages v0 become a batch, because they contain offsets.
+    assert is_message == (magic == 1 or codec is Codec.NONE)
     assert log.offset_of_max_timestamp() == ((NOW + 9, 6) if magic else (NOW + 2, 2))

@@ -1,4 +1,4 @@
-"""Batches that a producer may send, and how often the header of a batch is parsed."""
+"""Tests of which batches a producer may send, and of how often the broker parses the header of a batch."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def refuse(data: bytes) -> ErrorCode:
     return refused.value.code
 
 
-def test_what_no_producer_may_send() -> None:
+def test_batches_that_no_producer_may_send() -> None:
     check_header(RecordBatch.parse(encode_batch(SMALL)))
     assert refuse(encode_batch(SMALL, control=True)) is ErrorCode.INVALID_RECORD
     assert refuse(encode_batch([Record(1), Record(3)], keep_offsets=True)) is ErrorCode.INVALID_RECORD

@@ -1,4 +1,4 @@
-"""The cleaner over several rounds, restarts and topics that go and come again."""
+"""Tests of the cleaner over several rounds and restarts, and with topics that are deleted and created again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def opened(directory: Path) -> tuple[LogManager, Cleaner]:
 def test_after_a_failed_swap_the_next_round_deleted_the_new_segment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
 ) -> None:
-    """The log was still `.swap` in memory: the next round's file took its name and was then marked `.deleted`."""
+    """After a failed swap the log still used the name `.swap`.
+
+    The next round's new file got this name and was deleted.
+    """
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
     for number in range(100):
@@ -79,8 +82,11 @@ def early(log: Log) -> list[bytes | None]:
     return [record.value for record in read_all(log) if record.key == b"early"]
 
 
-def test_a_topic_made_again_after_a_restart_went_on_where_the_deleted_one_was(tmp_path: Path) -> None:
-    """Its keys were not looked at up to there, so that a deleted key's old value outlived its tombstone."""
+def test_a_topic_created_again_after_a_restart_kept_the_cleaner_position_of_the_deleted_topic(tmp_path: Path) -> None:
+    """The cleaner ignored keys below the old topic's position.
+
+    A deleted key's old value was left after its tombstone was removed.
+    """
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
     cleaner.run()
@@ -110,7 +116,7 @@ def test_a_topic_made_again_before_a_restart_kept_the_place_of_the_deleted_one_o
     logs.close()
 
 
-def test_a_log_that_lost_its_end_kept_a_first_dirty_offset_behind_it(tmp_path: Path) -> None:
+def test_a_log_that_lost_its_end_kept_a_first_dirty_offset_after_it(tmp_path: Path) -> None:
     logs, _ = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
     fill_over_an_early_key(log)
@@ -118,18 +124,18 @@ def test_a_log_that_lost_its_end_kept_a_first_dirty_offset_behind_it(tmp_path: P
     logs.close()
     logs, cleaner = opened(tmp_path)
     ((_, log),) = logs.items()
-    fill(log, 20)  # so it is no longer behind the end when the cleaner looks
+    fill(log, 20)  # The old topic's position is now below the log's end.
     cleaner.run()
     assert early(log) == [b"new"]
     logs.close()
 
 
-def test_a_round_appended_to_what_a_failed_round_could_not_remove(
+def test_a_round_appended_to_a_file_that_a_failed_round_could_not_remove(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
-    for number in range(20):  # of each batch a record stays
+    for number in range(20):  # Compaction keeps one record of each batch.
         log.append(change_batch([(b"once %d" % number, b"value"), (b"key", b"%d" % number)]))
     expected = table(log)
 
@@ -139,7 +145,7 @@ def test_a_round_appended_to_what_a_failed_round_could_not_remove(
     with monkeypatch.context() as patch:
         patch.setattr(swap, "make_ready", broken)
         patch.setattr(Segment, "delete", broken)
-        patch.setattr(cleaner_module, "FIRST_PAUSE", 0.0)  # the next round tries this log again
+        patch.setattr(cleaner_module, "FIRST_PAUSE", 0.0)  # The next round tries this log again without a pause.
         cleaner.run()
     assert list(log.directory.glob("*.log.cleaned"))
     before = log.size
@@ -156,7 +162,7 @@ def test_a_round_appended_to_what_a_failed_round_could_not_remove(
 def test_the_cleaner_held_the_files_of_deleted_topics_open(
     tmp_path: Path, damaged: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.CRITICAL, "hmb.storage.compaction.cleaner")  # what pytest keeps of an error keeps its log
+    caplog.set_level(logging.CRITICAL, "hmb.storage.compaction.cleaner")  # pytest would keep the error, and so the log.
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
     fill(log)
@@ -178,7 +184,7 @@ def test_the_cleaner_held_the_files_of_deleted_topics_open(
 def test_one_log_that_fails_kept_all_others_from_being_compacted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, harm: str
 ) -> None:
-    """A segment that somebody has cut off ended the round, and each round after it."""
+    """An error in one log, for example a segment that was cut, ended this round and each later round of the cleaner."""
     logs, cleaner = opened(tmp_path)
     made = [logs.create(TopicPartition("t", number), CONFIG, uuid4()) for number in range(3)]
     for log in made:
@@ -206,7 +212,7 @@ def test_one_log_that_fails_kept_all_others_from_being_compacted(
 def test_a_log_that_could_not_be_compacted_was_given_up_until_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It is tried again after a pause, and after each failure the pause doubles."""
+    """The cleaner tries such a log again after a pause. The pause doubles after each failure."""
     now = 0.0
     monkeypatch.setattr(cleaner_module.time, "monotonic", lambda: now)
     logs, cleaner = opened(tmp_path)
@@ -230,5 +236,5 @@ def test_a_log_that_could_not_be_compacted_was_given_up_until_the_next_start(
     fill(log)
     size = log.size
     cleaner.run()
-    assert log.size < size  # without a pause: it is as any other log again
+    assert log.size < size  # After a success the cleaner makes no pause for this log.
     logs.close()

@@ -1,4 +1,4 @@
-"""Compaction against a dict, and against crashes at every step."""
+"""Tests of compaction: its result is compared with a dict, and a crash comes at every step."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ Change = tuple[bytes, bytes | None]  # key, value or None for a tombstone
 
 
 def change_batch(changes: Sequence[Change], codec: Codec = Codec.NONE, **options: int | bool) -> memoryview:
-    return memoryview(encode_batch([Record(0, 1_000, key, value) for key, value in changes], codec=codec, **options))  # type: ignore[arg-type]
+    # type: ignore[arg-type]
+    return memoryview(encode_batch([Record(0, 1_000, key, value) for key, value in changes], codec=codec, **options))
 
 
 def compact(log: Log, *, first_dirty: int = 0, now: int = 0, memory: int = 1_000_000) -> int:
@@ -41,7 +42,7 @@ def compact(log: Log, *, first_dirty: int = 0, now: int = 0, memory: int = 1_000
 
 
 def table(log: Log) -> dict[bytes, bytes]:
-    """Return the newest value of each key, as a reader of the whole log gets it."""
+    """Return the newest value of each key that a reader of the whole log gets."""
     found: dict[bytes, bytes] = {}
     for record in read_all(log):
         assert record.key is not None
@@ -65,7 +66,7 @@ batches = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(batches=batches, memory=st.sampled_from([200, 400, 1_000_000]), rounds=st.integers(1, 3))
-def test_a_compacted_log_tells_the_same_as_a_dict(
+def test_a_compacted_log_has_the_same_values_as_a_dict(
     batches: list[tuple[list[Change], str]], memory: int, rounds: int
 ) -> None:
     with tempfile.TemporaryDirectory() as name:
@@ -86,11 +87,11 @@ def test_a_compacted_log_tells_the_same_as_a_dict(
         for _ in range(rounds):
             first_dirty = compact(log, first_dirty=first_dirty, memory=memory)
         kept = {record.offset: (record.key, record.value) for record in read_all(log)}
-        assert kept.items() <= everything.items()  # offsets never change, nothing is made up
+        assert kept.items() <= everything.items()  # Compaction changes no offset and adds no record.
         assert all(kept[offset] == each for offset, each in everything.items() if offset >= active)
         last = {key: offset for offset, (key, _) in everything.items()}
-        assert set(last.values()) <= kept.keys()  # nothing is lost
-        if memory == 1_000_000:  # no key is twice below the active segment
+        assert set(last.values()) <= kept.keys()  # The last record of each key stays.
+        if memory == 1_000_000:  # The closed segments contain each key only once.
             clean_keys = [key for offset, (key, _) in kept.items() if offset < active]
             assert len(clean_keys) == len(set(clean_keys))
         reopened = Log(directory, CONFIG)
@@ -104,8 +105,8 @@ def fill(log: Log, rounds: int = 20) -> None:
 
 
 @pytest.mark.parametrize("memory", [1, 500, 2_000])
-def test_rounds_that_have_too_little_memory_get_through_all_the_same(log: Log, memory: int) -> None:
-    """Each gets on, and together they leave what one with enough memory leaves."""
+def test_rounds_with_too_little_memory_clean_the_whole_log_together(log: Log, memory: int) -> None:
+    """Each round cleans a part of the log. Several rounds have the same result as one round with enough memory."""
     for number in range(60):
         keys = [b"key %d" % (number * each % 37) for each in range(1, 5)]
         log.append(change_batch([(key, b"value %d" % number) for key in keys]))
@@ -121,19 +122,22 @@ def test_rounds_that_have_too_little_memory_get_through_all_the_same(log: Log, m
     assert rounds < 60
 
 
-def test_small_neighbours_become_one_segment(log: Log) -> None:
+def test_small_neighbors_become_one_segment(log: Log) -> None:
     fill(log)
     before = len(log.segments)
     assert before >= 5
     first_dirty = compact(log)
     assert first_dirty == log.segments[-1].base_offset
     assert cleanable(log, first_dirty, 0) is None
-    compact(log)  # each round groups the segments by their present sizes
+    compact(log)  # Each round groups the segments by their current sizes.
     assert len(log.segments) == 2
 
 
-def test_what_was_taken_can_be_compacted(directory: Path) -> None:
-    """A batch of 33 MiB was within max.decompressed.message.bytes, and made its log uncleanable."""
+def test_an_accepted_batch_can_be_compacted(directory: Path) -> None:
+    """The log accepted a batch of 33 MiB, as max.decompressed.message.bytes allows it.
+
+    The cleaner could then not clean the log.
+    """
     log = Log(directory, replace(CONFIG, max_decompressed=64 << 20), clean=True)
     log.append(change_batch([(b"k", bytes(33 << 20))], Codec.ZSTD))
     log.append(change_batch([(b"k", b"later"), (b"j", b"x" * 500)]))
@@ -197,7 +201,7 @@ def test_records_without_a_key_are_refused_with_their_places(log: Log) -> None:
     assert log.log_end_offset == 0
 
 
-def test_what_is_young_waits_for_its_lag(directory: Path) -> None:
+def test_young_records_wait_for_the_compaction_lag(directory: Path) -> None:
     log = Log(directory, replace(CONFIG, min_compaction_lag_ms=100), clean=True)
     fill(log)
     assert cleanable(log, 0, 1_050) is None
@@ -215,7 +219,7 @@ def test_a_log_is_compacted_when_it_is_dirty_enough_or_old_enough(directory: Pat
 
 
 class Crash(BaseException):
-    """kill -9, as far as files are concerned: nothing after it happens."""
+    """The broker is killed. No code of the broker catches this exception, so no file changes after it."""
 
 
 @pytest.mark.parametrize("renames", range(12))
@@ -237,11 +241,11 @@ def test_a_crash_at_any_step_of_the_swap_loses_and_doubles_nothing(
     snapshot = log.directory.with_name("after-0")
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", crashing)
-        patch.setattr(Path, "unlink", lambda *_, **__: None)  # the dead clean nothing up
+        patch.setattr(Path, "unlink", lambda *_, **__: None)  # A killed broker deletes no files.
         with pytest.raises(Crash):
             compact(log)
     shutil.copytree(log.directory, snapshot)
-    for _ in range(2):  # the second start finds what the first has left
+    for _ in range(2):  # The second start uses the files that the first one has left.
         after = Log(snapshot, CONFIG)
         offsets = [record.offset for record in read_all(after)]
         assert offsets == sorted(set(offsets)) and set(offsets) <= set(everything)
@@ -287,7 +291,7 @@ def test_the_stop_ends_a_round_at_once(log: Log) -> None:
     assert not list(log.directory.glob("*.cleaned"))
 
 
-def test_the_cleaner_works_off_all_logs_and_remembers_where_it_was(tmp_path: Path) -> None:
+def test_the_cleaner_cleans_all_logs_and_stores_its_positions(tmp_path: Path) -> None:
     from uuid import uuid4
 
     from hmb.protocol.topics import TopicPartition
@@ -303,7 +307,7 @@ def test_the_cleaner_works_off_all_logs_and_remembers_where_it_was(tmp_path: Pat
     dirty = read_offsets(tmp_path / "cleaner-offset-checkpoint")
     assert dirty == {name: log.segments[-1].base_offset for name, log in logs.items() if name in names}
     keys = [[record.key for record in read_all(log)] for _, log in logs.items()]
-    assert [len(each) for each in keys] == [80, 20, 20]  # compacted but for the active segment
+    assert [len(each) for each in keys] == [80, 20, 20]  # Two logs are compacted, except their active segments.
     logs.close()
 
 
@@ -329,7 +333,7 @@ def test_a_topic_made_again_is_compacted_from_its_start(tmp_path: Path) -> None:
         log = logs.create(name, CONFIG, uuid4())
         fill(log, rounds)
         cleaner.run()
-        assert len(read_all(log)) == 20  # the active segment's, and one of each key
+        assert len(read_all(log)) == 20  # the records of the active segment, and one for each key
         delete(logs, name)
     logs.close()
 
@@ -347,7 +351,10 @@ def test_segments_that_were_deleted_meanwhile_are_left_alone(log: Log) -> None:
 
 
 def test_a_log_whose_offsets_go_back_is_left_as_it_is(log: Log) -> None:
-    """No CRC covers them, and what survives is found by its offset."""
+    """The cleaner finds the records to keep by their offsets.
+
+    No CRC protects a batch's base offset, so the offsets may be damaged.
+    """
     fill(log)
     segment = log.segments[1]
     segment.file.write([(1).to_bytes(8, "big")], 0)

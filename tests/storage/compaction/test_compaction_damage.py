@@ -1,4 +1,4 @@
-"""Compaction and batches that cannot be read: neither the log nor a single record is lost because of one."""
+"""Tests of compaction with unreadable batches: the log and its readable records are not lost because of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def log(directory: Path) -> Log:
 
 
 def batch_around(content: bytes, count: int, codec: Codec = Codec.NONE) -> memoryview:
-    """A batch with a right header and CRC around bytes that need not be its (compressed) records."""
+    """Return a batch with a correct header and CRC. `content` takes the place of its records, and may be any bytes."""
     header = encode_batch([Record(0, 1_000, b"k")] * count)[:RECORD_BATCH_OVERHEAD]
     fields = list(HEADER.unpack(header))
     fields[1], fields[5] = RECORD_BATCH_OVERHEAD - LOG_OVERHEAD + len(content), codec
@@ -56,8 +56,11 @@ def readable_records(log: Log) -> list[Record]:
     return found
 
 
-def test_a_header_key_that_is_not_utf_8_stopped_compaction_for_ever(log: Log) -> None:
-    """The log took the tombstone. But no delete horizon could be written, because its headers were decoded for that."""
+def test_a_header_key_that_is_not_utf_8_stopped_compaction_permanently(log: Log) -> None:
+    """The log accepted this tombstone.
+
+    The cleaner could not write its delete horizon, because it decoded the headers first.
+    """
     record = b"\0" + b"\0" + b"\0" + b"\x02k" + b"\x01" + b"\x02" + b"\x02\xff" + b"\x01"
     log.append(batch_around(bytes([2 * len(record)]) + record, 1))
     fill(log)
@@ -84,7 +87,7 @@ UNREADABLE = {
 def test_one_batch_that_cannot_be_read_kept_its_log_from_being_compacted(
     directory: Path, kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The log contains an unreadable batch from before its topic was compacted, or from a broker with other limits."""
+    """Unreadable batches may be older than the cleanup policy, or a broker with other limits wrote them."""
     sent = UNREADABLE[kind]()
     config = replace(CONFIG, max_decompressed=4_000, max_message_bytes=1 << 22)
     log = Log(directory, replace(config, cleanup_policy="delete"), clean=True)
@@ -98,17 +101,17 @@ def test_one_batch_that_cannot_be_read_kept_its_log_from_being_compacted(
     assert caplog.text.count(f", offsets {base_offset} to ") == 1
     found = [(at, segment, batch) for segment in log.segments for at, batch in batches_in(segment)]
     ((position, segment, batch),) = [each for each in found if each[2].base_offset == base_offset]
-    assert segment.whole(position, batch).view[16:] == sent[16:]  # byte for byte after the leader epoch
+    assert segment.whole(position, batch).view[16:] == sent[16:]  # The bytes after the leader epoch are unchanged.
     keys = [record.key for record in readable_records(log) if record.offset < first_dirty]
     assert keys.count(b"key 1") == 1
-    # The tombstone must outlast the batch: an older value of its key may be in there.
+    # The tombstone must stay as long as the unreadable batch, because that batch may contain an older value of its key.
     work = Cleanable(log.segments[:-1], 0, first_dirty)
     clean(log, work, max_memory=1_000_000, now=2 * CONFIG.delete_retention_ms, throttle=NO_LIMIT)
     assert [record.value for record in readable_records(log) if record.key == b"gone"] == [None]
 
 
 def test_a_damaged_batch_is_never_written_again(log: Log, caplog: pytest.LogCaptureFixture) -> None:
-    """With a new CRC nobody could find the damage any more. All flags of a header count, so each batch is checked."""
+    """Compaction must not write a new CRC for a damaged batch, because nobody could find the damage afterwards."""
     fill(log)
     before = [segment.path.read_bytes() for segment in log.segments]
     segment = log.segments[1]

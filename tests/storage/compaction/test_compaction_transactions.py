@@ -1,4 +1,4 @@
-"""Compaction and transactions: who reads committed records learns the same before and after, whatever else happens."""
+"""Tests of compaction and transactions: a reader of committed records gets the same last values before and after it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ step = st.one_of(
 
 
 class Run:
-    """A log, and what its readers of committed records must know."""
+    """A log, and the values that its readers of committed records must get."""
 
     def __init__(self, directory: Path) -> None:
         self.log = Log(directory, CONFIG, clean=True, clock=lambda: 1_000)
@@ -63,7 +63,7 @@ class Run:
                 self.committed |= written
 
     def table(self) -> dict[bytes, bytes]:
-        """The last committed value of each key, as far as it is decided."""
+        """Return the last committed value of each key below the last stable offset. Deleted keys are left out."""
         stable = min((min(written) for written in self.open.values()), default=2**63)
         last = {key: value for offset, (key, value) in sorted(self.committed.items()) if offset < stable}
         return {key: value for key, value in last.items() if value is not None}
@@ -77,7 +77,7 @@ def committed_table(log: Log) -> dict[bytes, bytes]:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(step, max_size=60))
-def test_a_reader_of_committed_records_learns_the_same(steps: list[tuple[str, int, list[Change]]]) -> None:
+def test_a_reader_of_committed_records_gets_the_same_values(steps: list[tuple[str, int, list[Change]]]) -> None:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name) / "t-0"
         directory.mkdir()
@@ -131,15 +131,18 @@ def test_a_marker_goes_when_nothing_of_its_transaction_is_left(run: Run) -> None
         compact(run.log, now=now)
         kept.append(control_offsets(run.log))
         entries.append(aborted(run.log))
-    # First the batches go; a round later the markers get their delete horizon, and go when it has come. The last
-    # batch of a producer stays without its records, and so does its marker.
+    # The first round removes the batches. The next round gives the markers a delete horizon, and a later one removes
+    # them. The last batch of a producer stays without its records, and so does its marker.
     assert kept == [[1, 3, 5], [1, 3, 5], [1, 3, 5], [5], [5]]
     assert entries == [[AbortedTransaction(1, 0, 1, 2)], [], [], [], []]
 
 
 @pytest.fixture
 def long_abort(run: Run) -> Run:
-    """An aborted transaction over several segments, with keys that nobody else has, and its marker behind them."""
+    """Return a log with an aborted transaction over several segments.
+
+    Each of its keys is used once. Its marker comes last.
+    """
     for number in range(20):
         run.take("write", 1, [(b"k", b"x" * 60), (b"%d" % number, b"only here")])
     run.take("plain", 0, [(b"other", b"y")])
@@ -149,10 +152,10 @@ def long_abort(run: Run) -> Run:
     return run
 
 
-def test_an_abort_is_known_as_long_as_a_batch_of_it_is_there(
+def test_an_abort_is_known_as_long_as_a_batch_of_its_transaction_is_left(
     long_abort: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The segments of a long transaction are compacted one by one; a crash may come after each."""
+    """The cleaner compacts the segments of a long transaction one after the other. A crash may come after each one."""
     run = long_abort
     expected = run.table()
     crashed = run.log.directory.with_name("crashed-0")
@@ -172,7 +175,7 @@ def test_an_abort_is_known_as_long_as_a_batch_of_it_is_there(
         compact(run.log, now=now)
     assert committed_table(run.log) == expected
     (entry,) = aborted(run.log)
-    assert [entry.last_offset] == control_offsets(run.log)  # its last batch stays: it is the producer's last one
+    assert [entry.last_offset] == control_offsets(run.log)  # The producer's last batch stays.
 
 
 @pytest.mark.parametrize("renames", range(20))
@@ -190,7 +193,7 @@ def test_a_crash_in_the_swap_shows_no_aborted_record(
 
     with monkeypatch.context() as patch:
         patch.setattr(Path, "rename", crashing)
-        patch.setattr(Path, "unlink", lambda *_, **__: None)  # the dead clean nothing up
+        patch.setattr(Path, "unlink", lambda *_, **__: None)  # A killed broker deletes no files.
         with pytest.raises(Crash):
             for now in (0, RETENTION, 2 * RETENTION):
                 compact(log, now=now)

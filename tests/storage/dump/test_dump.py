@@ -1,4 +1,4 @@
-"""The dump of a log's files: Kafka's lines, and damage named with its position."""
+"""Tests of the dump of a log's files: it prints the lines of Kafka's tool, and names damage with its position."""
 
 import errno
 import json
@@ -112,8 +112,8 @@ def test_bytes_that_are_no_batch_end_the_dump(junk: bytes, write: Write) -> None
     assert kinds(path) == ["file", "note", "batch", "record", "record", "record", "damage"]
 
 
-def test_zeros_to_the_end_are_told_for_what_they_may_be(write: Write) -> None:
-    """They were '12 bytes' of 'a message of magic 0', in each preallocated log in use."""
+def test_zeros_up_to_the_end_are_explained_as_preallocated_space(write: Write) -> None:
+    """The dump of a preallocated log in use reported the zeros as '12 bytes' of 'a message of magic 0'."""
     ((position, why),) = damages(write(batch(0), bytes(1 << 20)))
     assert position == len(batch(0))
     assert "preallocated" in why
@@ -179,7 +179,7 @@ def index_of(path: Path, *entries: tuple[int, int], padding: int = 0, form: str 
 
 @pytest.fixture
 def log(write: Write) -> tuple[Path, int]:
-    """Five batches of the same size: offsets 400..414, timestamps 1000 + 10 * n."""
+    """Return a log's path and the size of each of its five batches. Offsets: 400..414. Timestamps: 1000 + 10 * n."""
     batches = [
         encode_batch([Record(timestamp=1000 + 10 * n, value=b"x")] * 3, base_offset=400 + 3 * n) for n in range(5)
     ]
@@ -231,7 +231,7 @@ def test_insane_indexes(log: tuple[Path, int]) -> None:
     assert damages(index_of(path, (2000, 5), (1000, 8), form=">qi"), sane)[0][0] == 12
 
 
-def test_what_is_no_file_of_a_log(write: Write) -> None:
+def test_a_file_that_does_not_belong_to_a_log(write: Write) -> None:
     for name in ("checkpoint", "00000000000000000000.log.deleted", "copy.index", ".timeindex"):
         path = write(b"anything", name=name)
         assert lines(path) == [f"Dumping {path}", f"Ignoring unknown file {path}"]
@@ -268,7 +268,7 @@ def test_a_producer_of_which_only_a_marker_is_known(tmp_path: Path) -> None:
 def test_damaged_transactions_and_producers(write: Write) -> None:
     data = (DUMPS / "transactions.txnindex").read_bytes()
     assert damages(write(data, b"abc", name="00000000000000000000.txnindex"))[0][0] == len(data)
-    entry = write(data, data, name="00000000000000000000.txnindex")  # the same marker twice
+    entry = write(data, data, name="00000000000000000000.txnindex")  # The index contains the same marker twice.
     assert [position for position, _ in damages(entry)] == [len(data)]
     data = (DUMPS / "transactions.snapshot").read_bytes()
     for position in range(len(data)):
@@ -360,7 +360,7 @@ def test_an_index_whose_log_is_missing(write: Write) -> None:
 
 
 @pytest.mark.parametrize("form", [">ii", ">qi"])
-def test_what_stands_behind_the_entries_of_an_index(log: tuple[Path, int], form: str) -> None:
+def test_bytes_after_the_entries_of_an_index(log: tuple[Path, int], form: str) -> None:
     path, size = log
     entry = (5, size) if form == ">ii" else (1010, 5)
     good = index_of(path, entry, padding=48, form=form)

@@ -1,4 +1,4 @@
-"""The index of a log that was cut, or never written to."""
+"""Tests of the dump of indexes whose log was cut, or is empty."""
 
 from pathlib import Path
 from struct import pack
@@ -17,7 +17,10 @@ SIZE = len(BATCHES[0])
 
 @pytest.fixture
 def partition(tmp_path: Path) -> Path:
-    """One segment with an entry for each batch, all but two of which are gone."""
+    """Return a directory with one segment.
+
+    Its indexes have an entry for each batch, but its log has only two batches left.
+    """
     log = tmp_path / "00000000000000000000.log"
     log.write_bytes(b"".join(BATCHES[:2]))
     log.with_suffix(".index").write_bytes(b"".join(pack(">ii", n, n * SIZE) for n in range(1, ENTRIES)))
@@ -31,7 +34,7 @@ def damages(path: Path, *, verify: bool = True) -> list[str]:
 
 @pytest.mark.parametrize("verify", [True, False])
 def test_a_cut_names_the_first_few_entries_and_how_many_there_are(partition: Path, *, verify: bool) -> None:
-    """It was one line for each entry that points behind the cut."""
+    """The dump printed one line for each index entry that points after the cut."""
     index = partition / "00000000000000000000.index"
     lines = damages(index, verify=verify)
     assert len(lines) == FEW + 1

@@ -1,4 +1,4 @@
-"""The hex view: every byte of any file in exactly one field."""
+"""Tests of the hex view: each byte of a file belongs to exactly one field."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fields(path: Path) -> list[FieldEntry]:
 
 
 def covers(path: Path) -> bool:
-    """Whether the fields are the file, byte for byte and in order."""
+    """Return whether the fields, joined in order, have exactly the bytes of the file."""
     found, content = b"", path.read_bytes()
     for entry in fields(path):
         if not entry.is_inside:

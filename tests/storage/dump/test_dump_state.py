@@ -1,4 +1,4 @@
-"""Checkpoints, partition.metadata and meta.properties in a dump."""
+"""Tests of the dump of state files: checkpoints, partition.metadata and meta.properties."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_properties_keep_their_comments(tmp_path: Path) -> None:
     path.write_text("#\n#Sat Nov 21\nnode.id=1\nversion=1\ncluster.id=a=b\n")
     assert lines(path) == ["#", "#Sat Nov 21", "node.id: 1", "version: 1", "cluster.id: a=b"]
     assert not any(entry.is_damage for entry in dump([path], DumpOptions()))
-    assert damages(tmp_path, "meta.properties", b"version=0\nbroker.id=0\n") == []  # before 0.10
+    assert damages(tmp_path, "meta.properties", b"version=0\nbroker.id=0\n") == []  # a file of a broker before 0.10
 
 
 def test_json(tmp_path: Path) -> None:

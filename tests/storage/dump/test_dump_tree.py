@@ -1,4 +1,4 @@
-"""The tree view: segment, batches, records; sizes that add up."""
+"""Tests of the tree view: a segment contains batches, a batch contains records, and the sizes add up."""
 
 from __future__ import annotations
 

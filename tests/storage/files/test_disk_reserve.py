@@ -1,4 +1,4 @@
-"""The space that the broker keeps for its own writes, and what it refuses while it has none."""
+"""Tests of the disk space that the broker reserves for its own writes, and of the requests refused on a full disk."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SetRoom = Callable[[int], None]
 
 @pytest.fixture
 def set_room(monkeypatch: pytest.MonkeyPatch) -> SetRoom:
-    """Set how much room the disk, of a gigabyte, seems to have; the reserve is taken out of it."""
+    """Return a function that sets the free bytes of a fake disk of 1 GB."""
 
     def set_room(room: int) -> None:
         disk = SimpleNamespace(f_blocks=1 << 18, f_bavail=room >> 12, f_frsize=1 << 12)
@@ -151,7 +151,7 @@ def test_while_the_disk_is_full_logs_take_what_the_broker_writes_and_nothing_els
     logs.close()
 
 
-def test_a_start_on_a_full_disk_says_so_and_serves(
+def test_a_start_on_a_full_disk_reports_it_and_serves(
     tmp_path: Path, set_room: SetRoom, caplog: pytest.LogCaptureFixture
 ) -> None:
     logs = opened(tmp_path)
@@ -166,13 +166,14 @@ def test_a_start_on_a_full_disk_says_so_and_serves(
     logs.close()
 
 
-def test_what_is_deleted_waits_for_nothing_while_the_disk_is_full(tmp_path: Path, set_room: SetRoom) -> None:
+def test_deleted_files_are_removed_at_once_while_the_disk_is_full(tmp_path: Path, set_room: SetRoom) -> None:
     logs = opened(tmp_path)
     log = logs.create(NAME, LogConfig(segment_bytes=100, retention_bytes=1), uuid4())
     for _ in range(4):
         log.append(batch(1))
     logs.expire()
-    assert len(list(log.directory.glob("*.log.deleted"))) == 4  # for fetches that may still read from them
+    # The files stay, because a fetch may still read from them.
+    assert len(list(log.directory.glob("*.log.deleted"))) == 4
     set_room(0)
     logs.reserve.use(FULL)
     logs.watch_disk()

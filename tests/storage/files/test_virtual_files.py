@@ -1,4 +1,4 @@
-"""Files that are open only while there are descriptors for them."""
+"""Tests of virtual files: the broker has more files than descriptors, and closes some of them to open others."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from hmb.storage.files.virtual import OPEN_FILES, DurableFile, SyncFailed, Virtu
 from hmb.storage.log import Log
 from tests.storage.conftest import LogMaker, batch, read_all
 
-FEW = 3  # files that may be open in these tests
+FEW = 3  # the limit of open files in these tests
 
 
 @pytest.fixture(autouse=True)
 def few() -> Iterator[None]:
-    """Allow FEW files. Files that other tests have left open do not count: they may close during the test."""
+    """Set the limit of open files to FEW. Files of other tests do not count, because they may close at any time."""
     gc.collect()
     limit = OPEN_FILES.limit
     OPEN_FILES.descriptors.clear()
@@ -33,7 +33,7 @@ def few() -> Iterator[None]:
 
 
 def files(directory: Path, count: int) -> list[DurableFile]:
-    """Files that hold their own number, synced and closed."""
+    """Return `count` closed and synced files. Each one contains its number."""
     found = [DurableFile(directory / str(number), exists=False) for number in range(count)]
     for number, file in enumerate(found):
         file.write([b"%d" % number], 0)
@@ -81,7 +81,7 @@ def test_a_file_that_is_used_again_and_again_stays_open(tmp_path: Path) -> None:
         assert often.open().fileno() == descriptor
 
 
-def test_a_closed_file_is_read_to_its_end_by_who_holds_it(tmp_path: Path) -> None:
+def test_a_closed_file_is_still_read_by_a_thread_that_uses_it(tmp_path: Path) -> None:
     first, *rest = files(tmp_path, 20)
     held = first.open()
     first.path.unlink()
@@ -124,7 +124,7 @@ def test_clean_files_are_closed_first_and_a_written_one_is_synced_before(tmp_pat
     assert (is_open(a), is_open(b), is_open(c)) == (True, False, True)
     e.write([b"E"], 0)
     assert (is_open(d), synced) == (False, [])
-    f.read(1, 0)  # all three were written
+    f.read(1, 0)  # Each of the three files has bytes that are not synced.
     closed = [file for file in (a, c, e) if not is_open(file)]
     assert synced == [file.path.name for file in closed]
     closed[0].sync_if_written()
@@ -175,7 +175,7 @@ def test_a_log_whose_file_had_to_be_closed_takes_nothing_after_the_failed_sync(
 def test_a_process_without_descriptors_closes_a_file_for_the_next_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limit may be too high: other parts of the process have files, too."""
+    """The process may have no descriptor left below the limit, because other parts of it have open files, too."""
     first, second, third = files(tmp_path, 3)
     first.read(1, 0)
     second.read(1, 0)
@@ -200,7 +200,10 @@ def failing_with(code: int) -> int:
 
 
 def test_threads_never_get_bytes_of_another_file(tmp_path: Path) -> None:
-    """A descriptor's number is reused at once, so a thread that kept the number alone would read another file."""
+    """The kernel reuses the number of a closed descriptor at once.
+
+    A thread that kept only the number would read another file.
+    """
     found = files(tmp_path, 12)
     wrong: list[object] = []
 
@@ -227,7 +230,7 @@ def descriptors_of(log: Log) -> int:
     return sum(is_open(file) for segment in log.segments for file in segment._files)
 
 
-def test_each_segment_kept_a_descriptor_for_ever(open_log: LogMaker) -> None:
+def test_each_segment_kept_a_descriptor_permanently(open_log: LogMaker) -> None:
     OPEN_FILES.limit += 1_000
     log = open_log(segment_bytes=100)
     for _ in range(300):

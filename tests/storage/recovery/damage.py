@@ -1,17 +1,17 @@
-"""Damage to a log's active segment, byte by byte, and what recovery must make of it.
+"""Damages a log's active segment, byte by byte, and checks what recovery keeps of it.
 
 For each format (record batches and messages v0 / v1, each with every codec that it has) a log of several batches is
-written once. Then, in a directory of its own, the log file is
+written once. Then the log file, in a directory of its own, is
 
 - cut at every byte: the log keeps exactly the batches that are whole;
 - changed in one byte at a time: the log keeps exactly the batches before that one.
 
-Recovered twice, both must find the same, and every batch that is kept must read as it was written. One exception: the
-leader epoch of a record batch (bytes 12 to 16) is covered by nothing, so a change there goes unnoticed, and harms no
-record.
+Each damaged log is recovered twice. Both recoveries must have the same result, and each kept batch must be unchanged.
+One exception: no CRC covers the leader epoch of a record batch (bytes 12 to 16). Recovery does not notice a change of
+it, and the change harms no record.
 
-`python -m tests.storage.recovery.damage --flips 10000` does it in full, with a line per format;
-test_recovery_damage.py does a sample.
+`python -m tests.storage.recovery.damage --flips 10000` checks everything, and prints one line for each format.
+`test_recovery_damage.py` checks a sample.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from hmb.storage.log import Log
 CONFIG = LogConfig(index_interval_bytes=60)
 NAME = f"{0:020d}.log"
 RECORDS_IN_BATCH = (1, 3, 2, 1, 4)
-MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # thousands of syncs: not on a disk
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # A disk would be too slow for thousands of syncs.
 LEADER_EPOCH = range(12, 16)
 FORMATS = {
     f"v{magic} {codec.name.lower()}": (magic, codec)
@@ -44,20 +44,20 @@ FORMATS = {
 
 
 class NotKept(AssertionError):
-    """Recovery kept too much or too little."""
+    """Recovery kept too many or too few batches."""
 
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A log file, where its batches end, and which offset comes after each."""
+    """An undamaged log file, the end position of each batch, and the offset after each batch."""
 
     data: bytes
-    ends: list[int]  # positions, from 0 on
+    ends: list[int]  # the positions at which batches end; the first is 0
     next_offsets: list[int]
     magic: int
 
     def whole_before(self, position: int) -> int:
-        """How many batches end at or before a position."""
+        """Return how many batches end at or before `position`."""
         return sum(1 for end in self.ends if end <= position) - 1
 
     def is_unprotected(self, position: int) -> bool:
@@ -83,13 +83,16 @@ def write_original(directory: Path, name: str) -> Original:
 
 
 def cuts(original: Original) -> Iterator[tuple[bytes, int]]:
-    """Each shorter file, with the number of batches that recovery must keep."""
+    """Yield the file cut at each length, with the number of batches that recovery must keep."""
     for length in range(len(original.data) + 1):
         yield original.data[:length], original.whole_before(length)
 
 
 def flips(original: Original, count: int, seed: int = 0) -> Iterator[tuple[bytes, int]]:
-    """Yield files with one changed byte: at each position once, then at random positions."""
+    """Yield `count` files with one changed byte each, and the number of batches that recovery must keep.
+
+    Each position is changed once, in a random order. Further changes have random positions.
+    """
     choose = random.Random(seed)
     places = list(range(len(original.data)))
     choose.shuffle(places)
@@ -101,7 +104,7 @@ def flips(original: Original, count: int, seed: int = 0) -> Iterator[tuple[bytes
 
 
 def check(directory: Path, original: Original, damaged: bytes, kept: int) -> None:
-    """Recover a damaged file twice. `kept` batches must be in the log. Raises NotKept."""
+    """Recover a damaged file twice. Raises NotKept if the log does not contain exactly its first `kept` batches."""
     path = directory / NAME
     path.write_bytes(damaged)
     end = original.ends[kept]
@@ -128,7 +131,10 @@ def side_files(directory: Path) -> list[Path]:
 
 
 def run(name: str, flip_count: int, cut_step: int = 1) -> tuple[int, int, int]:
-    """Every `cut_step`th cut and so many flips of a format; returns the numbers of cuts, flips, side files made."""
+    """Check each `cut_step`th cut and `flip_count` changed bytes of the format `name`.
+
+    Return the numbers of cuts, of changed bytes, and of side files that recovery wrote.
+    """
     with tempfile.TemporaryDirectory(dir=MEMORY) as temporary:
         directory, done, kept_files = Path(temporary), [0, 0], 0
         original = write_original(directory, name)

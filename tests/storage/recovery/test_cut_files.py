@@ -1,4 +1,4 @@
-"""Files that another process cuts or removes while the broker reads them."""
+"""Tests of files that another process cuts or removes while the broker reads them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.storage.compaction import test_compaction
 from tests.storage.conftest import LogMaker, batch, messages, read_all
 from tests.storage.transactions import ABORT, COMMIT, Writer, committed_offsets
 
-BATCHES = 3 * BLOCK  # each has an index entry, so an index has three blocks
+BATCHES = 3 * BLOCK  # Each batch has an index entry, so an index has three blocks.
 
 
 def fill(log: Log, batches: int = BATCHES) -> None:
@@ -35,7 +35,7 @@ def fill(log: Log, batches: int = BATCHES) -> None:
 
 @pytest.fixture
 def log(open_log: LogMaker) -> Log:
-    """Make a log of one segment. Its index has an entry for each batch but the first, and was used once."""
+    """Return a log of one segment. Its index has an entry for each batch except the first, and was read once."""
     log = open_log(index_interval_bytes=0)
     fill(log)
     log.read(7, 1)
@@ -57,7 +57,7 @@ def first_offset_read(log: Log, offset: int) -> int:
     return int.from_bytes(region.read()[:8], "big")
 
 
-CUTS = [0, 3, 100 * 8, BLOCK * 8, 2 * BLOCK * 8 + 12]  # bytes: nothing left, less than an entry, a part of each block
+CUTS = [0, 3, 100 * 8, BLOCK * 8, 2 * BLOCK * 8 + 12]  # bytes: an empty file, less than an entry, a part of each block
 
 
 @pytest.mark.parametrize("size", CUTS)
@@ -101,7 +101,7 @@ def test_readers_of_committed_records_do_not_need_the_file_of_a_transaction_inde
     for marker in (COMMIT, ABORT, COMMIT, ABORT):
         writer = Writer(log, 1)
         writer.sequence = log.log_end_offset // 2
-        writer.write(first_timestamp=now_ms())  # the time of the marker, so that the log does not roll
+        writer.write(first_timestamp=now_ms())  # This timestamp is close to the marker's, so the log does not roll.
         writer.end(marker)
     assert committed_offsets(log) == [0, 4]
     log.flush()
@@ -118,7 +118,7 @@ def test_a_look_up_finds_what_a_linear_search_finds(tmp_path: Path, entries: int
         offsets.append(5 + 3 * number, 100 * number)
         times.append(10 * number, 5 + 3 * number)
         if number % 401 == 0:
-            offsets.lookup(5)  # the search knows the blocks of this moment
+            offsets.lookup(5)  # The search now knows the blocks that exist so far.
     keys = [5 + 3 * number for number in range(1, entries + 1)]
     for offset in range(5, 5 + 3 * entries + 9):
         number = bisect_right(keys, offset)
@@ -133,7 +133,7 @@ def test_a_look_up_finds_what_a_linear_search_finds(tmp_path: Path, entries: int
 
 def test_a_segment_that_is_cut_while_it_is_checked_is_damage(log: Log) -> None:
     segment = log.segments[0]
-    batches = checked_batches(Windows(segment.file, 2 * WINDOW), 0, None)  # as if the file had been longer
+    batches = checked_batches(Windows(segment.file, 2 * WINDOW), 0, None)  # The reader expects a longer file.
     whole = sum(1 for _ in range(BATCHES) if next(batches))
     assert whole == BATCHES
     with pytest.raises(Damage) as damage:
@@ -238,6 +238,9 @@ print("alive")
 
 
 def test_a_cut_index_killed_the_process(directory: Path) -> None:
-    """The indexes were memory maps, and the kernel ends a process that touches a map behind its file (SIGBUS)."""
+    """The broker mapped its indexes into memory.
+
+    The kernel kills a process that reads a map after its file's end (SIGBUS).
+    """
     run = subprocess.run([sys.executable, "-c", SURVIVES, str(directory)], capture_output=True, text=True, timeout=60)
     assert (run.returncode, run.stdout) == (0, "alive\n"), run.stderr

@@ -1,4 +1,4 @@
-"""Damage to files that a running broker uses: it is noticed at use, and readers get past it."""
+"""Tests of damage to the files of a running broker: the broker notices it when it reads, and readers can skip it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def overwrite(path: Path, position: int, content: bytes) -> None:
 
 
 def consume(log: Log, limit: int = 60) -> list[int]:
-    """Read as a client does that stops at a batch with a wrong CRC and asks for its offset again; the offsets."""
+    """Read like a client that fetches a batch again if its CRC is wrong. Return the offsets of the intact records."""
     found: list[int] = []
     offset = log.log_start_offset
     for _ in range(limit):
@@ -68,7 +68,7 @@ FIELDS = {"payload": 80, "length": 9, "magic": 16, "crc": 17, "count": 60}
 def test_a_reader_of_a_running_broker_hung_at_a_damaged_batch(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, number: int, field: str
 ) -> None:
-    """The log has 10 batches in three segments. The last two batches are in the active segment."""
+    """The log has 10 batches in three segments. The test damages one batch, and a reader must get past it."""
     log = filled(data)
     path = log.segments[number // 4].path
     position = number % 4 * SIZE
@@ -115,7 +115,7 @@ def test_an_empty_batch_takes_the_place_of_a_segment_that_was_removed(data: Data
 
 
 def test_a_wrong_offset_is_not_sent(open_log: LogMaker) -> None:
-    """A client would go on after the header's offset, and skip the records up to it."""
+    """A client would continue after the wrong offset in the header, and skip the records below it."""
     log = open_log(segment_bytes=4 * SIZE)
     for _ in range(6):
         log.append(batch(2))
@@ -147,24 +147,24 @@ def test_transactions_stay_as_they_are_in_a_repaired_segment(data: DataDirectory
 def test_healthy_readers_are_not_slowed_down_by_checks() -> None:
     reads = RepeatedReads()
     assert not any(reads.is_due(offset) for offset in range(1_000))
-    assert [reads.is_due(5_000) for _ in range(16)].count(True) == 4  # the 2nd, 4th, 8th, 16th
+    assert [reads.is_due(5_000) for _ in range(16)].count(True) == 4  # The 2nd, 4th, 8th and 16th reads are due.
     for offset in range(OFFSETS_KEPT):
         reads.is_due(offset)
-    assert not reads.is_due(5_000)  # the count of this offset was forgotten
+    assert not reads.is_due(5_000)  # The object has dropped the count of this offset.
 
 
-# -- indexes
+# -- damage to indexes
 
 
 def test_a_flipped_bit_in_a_time_index_hid_records(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
-    """A look-up answered 78 instead of 21."""
+    """A look-up by timestamp returned offset 78 instead of 21."""
     log = open_log(index_interval_bytes=100)
     for number in range(60):
         log.append(batch(2, first_timestamp=1_000 + 10 * number))
     log.close()
     path = log.segments[0].path.with_suffix(".timeindex")
     good = path.read_bytes()
-    for position in range(len(good) - 12):  # a start looks at the last entry
+    for position in range(len(good) - 12):  # The last entry is left out, because each start checks it.
         for bit in range(0, 8, 3):
             overwrite(path, 0, good)
             overwrite(path, position, bytes([good[position] ^ 1 << bit]))
@@ -192,11 +192,11 @@ def fill_with_zeros(path: Path) -> None:
 
 
 def transactions(open_log: LogMaker) -> Log:
-    """A log of 20 transactions of one record each, in one segment; every second one is aborted."""
+    """Return a log of one segment with 20 transactions of one record each. Every second transaction is aborted."""
     log = open_log(index_interval_bytes=100)
     writer = Writer(log, 7)
     for number in range(20):
-        writer.write(1, first_timestamp=now_ms())  # the time of the marker, so that the log does not roll
+        writer.write(1, first_timestamp=now_ms())  # This timestamp is close to the marker's, so the log does not roll.
         writer.end(ABORT if number % 2 else COMMIT)
     log.flush()
     assert len(log.segments) == 1
@@ -230,9 +230,9 @@ def test_a_directory_in_the_place_of_an_index_kept_readers_from_the_log(open_log
 
 
 def test_a_wrong_entry_of_the_offset_index_hid_no_aborted_transaction(open_log: LogMaker) -> None:
-    """The entry after a fetched region limits the aborted transactions that the response contains.
+    """A wrong index entry after a fetched region must not remove aborted transactions from the response.
 
-    A position below 0 was an internal error.
+    An entry with a position below 0 caused an internal error.
     """
     log = transactions(open_log)
     expected = committed_offsets(log, 300)
@@ -247,7 +247,7 @@ def test_a_wrong_entry_of_the_offset_index_hid_no_aborted_transaction(open_log: 
 
 
 def test_a_batch_that_cannot_be_decoded_for_lack_of_records(open_log: LogMaker) -> None:
-    """A read ends with an error, and not with an empty answer, when a damaged length points behind the end."""
+    """If a damaged length points after the end of the log, a read raises an error instead of returning nothing."""
     log = open_log()
     for _ in range(3):
         log.append(memoryview(encode_batch(records(1))))
@@ -259,7 +259,7 @@ def test_a_batch_that_cannot_be_decoded_for_lack_of_records(open_log: LogMaker) 
     assert error.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-# -- the active segment
+# -- damage to the active segment
 
 
 def remove(path: Path) -> None:
@@ -308,7 +308,7 @@ def test_a_segment_that_vanishes_in_use_is_reported_at_the_next_roll(data: DataD
     log = filled(data)
     log.segments[-1].path.unlink()
     with pytest.raises(KafkaError, match="another process has removed the file"):
-        log.append(batch(2, size=SIZE * 2))  # all is synced, so the log rolls at once
+        log.append(batch(2, size=SIZE * 2))  # All bytes are synced, so the log rolls at once.
 
 
 def test_a_segment_that_was_changed_in_use_is_checked_at_the_next_start(

@@ -1,6 +1,7 @@
-"""After a kill: a log keeps its whole batches, and finds its indexes and its producers again.
+"""Tests of recovery after a kill: a log keeps its complete batches, and rebuilds its indexes and its producers' state.
 
-Damage in every place: test_recovery_damage.py; files that do not fit: test_recovery_files.py, _state_files.py.
+Tests of damage at every position are in test_recovery_damage.py. Tests of files that do not match each other are in
+test_recovery_files.py and test_recovery_state_files.py.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ def test_damage_in_an_older_segment_is_reported_and_the_bytes_are_kept(
     data[len(batch(2)) + 70] ^= 1
     path.write_bytes(data)
     recovered = open_log(clean=False, recovery_point=12)
-    assert f"{path}, position {len(batch(2))}" not in caplog.text  # the start does not check this batch
+    # The start does not check a batch below the recovery point.
+    assert f"{path}, position {len(batch(2))}" not in caplog.text
     recovered = open_log(clean=False, recovery_point=None)
     assert f"{path}, position {len(batch(2))}" in caplog.text
     (kept,) = path.parent.glob("*.cut")
@@ -131,7 +133,7 @@ def test_producers_are_remembered_after_a_kill_and_after_a_clean_stop(open_log: 
         reopened.close()
 
 
-def test_a_snapshot_of_what_was_cut_off_is_not_believed(open_log: LogMaker) -> None:
+def test_a_snapshot_of_bytes_that_were_cut_off_is_not_used(open_log: LogMaker) -> None:
     log = open_log()
     for sequence in range(4):
         log.append(batch(1, producer_id=7, producer_epoch=0, base_sequence=sequence))

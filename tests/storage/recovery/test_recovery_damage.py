@@ -1,4 +1,7 @@
-"""Cuts and changed bytes: a sample of what `python -m tests.storage.recovery.damage` does in full."""
+"""Tests of cut files and changed bytes.
+
+They are a sample of the checks of `python -m tests.storage.recovery.damage`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ def offsets(log: Log) -> list[int]:
 
 
 def filled(open_log: LogMaker, batches: int, **config: object) -> Log:
-    """A log of batches of two records, SIZE bytes each."""
+    """Return a log with `batches` batches. Each batch has two records and SIZE bytes."""
     log = open_log(**config)
     for _ in range(batches):
         log.append(batch(2))
@@ -82,7 +85,7 @@ def test_a_second_damage_at_the_same_place_keeps_both(open_log: LogMaker) -> Non
 def test_damage_in_a_closed_segment_is_no_power_cut_and_all_intact_batches_are_served(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A segment is on disk before the next one exists, whatever the recovery point is."""
+    """A closed segment is always on disk, because the log syncs it before it creates the next one."""
     log = filled(open_log, 6, segment_bytes=2 * SIZE)
     path = log.segments[1].path
     damaged = flip(path, 70)
@@ -99,7 +102,10 @@ def test_damage_in_a_closed_segment_is_no_power_cut_and_all_intact_batches_are_s
 def test_damage_before_the_recovery_point_hid_the_intact_batches_after_it(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The damage was on disk and may have been read, and so were the batches after it."""
+    """The batches below the recovery point were on disk, so clients may have read them.
+
+    Recovery must keep the intact ones.
+    """
     path = filled(open_log, 4).segments[0].path
     damaged = flip(path, SIZE + 70)
     for _ in range(2):
@@ -125,7 +131,10 @@ def test_a_hole_before_the_recovery_point_and_a_torn_end_after_it(open_log: LogM
 
 
 def test_a_hole_over_the_recovery_point_ends_the_log_there(open_log: LogMaker) -> None:
-    """Of what was not on disk, nobody knows whether the power cut has taken more than the damage."""
+    """The damage reaches past the recovery point.
+
+    The batches after it were perhaps never on disk, so recovery cuts the log.
+    """
     path = filled(open_log, 6).segments[0].path
     data = path.read_bytes()
     path.write_bytes(data[:SIZE] + bytes(2 * SIZE) + data[3 * SIZE :])
@@ -136,7 +145,7 @@ def test_a_hole_over_the_recovery_point_ends_the_log_there(open_log: LogMaker) -
 
 
 @pytest.mark.parametrize("left", [0, 2 * SIZE, 2 * SIZE + 5])
-def test_a_log_that_lost_its_synced_end_goes_on_behind_it(open_log: LogMaker, left: int) -> None:
+def test_a_log_that_lost_its_synced_end_continues_after_it(open_log: LogMaker, left: int) -> None:
     log = filled(open_log, 4)
     log.close()
     path = log.segments[0].path
@@ -148,13 +157,13 @@ def test_a_log_that_lost_its_synced_end_goes_on_behind_it(open_log: LogMaker, le
 
 
 def test_a_wrong_offset_at_the_very_end_is_noticed(open_log: LogMaker) -> None:
-    """No CRC covers it, and no batch follows that would go back."""
+    """Recovery notices a wrong base offset in the last batch, though no CRC covers it and no batch follows."""
     path = filled(open_log, 3).segments[0].path
-    flip(path, 2 * SIZE + 6)  # 256 too high
+    flip(path, 2 * SIZE + 6)  # The base offset is now 256 too high.
     assert open_log(clean=False).log_end_offset == 4
 
 
-def test_gaps_that_compaction_left_are_none_of_its_business(open_log: LogMaker) -> None:
+def test_gaps_that_compaction_left_are_not_damage(open_log: LogMaker) -> None:
     log = filled(open_log, 6)
     path = log.segments[0].path
     data = path.read_bytes()

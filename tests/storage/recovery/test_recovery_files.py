@@ -1,4 +1,4 @@
-"""Starting on a partition's directory in which somebody has been: indexes, segments and files that do not fit."""
+"""Tests of starts on a partition's directory that somebody has changed: indexes and segments that do not match."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_foreign_files_are_left_alone(open_log: LogMaker, directory: Path, caplo
     assert caplog.text.count("x.log is no segment") == 2
 
 
-def test_a_damaged_snapshot_is_not_believed(open_log: LogMaker, directory: Path) -> None:
+def test_a_damaged_snapshot_is_not_used(open_log: LogMaker, directory: Path) -> None:
     log = open_log()
     for sequence in range(3):
         log.append(batch(1, producer_id=7, producer_epoch=0, base_sequence=sequence))

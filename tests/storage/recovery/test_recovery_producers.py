@@ -1,4 +1,7 @@
-"""Recovery replays only a few batches of a segment. The producers' state must be the same as after all batches."""
+"""Tests of the producers' state after recovery.
+
+Recovery replays only a few batches of a segment, and the producers' state must be the same as after all batches.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,16 @@ from hmb.storage.producer_state import ProducerState, snapshot_path
 from hmb.storage.recovery.loading import Known, load
 
 KINDS = ("idempotent", "transactional", "commit", "abort")
-Event = tuple[str, int, bool]  # kind, producer id, has it a new epoch
+Event = tuple[str, int, bool]  # the kind, the producer id, and whether the producer has a new epoch
 event = st.tuples(st.sampled_from(KINDS), st.integers(1, 2), st.sampled_from([False, False, False, True]))
 runs = st.lists(st.tuples(event, st.integers(1, 8)), min_size=1, max_size=10)
 
 
 def write(directory: Path, happened: list[Event]) -> bytes:
-    """A log of what happened, a batch of two records or a marker each; snapshots are the caller's to write."""
+    """Write a log with a batch of two records or a marker for each event.
+
+    Write no snapshots. Return the log's bytes.
+    """
     data, offset = b"", 0
     epochs = {1: 0, 2: 0}
     for number, (kind, producer_id, new_epoch) in enumerate(happened):
@@ -50,7 +56,7 @@ def write(directory: Path, happened: list[Event]) -> bytes:
 
 
 def replay(state: ProducerState, data: bytes, numbers: slice) -> ProducerState:
-    """The state after these batches too."""
+    """Add the batches in the range `numbers` of `data` to `state`, and return it."""
     for batch in list(iter_batches(data))[numbers]:
         assert isinstance(batch, RecordBatch)
         state.replay(batch)
@@ -71,7 +77,7 @@ def test_a_recovered_log_knows_its_producers_as_if_it_had_replayed_all(
             path = snapshot_path(directory, list(iter_batches(data))[begin].base_offset)
             replay(ProducerState(0), data, slice(begin)).write_snapshot(path)
             if any(kind != "idempotent" for kind, _, _ in happened):
-                begin = 0  # the transaction index asks for the state at the segment's start
+                begin = 0  # Rebuilding the transaction index requires the state at the segment's start.
             else:
                 state.load_snapshot(path)
         expected = replay(state, data, slice(begin, None))

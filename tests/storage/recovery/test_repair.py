@@ -1,4 +1,7 @@
-"""Damage below the recovery point: readers get the intact batches and get past the damage. It is reported once."""
+"""Tests of damage below the recovery point.
+
+Readers get the intact batches and skip the damage. The broker reports it once.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from tests.storage.recovery import damage
 from tests.storage.transactions import ABORT, COMMIT, Writer, committed_offsets
 
 SIZE = len(batch(2))
-FAR = 10**6  # more than any offset here
+FAR = 10**6  # greater than all offsets of these tests
 
 
 def offsets(log: Log) -> list[int]:
@@ -50,7 +53,10 @@ def data(tmp_path: Path) -> DataDirectory:
 
 
 def steps(log: Log, offset: int = 0, *, committed: bool = False) -> list[int]:
-    """The offsets at which a client asks until it has come to the end; fails if it would ask for one twice."""
+    """Return the offsets of all fetches of a client that reads to the end.
+
+    Fail if the client would fetch an offset twice.
+    """
     asked = []
     end = log.last_stable_offset if committed else log.log_end_offset
     while offset < end:
@@ -74,7 +80,7 @@ def test_a_reader_hung_at_a_damaged_batch_whose_successors_are_intact(
     log.flush()
     data.stop()
     flip(data.segments()[number // 4], number % 4 * SIZE + 70)
-    if not clean:  # the start that was killed has not looked, because nothing had changed then
+    if not clean:  # This start finds undamaged files, so it checks no batch. The damage comes back after the kill.
         kept = flip_back(data, number)
         data.start()
         data.kill()
@@ -91,7 +97,10 @@ def test_a_reader_hung_at_a_damaged_batch_whose_successors_are_intact(
 
 
 def flip_back(data: DataDirectory, number: int) -> Callable[[], None]:
-    """Undo the damage, with the time of the last write; returns what does it again."""
+    """Undo the damage to the batch `number`, with the file's old modification time.
+
+    Return a function that damages it again.
+    """
     path, position = data.segments()[number // 4], number % 4 * SIZE + 70
     flip(path, position)
     return lambda: flip(path, position)
@@ -114,13 +123,13 @@ def test_damage_in_several_segments_and_in_several_batches_of_one(data: DataDire
     lost = {0, 2, 5, 6, 15}
     assert offsets(log) == [offset for offset in range(32) if offset // 2 not in lost]
     assert steps(log)[-1] == 30
-    assert len(damage.side_files(log.directory)) == 4  # neighbors are one hole
+    assert len(damage.side_files(log.directory)) == 4  # Damaged batches next to each other share one side file.
 
 
 @pytest.mark.parametrize("value", [0, 1, 61, 10_000, 2**31 - 1, 2**31, 2**32 - 1])
 @pytest.mark.parametrize("number", [0, 1, 3])
-def test_a_damaged_length_is_put_right_again(open_log: LogMaker, number: int, value: int) -> None:
-    """No CRC covers it, and with the right one the CRC is right."""
+def test_a_damaged_length_is_repaired(open_log: LogMaker, number: int, value: int) -> None:
+    """No CRC covers a batch's length. Recovery finds the length with which the CRC is correct."""
     path = filled(open_log, 4).segments[0].path
     good = path.read_bytes()
     data = bytearray(good)
@@ -132,7 +141,7 @@ def test_a_damaged_length_is_put_right_again(open_log: LogMaker, number: int, va
 
 
 @pytest.mark.parametrize("field", [range(8), range(16, 17)], ids=["offset", "magic"])
-def test_a_field_that_no_crc_covers_is_put_right_again(open_log: LogMaker, field: range) -> None:
+def test_a_field_that_no_crc_covers_is_repaired(open_log: LogMaker, field: range) -> None:
     path = filled(open_log, 4).segments[0].path
     good = path.read_bytes()
     for number in range(4):
@@ -190,7 +199,7 @@ def test_a_lost_end_of_more_offsets_than_a_batch_can_have(open_log: LogMaker) ->
     filled(open_log, 1)
     far, log = 2**40, open_log(clean=False, recovery_point=2**40)
     assert (offsets(log), log.log_end_offset) == ([0, 1], far)
-    assert steps(log) == [0, 2, 2**31 - 1]  # an empty batch each in two segments
+    assert steps(log) == [0, 2, 2**31 - 1]  # Each of two segments has an empty batch.
     assert log.append(batch(1)).base_offset == far
     log = open_log(clean=False, recovery_point=far)
     assert (offsets(log), log.log_end_offset) == ([0, 1, far], far + 1)
@@ -198,7 +207,7 @@ def test_a_lost_end_of_more_offsets_than_a_batch_can_have(open_log: LogMaker) ->
 
 
 def test_the_epoch_of_an_empty_batch_is_that_of_its_neighbors(open_log: LogMaker) -> None:
-    """With another epoch, a Kafka broker that opens the directory later would truncate its leader epochs."""
+    """If an empty batch had another epoch, a later Kafka broker would truncate its leader epochs."""
     for number in range(4):
         log = open_log(clean=False)
         log.epochs = LeaderEpochs([(7, 0)])
@@ -212,11 +221,11 @@ def test_the_epoch_of_an_empty_batch_is_that_of_its_neighbors(open_log: LogMaker
             path.unlink()
 
 
-# -- compacted logs
+# -- damage in compacted logs
 
 
 def with_gaps(open_log: LogMaker, gone: set[int]) -> Path:
-    """Make a log of eight batches, and remove some as compaction does. Return its path."""
+    """Write a segment of eight batches, and remove the batches `gone` as compaction does. Return the segment's path."""
     path = filled(open_log, 8).segments[0].path
     data = path.read_bytes()
     path.write_bytes(b"".join(data[number * SIZE :][:SIZE] for number in range(8) if number not in gone))
@@ -224,7 +233,7 @@ def with_gaps(open_log: LogMaker, gone: set[int]) -> Path:
 
 
 @pytest.mark.parametrize("hit", [0, 1, 2, 3, 4])
-def test_damage_beside_a_gap_that_compaction_has_left(open_log: LogMaker, hit: int) -> None:
+def test_damage_next_to_a_gap_that_compaction_has_left(open_log: LogMaker, hit: int) -> None:
     path = with_gaps(open_log, {1, 4, 5})
     left = [0, 2, 3, 6, 7]
     flip(path, hit * SIZE + 70)
@@ -234,16 +243,16 @@ def test_damage_beside_a_gap_that_compaction_has_left(open_log: LogMaker, hit: i
     steps(log)
 
 
-# -- transactions
+# -- damage in logs with transactions
 
 
-def test_read_committed_got_past_no_lost_marker(open_log: LogMaker) -> None:
-    """One flipped bit of a marker is found; the transaction keeps its end."""
+def test_a_reader_of_committed_records_stopped_at_a_lost_marker(open_log: LogMaker) -> None:
+    """Recovery repairs one flipped bit in a transaction's marker, so the transaction still ends."""
     for marker, expected in ((COMMIT, [0, 1, 3, 4]), (ABORT, [3, 4])):
         log = open_log()
         path = log.segments[0].path
         writer = Writer(log, 7)
-        writer.write(2, first_timestamp=now_ms())  # the time of the marker, so that the log does not roll
+        writer.write(2, first_timestamp=now_ms())  # This timestamp is close to the marker's, so the log does not roll.
         at = log.segments[0].size
         writer.end(marker)
         writer.write(2, first_timestamp=now_ms())
@@ -262,12 +271,13 @@ def test_read_committed_got_past_no_lost_marker(open_log: LogMaker) -> None:
 
 
 def test_the_records_of_an_aborted_transaction_whose_marker_is_lost_stay_hidden(open_log: LogMaker) -> None:
-    """The producer's next transaction is committed, and would take those of the aborted one with it."""
+    """The commit of the producer's next transaction must not show the records of the aborted transaction."""
     log = open_log(segment_bytes=4 * SIZE)
     writer = Writer(log, 7)
     now = now_ms()
     writer.write(2, first_timestamp=now)
-    log.append(batch(2, first_timestamp=now, size=SIZE))  # the marker is in the next segment
+    # This batch rolls the log, so the marker is in the next segment.
+    log.append(batch(2, first_timestamp=now, size=SIZE))
     log.append(batch(2, first_timestamp=now))
     at = log.segments[-1].size
     writer.end(ABORT)
@@ -285,12 +295,12 @@ def test_the_records_of_an_aborted_transaction_whose_marker_is_lost_stay_hidden(
         assert recovered.last_stable_offset == log.log_end_offset
 
 
-# -- anywhere
+# -- damage at random positions
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """A log's batches, each with its file, position, size and offsets."""
+    """The batches of an undamaged log: each one's file, position, size and offsets."""
 
     batches: list[tuple[str, int, int, int, int]]
     end_offset: int
@@ -353,7 +363,7 @@ def test_whatever_is_damaged_all_untouched_batches_are_served_and_every_reader_g
 
 
 def damage_some(directory: Path, whole: Whole, choose: random.Random) -> set[int]:
-    """Change some bytes. Return the numbers of the batches that contain them."""
+    """Change one to three runs of bytes at random. Return the numbers of the batches that contain a changed byte."""
     touched = set()
     for _ in range(choose.randrange(1, 4)):
         number = choose.randrange(len(whole.batches))

@@ -1,4 +1,8 @@
-"""Preallocated files: full size from the first append on, true size once closed, and no damage after a kill."""
+"""Tests of preallocated files.
+
+A file has its full size from the first append on, and is cut when it is closed. The zeros that a kill leaves at its end
+are not damage.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +38,8 @@ def complaints(caplog: pytest.LogCaptureFixture) -> list[str]:
 def test_a_segment_has_its_full_size_until_the_log_rolls(open_log: LogMaker) -> None:
     log = fill(open_log(preallocate=True, segment_bytes=SIZE), 3)
     (first,) = log.segments
-    assert (length(first), first.path.stat().st_blocks * 512 < SIZE // 2) == (SIZE, True)  # a hole
+    # The rest of the file is a hole, so it uses no blocks.
+    assert (length(first), first.path.stat().st_blocks * 512 < SIZE // 2) == (SIZE, True)
     log.append(batch(1, size=SIZE - 100))
     second = log.segments[1]
     assert (length(first), length(second)) == (first.size, SIZE)
@@ -70,7 +75,7 @@ def test_an_empty_segment_may_be_all_zeros(open_log: LogMaker, caplog: pytest.Lo
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_cut_that_did_not_reach_the_disk_is_made_good(
+def test_a_cut_that_did_not_reach_the_disk_is_repeated(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture, clean: bool
 ) -> None:
     log = fill(open_log(preallocate=True, segment_bytes=3 * len(batch(1))), 5)
@@ -92,8 +97,8 @@ def test_half_a_batch_in_front_of_the_zeros_is_damage(open_log: LogMaker, caplog
     assert f"position {2 * len(batch(1))}: " in complaint and "cut" in complaint
 
 
-def test_zeros_that_nobody_allocated_are_told(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
-    """After a power cut: the file has grown, and its blocks were never written."""
+def test_zeros_that_nobody_allocated_are_reported(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
+    """A power cut may leave zeros at the end of a file: its size has grown, but its blocks were never written."""
     log = fill(open_log(), 2)
     os.truncate(log.segments[0].path, SIZE)
     assert open_log(clean=False).log_end_offset == 2
@@ -108,7 +113,7 @@ def test_a_setting_that_is_withdrawn_leaves_no_zeros(open_log: LogMaker) -> None
 
 
 @pytest.mark.parametrize("data_at", [0, 5, MIB, 3 * MIB - 1])
-def test_a_byte_behind_holes_is_found(tmp_path: Path, data_at: int) -> None:
+def test_a_byte_after_holes_is_found(tmp_path: Path, data_at: int) -> None:
     path = tmp_path / "file"
     path.touch()
     os.truncate(path, 3 * MIB)

@@ -1,4 +1,4 @@
-"""One broker works in a data directory, whatever happens to the names of files and directories."""
+"""Tests of the lock of a data directory: only one broker uses it, even if somebody renames or removes files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ sys.stdin.read()
 
 def python(code: str, path: Path) -> subprocess.Popen[str]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen([sys.executable, "-c", code, str(path)], text=True, **pipes)  # type: ignore[call-overload, no-any-return]
+    # type: ignore[call-overload, no-any-return]
+    return subprocess.Popen([sys.executable, "-c", code, str(path)], text=True, **pipes)
 
 
 def opened(directory: Path) -> LogManager:

@@ -35,8 +35,8 @@ def test_deleted_records_take_their_epochs_with_them() -> None:
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(0, 40), st.integers(0, 29))
-def test_what_each_offset_says(steps: list[int], epoch: int, deleted: int) -> None:
-    """Each offset's epoch is the one before it plus a step of 0 or more."""
+def test_epochs_match_a_list_of_the_epoch_of_each_offset(steps: list[int], epoch: int, deleted: int) -> None:
+    """In the list, the epoch of each offset is the previous offset's epoch plus a step of 0 or more."""
     epochs = [sum(steps[: number + 1]) for number in range(len(steps))]
     starts = {known: epochs.index(known) for known in epochs}
     found = LeaderEpochs(list(starts.items()))
@@ -59,7 +59,7 @@ def test_the_checkpoint_keeps_them_in_kafkas_format(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lines", ["1\n", "1 2 3\n", "1 x\n", "-1 0\n", "2 0\n1 5\n", "1 5\n2 0\n", "1 0\n1 0\n"])
-def test_a_damaged_checkpoint_is_told(tmp_path: Path, lines: str) -> None:
+def test_a_damaged_checkpoint_is_reported(tmp_path: Path, lines: str) -> None:
     path = tmp_path / checkpoints.LEADER_EPOCHS
     path.write_text(f"0\n{lines.count(chr(10))}\n{lines}")
     with pytest.raises(DamagedStateFile, match="leader-epoch-checkpoint"):

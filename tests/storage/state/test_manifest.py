@@ -1,4 +1,4 @@
-"""A start notices every file that was changed since the broker wrote it (state/manifest.py)."""
+"""Tests of the manifest (state/manifest.py): a start notices each file that was changed after the broker wrote it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def data(tmp_path: Path) -> DataDirectory:
 
 
 def fill(log: Log, batches: int = 10) -> Log:
-    """Append batches of two records: four in a segment."""
+    """Append `batches` batches of two records. Each segment has four batches."""
     for _ in range(batches):
         log.append(batch(2))
     log.flush()
@@ -57,7 +57,7 @@ def compact(data: DataDirectory) -> None:
     Cleaner(data.logs, max_memory=1 << 20, rate=float("inf"), stop=threading.Event()).run()
 
 
-# -- what must not be reported
+# -- changes that a start must not report
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -65,7 +65,7 @@ def compact(data: DataDirectory) -> None:
 def test_nothing_is_reported_of_files_that_nobody_changed(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, config: LogConfig, clean: bool
 ) -> None:
-    """The entry of a segment had the sizes that its indexes had before it was closed."""
+    """The manifest's entry of a segment contained its indexes' sizes from before the segment was closed."""
     log = data.start(config)
     for _ in range(4):
         for number in range(20):
@@ -102,7 +102,7 @@ def test_an_index_that_a_reader_had_made_again_was_reported_at_the_next_start(
     data: DataDirectory, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = LogConfig(segment_bytes=2_000, index_interval_bytes=200)
-    for first in (0, 5):  # the second broker does not know how far the last entry is from the end
+    for first in (0, 5):  # After the restart the broker does not know how many bytes follow the last index entry.
         log = data.start(config)
         for number in range(first, 5 * first + 5):
             log.append(batch(2, first_timestamp=now_ms() + 10 * number))
@@ -110,7 +110,7 @@ def test_an_index_that_a_reader_had_made_again_was_reported_at_the_next_start(
     path = data.segments()[0].with_suffix(".timeindex")
     entries = bytearray(path.read_bytes())
     for position in range(11, len(entries) - 12, 12):
-        entries[position] ^= 4  # the offset
+        entries[position] ^= 4  # a byte of the entry's offset
     path.write_bytes(entries)
     for _ in range(2):
         caplog.clear()
@@ -129,14 +129,14 @@ def test_a_new_log_is_no_damage(data: DataDirectory, caplog: pytest.LogCaptureFi
     assert not [message for message in messages if re.search("is damaged|missing|is checked", message)]
 
 
-# -- a compacted log
+# -- changes of a compacted log
 
 
 @pytest.mark.parametrize("without_manifest", [False, True])
 def test_a_compacted_log_with_gaps_was_emptied_when_its_policy_had_changed(
     data: DataDirectory, without_manifest: bool
 ) -> None:
-    """The end offset fell from 130 to 0, and the offsets were assigned again."""
+    """The log end offset fell from 130 to 0, and the log assigned the same offsets again."""
     log = data.start(COMPACTED)
     for number in range(130):
         log.append(change_batch([(b"key %d" % (number % 7), b"%d" % number)]))
@@ -153,7 +153,7 @@ def test_a_compacted_log_with_gaps_was_emptied_when_its_policy_had_changed(
     assert log.append(batch(1)).base_offset == 130
 
 
-# -- segments
+# -- changes of segments
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -211,11 +211,11 @@ def test_aborted_records_were_visible_without_the_transaction_index(
     path.unlink() if damage == "deleted" else os.truncate(path, size // 2 if damage == "halved" else 0)
     assert committed_offsets(data.start()) == expected
     assert path.stat().st_size == size
-    if clean:  # a start after a kill makes the active segment's indexes again without comparing them
+    if clean:  # A start after a kill rebuilds the active segment's indexes, and does not compare them.
         assert f"{path} is missing, or not what the broker wrote" in caplog.text
 
 
-# -- state files
+# -- changes of state files
 
 
 def test_a_changed_digit_in_a_checkpoint_hid_records(data: DataDirectory, caplog: pytest.LogCaptureFixture) -> None:
@@ -232,7 +232,7 @@ def test_a_changed_digit_in_a_checkpoint_hid_records(data: DataDirectory, caplog
 def test_a_damaged_topic_id_was_replaced_by_a_new_one(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, damage: str, clean: bool
 ) -> None:
-    """All groups read -1, because their positions belong to the old id."""
+    """All groups had committed offset -1, because their offsets belong to the old topic id."""
     data.start()
     assert data.logs is not None
     expected = data.logs.topic_ids()
@@ -255,8 +255,8 @@ def test_a_changed_identity_is_refused(data: DataDirectory) -> None:
         data.start()
 
 
-def test_a_directory_in_the_place_of_a_snapshot_is_named(data: DataDirectory) -> None:
-    """Each stop failed, because it could not write the snapshot."""
+def test_the_error_names_a_directory_that_has_the_name_of_a_snapshot(data: DataDirectory) -> None:
+    """Each stop of the broker failed, because a directory had the snapshot's name."""
     fill(data.start())
     data.stop()
     path = max(data.partition.glob("*.snapshot"))
@@ -266,15 +266,15 @@ def test_a_directory_in_the_place_of_a_snapshot_is_named(data: DataDirectory) ->
         data.start()
 
 
-# -- the manifest itself
+# -- changes of the manifest itself
 
 
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("damage", ["emptied", "halved at a line's end", "halved", "doubled", "cut by a byte"])
-def test_a_manifest_that_lost_its_end_had_old_entries_believed(
+def test_the_old_entries_of_a_cut_manifest_were_used(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, damage: str, clean: bool
 ) -> None:
-    """Each file that was written after the last entry that was left seemed to be damaged."""
+    """A start reported damage for each file that was written after the last remaining entry of a cut manifest."""
     log = fill(data.start())
     assert data.logs is not None
     log.cleanup.delete_records(9)

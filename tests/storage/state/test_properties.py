@@ -54,7 +54,7 @@ def test_whatever_is_written_is_read_or_refused(tmp_path_factory: pytest.TempPat
     ("data", "message"),
     [(b"a=b\nc=\\\n\\u12", r", line 2: \u without four hexadecimal digits"), (b"a=\xff", ": not text")],
 )
-def test_what_is_no_properties_file(path: Path, data: bytes, message: str) -> None:
+def test_a_file_that_is_not_a_properties_file(path: Path, data: bytes, message: str) -> None:
     path.write_bytes(data)
     with pytest.raises(PropertiesError) as caught:
         read_properties(path)

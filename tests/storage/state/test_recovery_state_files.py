@@ -1,4 +1,7 @@
-"""Starting a data directory whose state files are damaged: made again where they can be, else a clear message."""
+"""Tests of starts with damaged state files.
+
+The broker rebuilds them if it can, and fails with a clear message otherwise.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ def opened(directory: Path) -> LogManager:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """A data directory with a topic of two partitions, closed properly."""
+    """Return a data directory with a topic of two partitions. Its broker was stopped normally."""
     logs = opened(tmp_path)
     for log in logs.create_all([NewLog(name, LogConfig(segment_bytes=300), TOPIC_ID) for name in (ZERO, ONE)]):
         log.epochs = LeaderEpochs([(3, 0)])
@@ -104,7 +107,7 @@ def test_a_damaged_topic_id_is_taken_from_another_partition(data: Path, partitio
 @pytest.mark.parametrize("junk", JUNK)
 def test_a_damaged_identity_is_refused(data: Path, junk: str) -> None:
     (data / "meta.properties").write_bytes(JUNK[junk])
-    for _ in range(2):  # the lock is let go of
+    for _ in range(2):  # The second attempt gets the same error, because the first one released the lock.
         with pytest.raises(DataDirectoryError, match=r"meta\.properties.*put the file back"):
             LogManager(data)
 
@@ -120,7 +123,7 @@ def test_producer_ids_go_on_above_all_that_were_given_out(
     assert ProducerIds(path, Manifest(tmp_path)).allocate() > 10**12
 
 
-def test_what_a_checkpoint_says_of_a_deleted_topic_does_not_hold_for_a_new_one(data: Path) -> None:
+def test_a_checkpoint_of_a_deleted_topic_is_not_used_for_a_new_one(data: Path) -> None:
     logs = opened(data)
     dict(logs.items())[ZERO].cleanup.delete_records(8)
     logs.write_checkpoints()
@@ -161,7 +164,7 @@ def test_a_directory_that_cannot_be_written_is_refused(
     directory = tmp_path / "data"
     if taken == "a file":
         directory.write_text("")
-    else:  # as root, permissions would not keep us out
+    else:  # Permissions do not stop a test that runs as root, so opening files fails.
 
         def refuse(path: Path, flags: int, mode: int = 0) -> int:
             raise PermissionError(30, "Read-only file system", str(path))
