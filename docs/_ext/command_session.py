@@ -58,7 +58,7 @@ run()
 
 
 class CommandFailed(Exception):
-    """A command of a page ended with another exit code than expected, or too late."""
+    """A command of a page ended with an unexpected exit code, or exceeded the time limit."""
 
 
 class CommandSession:
@@ -140,7 +140,7 @@ class CommandSession:
 
 
 def _with_ports(text: str, before: int, after: int) -> str:
-    """Replace the ports from `before` on by the ports from `after` on."""
+    """Replace the PORTS port numbers that start at `before` by those that start at `after`."""
     moved = {str(before + n): str(after + n) for n in range(PORTS)}
     return re.sub(r"(:|port=)(\d+)\b", lambda found: found[1] + moved.get(found[2], found[2]), text)
 

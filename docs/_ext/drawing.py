@@ -37,8 +37,8 @@ from sphinx.util.docutils import SphinxDirective
 Tone = Literal["plain", "blue", "amber", "green", "red", "gray", "violet"]
 Anchor = Literal["start", "middle", "end"]
 TEXT_SIZE = 15.0  # pixels
-LETTER = 0.56  # the mean width of a letter, as a part of the size of the text
-LINE = 1.25  # the distance of two lines of text, as a part of the size of the text
+LETTER = 0.56  # the mean width of a letter, divided by the size of the text
+LINE = 1.25  # the distance between two lines, divided by the size of the text
 PADDING = 4.0  # pixels between the edge of a box and its text
 HEAD = 8.0  # pixels, the length of the head of an arrow
 SMALLEST_SCALE = 0.72  # A narrow screen shows a drawing at this part of its size or more, and scrolls the rest.
@@ -197,7 +197,7 @@ def width_of(words: str, size: float = TEXT_SIZE) -> float:
 
 
 def figure(drawing: Drawing, *caption: nodes.Node) -> nodes.figure:
-    """Return the node of a page that shows a drawing, with its caption if there is one."""
+    """Return the node that shows a drawing on a page. The node contains the caption, if there is one."""
     node = nodes.figure("", nodes.raw("", drawing.svg(), format="html"), classes=["drawing"])
     if caption:
         node += nodes.caption("", "", *caption)

@@ -98,7 +98,7 @@ TITLES = {  # number of a KIP -> the rest of its page's name, exactly as in the 
     1228: ": Add Transaction Version to WriteTxnMarkersRequest",
     1251: ": Assignment epochs for consumer groups",
 }
-NUMBERED_PAGES = {  # number of a KIP -> number of its page in the wiki, title
+NUMBERED_PAGES = {  # number of a KIP -> (number of its page in the wiki, title)
     79: (65868090, "ListOffsetRequest/ListOffsetResponse v1 and add timestamp search methods to the new consumer"),
     360: (89068820, "Improve reliability of idempotent/transactional producer"),
     464: (113708722, "Defaults for AdminClient#createTopic"),

@@ -1,4 +1,4 @@
-"""Tables and charts of benchmarks: from the published files to a page, so that nobody copies a number by hand.
+"""Shows the published files of benchmarks as tables and charts on a page. Nobody has to copy a number by hand.
 
 A page contains directives like these::
 
@@ -119,9 +119,9 @@ def _picture(figure: Any, name: str) -> nodes.raw:
 
 
 def _source(name: str, document: dict[str, Any]) -> nodes.caption:
-    """Return the line below tables and charts: file, command, commit and machine."""
+    """Return the caption below tables and charts. It names the file, the command, the commit and the machine."""
     commit, *changes = (document["commit"] or "unknown").split(maxsplit=1)
-    at = " ".join([commit[:10], *changes])  # The commit is followed by "and changes" if files differed from it.
+    at = " ".join([commit[:10], *changes])  # "and changes" follows the commit if the files of the run differed from it
     machine = document["machine"]
     text = f"{name}: {document['command']}, commit {at}; {machine['cores']} cores, {machine['cpu']}"
     return nodes.caption("", text)

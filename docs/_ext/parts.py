@@ -22,14 +22,14 @@ from sphinx.util.matching import patfilter
 
 
 class Part(TocTree):
-    """A hidden table of contents with a title, which leaves out what does not exist."""
+    """A hidden table of contents with a title. Pages that do not exist are left out."""
 
     required_arguments = 1
     final_argument_whitespace = True
     option_spec = {}  # noqa: RUF012 - as in the base class
 
     def run(self) -> list[nodes.Node]:
-        self.env.note_reread()  # The page is read in every build, because a page of a pattern may be new.
+        self.env.note_reread()  # Every build reads the page again, because a pattern may match a new page.
         found = [line for line in self.content if line and self._matches(line)]
         if not found:
             return []

@@ -2,7 +2,7 @@ import hmb
 
 
 def count_orders(servers: str, topic: str) -> int:
-    """The program that is tested: it reads a topic to its end."""
+    """Count the records of a topic up to its end. This function is the program under test."""
     with hmb.Consumer(servers, topic, offset="earliest", until="end") as consumer:
         return sum(1 for record in consumer)
 
