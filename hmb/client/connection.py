@@ -115,7 +115,7 @@ class Connection:
 
     @property
     def waiting(self) -> int:
-        """The number of requests without a response."""
+        """The number of unanswered requests."""
         return self._waiting
 
     def send(self, request: Request, version: int | None = None, timeout: float | None = None) -> Any:
@@ -149,7 +149,7 @@ class Connection:
         self._waiting += answered * len(requests)
 
     def receive(self, timeout: float | None = None) -> Any:
-        """Return the response to the oldest request without one. `timeout` replaces the timeout of the connection."""
+        """Return the response to the oldest unanswered request. `timeout` replaces the timeout of the connection."""
         if self._socket is None:
             raise self._failed(f"the connection to {self.address} was closed before the response arrived")
         response = self._read(timeout)
@@ -290,7 +290,7 @@ class Connection:
         self._known.answered_api_versions(self.address)
 
     def _write(self, parts: list[Part]) -> None:
-        try:  # Only a broker sends parts that are file ranges.
+        try:  # The cast is safe: only brokers send ranges of files.
             self._stream.write(b"".join(cast("list[bytes | memoryview]", parts)), time.monotonic() + self.timeout)
         except TimeoutError as error:
             raise self._failed(f"{self.address} did not take a request within {self.timeout:g} s") from error

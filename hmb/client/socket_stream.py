@@ -1,8 +1,8 @@
 """A socket that a client reads and writes with deadlines.
 
 The socket never blocks. A thread that returns from a system call has to wait for Python's interpreter lock, so each
-system call costs time. If the bytes are already there, one call is enough: the stream first tries to receive, and waits
-only if nothing has arrived. Small responses that arrive together are received with one call.
+system call costs time. The stream therefore first tries to receive, and waits only if no bytes have arrived. If bytes
+are already there, one call is enough. Small responses that arrive together are received with one call.
 """
 
 from __future__ import annotations

@@ -203,7 +203,7 @@ def raised(result: T | KafkaError) -> T:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Group partitions by topic, as most requests contain them: return the partition numbers of each topic."""
+    """Return the partition numbers of each topic. Most requests group partitions in this way."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

@@ -17,7 +17,7 @@ from hmb.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeader
 from hmb.protocol.topics import TopicPartition
 
 Directory = DescribeLogDirsResponse.DescribeLogDirsResult
-# Brokers refuse an empty name or version.
+# Brokers refuse the request if the name or the version of the client is empty.
 SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)
 FIRST_VERSION_OF_UNCLEAN_ELECTIONS = ElectLeadersRequest.first_version("election_type")
 
@@ -83,7 +83,8 @@ class ClusterAdmin(AdminBase):
     def describe_versions(self) -> dict[Node, BrokerVersions]:
         """Return the API versions of each broker.
 
-        Brokers before Kafka 0.10 do not report versions, so this client assumes some.
+        Brokers before Kafka 0.10 do not report versions. For such a broker, the method returns the versions of Kafka
+        0.8.2 or 0.9.
         """
         described = {}
         for node in self._nodes():

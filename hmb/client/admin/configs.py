@@ -144,8 +144,8 @@ class ConfigsAdmin(AdminBase):
     ) -> None:
         """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies none of them.
 
-        An unknown name raises an error before anything is sent, also in `delete`, where a broker would ignore it.
-        Raises KafkaError if the broker refuses a change. Needs Kafka 0.11.
+        The name of an unknown setting raises an error before the change is sent. A broker would ignore such a name in
+        `delete`. Raises KafkaError if the broker refuses a change. Needs Kafka 0.11.
         """
         changes = _changes(ConfigOperation.SET, set)
         deleted = list_of_names("settings to delete", delete, '["retention.ms"]')

@@ -153,7 +153,7 @@ class RecordsAdmin(AdminBase):
 
 
 def _timestamp(spec: OffsetSpec, version: int, connection: Connection) -> int:
-    """Return the timestamp that means this offset in a ListOffsets request."""
+    """Return the timestamp that stands for this offset in a ListOffsets request."""
     if isinstance(spec, int):
         return spec
     timestamp, first_version = SPECS[spec]

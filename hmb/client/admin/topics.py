@@ -30,7 +30,8 @@ NEW_TOPICS = '["a", NewTopic("b", partitions=3)]'
 class NewTopic:
     """A topic to create. -1 means the broker's default (num.partitions, default.replication.factor).
 
-    `assignments` replaces the two numbers. It contains the broker ids of each partition, the preferred leader first.
+    `assignments` replaces the numbers of partitions and replicas. It contains the broker ids of each partition, the
+    preferred leader first.
     """
 
     name: str

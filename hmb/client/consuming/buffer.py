@@ -79,7 +79,7 @@ class BatchDecoder:
         return self.key_deserializer is not None or self.value_deserializer is not None
 
     def records(self, fetched: FetchedBatches, batch: Batch) -> tuple[list[ConsumerRecord], Exception | None]:
-        """Return the records from the position up to its end.
+        """Return the batch's records between the position's offset and its `end`.
 
         Also return the error that stopped the decoding, or None.
         """

@@ -147,7 +147,7 @@ class GroupMembership:
             while True:
                 call = self._member.next_call()
                 now = time.monotonic()
-                # Without this check, every poll would wake the membership's thread for nothing.
+                # Without this check, every poll would wake the membership's thread, even if no request is due.
                 if self._member.deadline() <= now:
                     self._changed.notify_all()
                 if call is not None or self._member.is_stable or self._member.error is not None or now >= deadline:

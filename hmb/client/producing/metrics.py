@@ -1,4 +1,4 @@
-"""The metrics of a producer."""
+"""The metrics of a producer, and the counters from which they are made."""
 
 from __future__ import annotations
 

@@ -14,8 +14,8 @@ asynchronous one, and `send(...).result()` the synchronous one: a thread that wa
 its batch at once.
 
 The producer tries the first contact with a broker only once, so that a wrong address is an error at once. Later
-failures are retried until `delivery_timeout`. A record that can never be sent makes `send` itself raise an error: a
-record whose value is not bytes, or that is larger than `max_request_size`.
+failures are retried until `delivery_timeout`. `send` itself raises an error for a record that can never be sent, for
+example one that is larger than `max_request_size`.
 """
 
 from __future__ import annotations

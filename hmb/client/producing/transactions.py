@@ -160,7 +160,7 @@ class TransactionManager(AtLeastOnce):
         self._move(TransactionalEvent.COMMIT)
         try:
             flush()
-        except BaseException:  # also Ctrl-C
+        except BaseException:  # BaseException includes Ctrl-C.
             with self._lock:
                 # The coordinator was not asked yet, so the transaction may still be aborted.
                 if is_first_try and self._state is TransactionalState.COMMITTING:
