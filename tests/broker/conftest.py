@@ -1,4 +1,4 @@
-"""Fixtures: a broker that receives requests from a test, with and without a network."""
+"""Fixtures for a broker that receives requests from a test, with and without a network."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ class Asker:
         return None if answer is None else self.client.receive(memoryview(answer))[1]
 
     def raw(self, frame: bytes) -> bytes | None:
-        """Return the response to the bytes of a request, both without their length; None if there is no response."""
+        """Return the bytes of the response to the request `frame`, or None without a response.
+
+        Both have no length prefix.
+        """
         parts = self.dispatcher.begin(memoryview(frame)).parts()
         return b"".join(map(as_bytes, parts))[4:] if parts else None
 

@@ -49,7 +49,7 @@ def test_a_topic_to_delete_has_a_name_or_an_id(ask: Asker) -> None:
     assert "t" in ask.broker.topics
 
 
-def test_metadata_tells_a_topic_once(ask: Asker) -> None:
+def test_metadata_returns_a_topic_once(ask: Asker) -> None:
     topic = ask.broker.topics.create("t", 1)
     by_name = [MetadataRequest.MetadataRequestTopic(name="t")] * 2
     by_id = [MetadataRequest.MetadataRequestTopic(name=None, topic_id=topic.id)] * 2
@@ -78,12 +78,12 @@ def test_special_times_that_a_version_does_not_know(ask: Asker, timestamp: int, 
 
 
 @pytest.mark.parametrize(("producer_id", "epoch"), [(5, -1), (-1, 5)])
-def test_a_producer_tells_both_id_and_epoch_or_neither(ask: Asker, producer_id: int, epoch: int) -> None:
+def test_a_producer_sends_both_id_and_epoch_or_neither(ask: Asker, producer_id: int, epoch: int) -> None:
     request = InitProducerIdRequest(transactional_id=None, producer_id=producer_id, producer_epoch=epoch)
     assert ask(request, 3).error_code == ErrorCode.INVALID_REQUEST
 
 
-def test_what_is_wrong_with_a_new_topic_is_told_in_order(ask: Asker) -> None:
+def test_the_checks_of_a_new_topic_have_a_fixed_order(ask: Asker) -> None:
     """The broker checks the name first, then the settings, the partitions and the replicas."""
     ask.broker.topics.create("there", 1)
     bad = [Creatable.CreatableTopicConfig(name="colour", value="blue")]
@@ -118,7 +118,7 @@ def test_a_produce_of_anything_but_one_whole_batch_is_invalid(ask: Asker, data: 
 
 
 @pytest.mark.parametrize(("position", "value"), [(57, 0), (57, 2), (57, -1), (23, 5), (23, -1)])
-def test_counts_that_cannot_be_are_invalid_where_the_checksum_is_right(ask: Asker, position: int, value: int) -> None:
+def test_impossible_record_counts_are_invalid_if_the_checksum_is_correct(ask: Asker, position: int, value: int) -> None:
     """The error of a wrong record count is INVALID_RECORD, because clients retry after CORRUPT_MESSAGE."""
     ask.broker.topics.create("t", 1)
     lying = bytearray(GOOD)
@@ -128,7 +128,7 @@ def test_counts_that_cannot_be_are_invalid_where_the_checksum_is_right(ask: Aske
     assert produced(ask, bytes(lying)) == (ErrorCode.INVALID_RECORD, 0)
 
 
-def test_more_records_than_the_bytes_have_room_for_are_invalid(ask: Asker) -> None:
+def test_a_record_count_too_large_for_the_batch_size_is_invalid(ask: Asker) -> None:
     """A batch of a few bytes with a record count of 2 billion would use up 2 billion offsets of the log."""
     log = ask.broker.topics.create("t", 1).partitions[0]
     lying = bytearray(GOOD)

@@ -1,6 +1,6 @@
-"""Behaviour on which clients depend, and that new brokers often get wrong. Each behaviour has a number.
+"""Tests of behavior on which clients depend, and that new brokers often get wrong. Each behavior has a number.
 
-Each behaviour has one short test in this module. The tests of its API contain the details.
+Each behavior has one short test in this module. The tests of its API contain the details.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from tests.broker.conftest import LISTENER, Asker, Wire
 from tests.broker.test_transaction_apis import Producer, committed_offset
 from tests.storage.conftest import batch
 
-TOPIC = 2  # the resource type of a topic
+TOPIC = 2  # DescribeConfigs: the resource type of a topic
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
@@ -220,7 +220,7 @@ def test_12_a_transaction_ends_once_its_timeout_has_a_limit_and_zombies_are_shut
     assert producer.write() == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_13_offsets_in_a_transaction_are_members_and_hold_up_who_wants_stable_ones(
+def test_13_offsets_in_a_transaction_come_from_members_and_delay_clients_that_require_stable_offsets(
     ask: Asker,
 ) -> None:
     ask.broker.topics.create("t", 1)

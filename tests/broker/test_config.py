@@ -24,7 +24,7 @@ HOUR = 60 * 60 * 1000
         ({"log.retention.ms": "-1", "log.retention.hours": "2"}, -1),
     ],
 )
-def test_of_kafka_s_names_for_a_time_the_finer_one_wins(properties: dict[str, str], retention_ms: int) -> None:
+def test_of_several_settings_for_one_time_the_finest_unit_wins(properties: dict[str, str], retention_ms: int) -> None:
     """Regression: log.retention.hours and log.retention.minutes were ignored, and records stayed for seven days."""
     assert BrokerConfig.from_properties(properties).log.retention_ms == retention_ms
     assert unknown_names(properties) == []
@@ -47,7 +47,7 @@ def test_a_topic_may_keep_nothing() -> None:
     assert log_config({"retention.ms": "0"}, LogConfig()).retention_ms == 0
 
 
-def test_the_limit_of_decompression_is_the_broker_s_and_no_topic_s() -> None:
+def test_the_limit_of_decompression_is_a_broker_setting_and_not_a_topic_setting() -> None:
     broker = BrokerConfig.from_properties({"max.decompressed.message.bytes": "5000"})
     assert broker.log.max_decompressed == log_config({"segment.bytes": "100"}, broker.log).max_decompressed == 5000
     assert BrokerConfig.from_properties({}).log.max_decompressed == 32 * 2**20
@@ -88,7 +88,7 @@ def test_compression_has_a_codec_and_its_level() -> None:
         ("compression.zstd.level", "-131073", "must be at least -131072"),
     ],
 )
-def test_a_wrong_value_is_told_under_the_name_that_was_given(name: str, value: str, problem: str) -> None:
+def test_a_wrong_value_is_reported_with_the_name_that_the_user_wrote(name: str, value: str, problem: str) -> None:
     with pytest.raises(ConfigError) as raised:
         BrokerConfig.from_properties({name: value})
     assert str(raised.value) == f"{name}={value}: {problem}"
@@ -113,13 +113,13 @@ def test_an_empty_data_directory_is_not_the_current_one() -> None:
             BrokerServer(**arguments)
 
 
-def test_a_host_that_nobody_knows_is_said_to_be_unknown() -> None:
+def test_an_unknown_host_is_reported_as_unknown() -> None:
     for host in ("no.such.invalid", "a..b"):
         with pytest.raises(BindError, match=f"cannot resolve '{host}'"):
             BrokerServer(host=host).start()
 
 
-def test_addresses_that_cannot_be_taken_come_with_advice() -> None:
+def test_the_error_of_an_unusable_address_contains_advice() -> None:
     with BrokerServer() as broker:
         port = broker.listeners[0].port
         with pytest.raises(BindError, match=r"Address already in use; .* --port"):
@@ -133,7 +133,7 @@ def test_all_addresses_without_one_to_advertise_get_one_warning(caplog: pytest.L
     (record,) = caplog.records
     assert "set advertised.listeners=PLAINTEXT://host:port" in record.getMessage()
     caplog.clear()
-    told = {"listeners": "PLAINTEXT://0.0.0.0:0", "advertised.listeners": "PLAINTEXT://a.example:1"}
-    parse_listeners(BrokerConfig.from_properties(told))
+    properties = {"listeners": "PLAINTEXT://0.0.0.0:0", "advertised.listeners": "PLAINTEXT://a.example:1"}
+    parse_listeners(BrokerConfig.from_properties(properties))
     parse_listeners(BrokerConfig.from_properties({"listeners": "PLAINTEXT://127.0.0.1:0"}))
     assert caplog.records == []

@@ -64,7 +64,7 @@ def asked(ask: Asker) -> Asker:
     return ask
 
 
-def test_every_default_of_a_topic_is_told_with_its_source(asked: Asker) -> None:
+def test_every_default_of_a_topic_is_returned_with_its_source(asked: Asker) -> None:
     """DescribeConfigs returns each setting of a topic with its value and its source. See test_behaviours.py, 5."""
     entries = {entry.name: entry for entry in describe(asked, TOPIC, "t").configs}
     assert len(entries) == 33
@@ -76,7 +76,7 @@ def test_every_default_of_a_topic_is_told_with_its_source(asked: Asker) -> None:
     ]
 
 
-def test_settings_that_have_no_effect_here_are_taken_and_told(ask: Asker) -> None:
+def test_settings_without_effect_are_stored_and_returned(ask: Asker) -> None:
     configs = {"min.insync.replicas": "2", "unclean.leader.election.enable": "true", "local.retention.ms": "-2"}
     topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=1, replication_factor=1)
     topic.configs = [topic.CreatableTopicConfig(name=name, value=value) for name, value in configs.items()]
@@ -89,13 +89,13 @@ def test_settings_that_have_no_effect_here_are_taken_and_told(ask: Asker) -> Non
         assert "no effect" in (entry.documentation or "")
 
 
-def test_old_clients_learn_only_what_is_a_default(asked: Asker) -> None:
+def test_old_clients_get_only_whether_a_value_is_a_default(asked: Asker) -> None:
     change(asked, TOPIC, "t", ("retention.ms", SET, "5"))
     entries = describe(asked, TOPIC, "t", "retention.ms", "flush.ms", version=0).configs
     assert {entry.name: entry.is_default for entry in entries} == {"retention.ms": False, "flush.ms": True}
 
 
-def test_an_unknown_name_is_told_nothing_of_and_no_names_ask_for_all(asked: Asker) -> None:
+def test_an_unknown_name_is_left_out_and_an_empty_list_requests_all(asked: Asker) -> None:
     assert [entry.name for entry in describe(asked, TOPIC, "t", "colour", "flush.ms").configs] == ["flush.ms"]
     assert len(describe(asked, TOPIC, "t").configs) == 33
     empty = DescribeConfigsRequest.DescribeConfigsResource(
@@ -118,7 +118,7 @@ def test_an_unknown_name_is_told_nothing_of_and_no_names_ask_for_all(asked: Aske
         (99, "t", ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_resources_that_there_are_not(asked: Asker, type: int, name: str, code: ErrorCode) -> None:
+def test_resources_that_do_not_exist(asked: Asker, type: int, name: str, code: ErrorCode) -> None:
     assert describe(asked, type, name).error_code == code
     as_altered = ErrorCode.INVALID_REQUEST if (type, name) == (TOPIC, "") else code
     assert change(asked, type, name, ("retention.ms", SET, "5")) == as_altered
@@ -198,14 +198,14 @@ def test_a_resource_that_is_named_twice_is_refused_both_times(asked: Asker) -> N
     assert asked.broker.topics.all()[0].configs == {}
 
 
-def test_a_rehearsal_finds_mistakes_and_changes_nothing(asked: Asker) -> None:
+def test_validate_only_finds_mistakes_and_changes_nothing(asked: Asker) -> None:
     assert change(asked, TOPIC, "t", ("retention.ms", SET, "5"), validate_only=True) == 0
     assert alter(asked, TOPIC, "t", {"retention.ms": "5"}, validate_only=True) == 0
     assert change(asked, TOPIC, "t", ("retention.ms", SET, "x"), validate_only=True) == ErrorCode.INVALID_CONFIG
     assert asked.broker.topics.all()[0].configs == {}
 
 
-def test_alter_configs_forgets_what_it_does_not_name(asked: Asker) -> None:
+def test_alter_configs_resets_settings_that_it_does_not_name(asked: Asker) -> None:
     assert alter(asked, TOPIC, "t", {"retention.ms": "5", "flush.ms": "6"}) == 0
     assert alter(asked, TOPIC, "t", {"flush.ms": "7"}) == 0
     assert asked.broker.topics.all()[0].configs == {"flush.ms": "7"}
@@ -213,7 +213,7 @@ def test_alter_configs_forgets_what_it_does_not_name(asked: Asker) -> None:
     assert alter(asked, LOGGER, "0", {"root": "INFO"}) == ErrorCode.INVALID_REQUEST
 
 
-def test_what_was_altered_is_there_after_the_next_start(make_asker: Callable[..., Asker]) -> None:
+def test_altered_settings_survive_a_restart(make_asker: Callable[..., Asker]) -> None:
     ask = make_asker()
     ask.broker.topics.create("t", 1)
     change(ask, TOPIC, "t", ("retention.ms", SET, "5000"))
@@ -241,7 +241,7 @@ def test_changes_at_the_same_time_are_all_made(asked: Asker) -> None:
 
 
 @pytest.mark.parametrize(("type", "name", "config"), [(TOPIC, "t", "retention.ms"), (BROKER, "0", "log.retention.ms")])
-def test_what_cannot_be_kept_is_not_in_force(
+def test_a_change_that_cannot_be_written_has_no_effect(
     asked: Asker, monkeypatch: pytest.MonkeyPatch, type: int, name: str, config: str
 ) -> None:
     def full_disk(*_: object, **__: object) -> None:
@@ -255,7 +255,7 @@ def test_what_cannot_be_kept_is_not_in_force(
     assert change(asked, type, name, (config, SET, "5")) == 0
 
 
-def test_a_topic_s_setting_shows_all_places_it_could_come_from(asked: Asker) -> None:
+def test_a_topic_s_setting_lists_all_its_synonyms(asked: Asker) -> None:
     change(asked, BROKER, "", ("message.max.bytes", SET, "200"))
     change(asked, BROKER, "0", ("message.max.bytes", SET, "300"))
     change(asked, TOPIC, "t", ("max.message.bytes", SET, "400"))
@@ -268,7 +268,7 @@ def test_a_topic_s_setting_shows_all_places_it_could_come_from(asked: Asker) -> 
     ]
 
 
-def test_a_broker_tells_what_may_be_altered_while_it_runs(asked: Asker) -> None:
+def test_a_broker_reports_which_settings_can_change_while_it_runs(asked: Asker) -> None:
     entries = {entry.name: entry for entry in describe(asked, BROKER, "0").configs}
     assert entries["node.id"].read_only and entries["log.retention.hours"].read_only
     assert not entries["log.retention.ms"].read_only and not entries["log.cleaner.backoff.ms"].read_only
@@ -277,14 +277,14 @@ def test_a_broker_tells_what_may_be_altered_while_it_runs(asked: Asker) -> None:
     assert change(asked, BROKER, "0", ("log.retention.ms", SET, "x")) == ErrorCode.INVALID_REQUEST
 
 
-def test_the_rates_of_a_reassignment_are_told_while_they_are_set(asked: Asker) -> None:
+def test_the_rates_of_a_reassignment_are_returned_while_they_are_set(asked: Asker) -> None:
     name = "leader.replication.throttled.rate"
     assert describe(asked, BROKER, "0", name).configs == []
     assert change(asked, BROKER, "0", (name, SET, "1000")) == 0
     assert one(asked, BROKER, "0", name).value == "1000"
 
 
-def test_what_nobody_knows_may_be_a_secret(asked: Asker) -> None:
+def test_unknown_settings_are_treated_as_secrets(asked: Asker) -> None:
     for broker in ("0", ""):
         assert change(asked, BROKER, broker, ("ssl.key.word", SET, "secret")) == 0
         entry = one(asked, BROKER, broker, "ssl.key.word")
@@ -311,7 +311,7 @@ def test_a_group_s_settings_overrule_those_of_the_broker(make_asker: Callable[..
     assert session_timeouts(again) == (46_000, 46_000)
 
 
-def test_what_a_group_may_set_is_bounded_by_the_broker(make_asker: Callable[..., Asker]) -> None:
+def test_the_broker_limits_the_settings_of_a_group(make_asker: Callable[..., Asker]) -> None:
     ask = make_asker(group_consumer_max_session_timeout_ms="70000")
     for name, value, code in (
         ("consumer.session.timeout.ms", "70000", ErrorCode.NONE),

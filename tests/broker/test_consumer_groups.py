@@ -1,4 +1,4 @@
-"""Groups of KIP-848: next to classic groups, after a restart, with committed offsets, and under admin requests.
+"""Tests of KIP-848 groups: together with classic groups, after a restart, with committed offsets and admin requests.
 
 The requests of these tests pass through dispatch, without a network.
 """
@@ -96,7 +96,7 @@ def test_a_member_joins_lives_and_leaves(ask: Asker, version: int) -> None:
         ({"member_epoch": -1}, ErrorCode.GROUP_ID_NOT_FOUND),
     ],
 )
-def test_heartbeats_that_cannot_be_make_no_group(ask: Asker, options: dict[str, Any], code: ErrorCode) -> None:
+def test_invalid_heartbeats_create_no_group(ask: Asker, options: dict[str, Any], code: ErrorCode) -> None:
     said = {"group_id": "g", "member_id": "m", "rebalance_timeout_ms": 1, "topic_partitions": []}
     request = ConsumerGroupHeartbeatRequest(**{"subscribed_topic_names": ["t"], **said, **options})
     assert ask(request, 1).error_code == code
@@ -116,7 +116,7 @@ def test_topic_changes_are_noticed_at_the_next_heartbeat(ask: Asker) -> None:
 
 
 @pytest.mark.parametrize("version", ConsumerGroupDescribeRequest.versions)
-def test_describe_tells_what_members_have_and_are_to_have(ask: Asker, version: int) -> None:
+def test_describe_returns_the_current_and_the_target_assignment(ask: Asker, version: int) -> None:
     first = join(ask, instance_id="i", rack_id="r")
     join(ask, "n", server_assignor="range")
     group = described(ask, version)
@@ -233,14 +233,14 @@ def test_members_commit_and_fetch_with_their_epochs(ask: Asker, version: int) ->
     assert committed(ask) == (0, [7])
 
 
-def test_who_speaks_an_older_version_of_offset_commit_cannot_know_epochs(ask: Asker) -> None:
+def test_clients_with_an_older_offset_commit_have_no_member_epoch(ask: Asker) -> None:
     assert commit(ask, join(ask).member_epoch, 5, version=8) == ErrorCode.UNSUPPORTED_VERSION
 
 
 # -- the journal of the groups
 
 
-def test_a_group_goes_on_after_a_restart(ask: Asker, make_asker: MakeAsker) -> None:
+def test_a_group_continues_after_a_restart(ask: Asker, make_asker: MakeAsker) -> None:
     epoch = join(ask).member_epoch
     join(ask, "n", subscribed_topic_names=[], subscribed_topic_regex="t")
     commit(ask, epoch, 5)
@@ -251,11 +251,11 @@ def test_a_group_goes_on_after_a_restart(ask: Asker, make_asker: MakeAsker) -> N
     assert described(again) == before
     assert committed(again, "m", epoch) == (0, [5])
     topic_id = again.broker.topics.all()[-1].id
-    told = beat(again, epoch, topic_partitions=[OwnedPartitions(topic_id=topic_id, partitions=[0, 1, 2])])
-    assert (told.error_code, told.member_epoch, len(owned(told))) == (0, epoch, 2)
+    response = beat(again, epoch, topic_partitions=[OwnedPartitions(topic_id=topic_id, partitions=[0, 1, 2])])
+    assert (response.error_code, response.member_epoch, len(owned(response))) == (0, epoch, 2)
 
 
-def test_a_heartbeat_whose_change_cannot_be_written_has_not_been(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_heartbeat_whose_change_cannot_be_written_has_no_effect(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
     epoch = join(ask).member_epoch
 
     def full_disk(*_: object, **__: object) -> None:

@@ -147,7 +147,7 @@ def test_pipelined_produces_share_a_sync_and_a_system_call(
     assert (offsets, len(synced), len(sent)) == ([1, 2, 3, 4, 5], syncs, 1)
 
 
-def test_a_fault_of_ours_while_waiting_is_logged_with_whose_it_was(
+def test_an_internal_error_while_waiting_is_logged_with_its_client(
     ask: Asker, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken() -> OffsetCommitResponse:
@@ -163,7 +163,7 @@ def test_a_fault_of_ours_while_waiting_is_logged_with_whose_it_was(
     assert "OffsetCommitRequest v8 of client 'test' failed" in caplog.text
 
 
-def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answers_before_it() -> None:
+def test_an_internal_error_in_one_of_several_requests_repeats_none_and_keeps_earlier_responses() -> None:
     finished: list[int] = []
 
     class Commits:
@@ -194,7 +194,7 @@ def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answer
     [
         (b"", False),
         (b"\0\0\0", False),
-        (b"\0\0\0\4\0\x08", False),  # an incomplete request
+        (b"\0\0\0\4\0\x08", False),  # an incomplete request: its last bytes have not arrived
         (b"\0\0\0\4\0\x08ab", True),
         (b"\0\0\0\4\0\x08ab\0\0", True),
         (b"\0\0\0\4\0\x09ab", False),  # a request with another API key
@@ -202,7 +202,7 @@ def test_a_fault_of_ours_in_one_of_several_begins_none_anew_and_keeps_the_answer
         (b"\xff\xff\xff\xff\0\x08", False),  # a negative length, which the next read refuses
     ],
 )
-def test_whether_another_request_of_the_kind_has_come_is_known_without_waiting(sent: bytes, is_another: bool) -> None:
+def test_the_broker_finds_another_request_of_the_same_kind_without_waiting(sent: bytes, is_another: bool) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs, Requests(ours.fileno(), 1_000, RequestMemory(1_000)) as requests:
         theirs.sendall(b"\0\0\0\4\0\x08xy" + sent)

@@ -40,7 +40,7 @@ def places(config: DynamicConfig, name: str) -> list[tuple[str, str | None, Conf
     return [tuple(synonym) for synonym in config.synonyms(name)]  # type: ignore[misc]
 
 
-def test_the_nearest_layer_wins_and_all_are_told(make: Make) -> None:
+def test_the_most_specific_source_wins_and_all_sources_are_listed(make: Make) -> None:
     config = make(message_max_bytes="1000")
     name = "message.max.bytes"
     config.alter(ALL_BROKERS, {name: "2000"})
@@ -56,7 +56,7 @@ def test_the_nearest_layer_wins_and_all_are_told(make: Make) -> None:
     assert (config.current.log.max_message_bytes, config.value(name)) == (2000, "2000")
 
 
-def test_of_the_names_of_a_time_those_before_the_one_asked_for_are_not_told(make: Make) -> None:
+def test_finer_synonyms_of_a_time_setting_are_not_listed(make: Make) -> None:
     config = make(log_retention_hours="5")
     assert config.current.log.retention_ms == 5 * 60 * 60 * 1000
     assert places(config, "log.retention.ms") == []
@@ -69,12 +69,12 @@ def test_of_the_names_of_a_time_those_before_the_one_asked_for_are_not_told(make
     assert places(config, "log.retention.ms")[0] == ("log.retention.ms", "7", OWN)
 
 
-def test_a_broker_s_id_is_told_under_both_its_names(make: Make) -> None:
+def test_a_broker_s_id_is_returned_under_both_names(make: Make) -> None:
     config = make(node_id="7")
     assert (config.name, config.value("broker.id"), config.value("node.id")) == ("7", "7", "7")
 
 
-def test_what_was_altered_is_there_after_the_next_start(make: Make, tmp_path: Path) -> None:
+def test_altered_settings_survive_a_restart(make: Make, tmp_path: Path) -> None:
     make().alter("0", {"log.retention.ms": " 60000 "})
     make().alter(ALL_BROKERS, {"log.cleanup.policy": "compact, delete"})
     again = make(log_retention_ms="1")
@@ -96,7 +96,7 @@ def test_what_was_altered_is_there_after_the_next_start(make: Make, tmp_path: Pa
     ],
 )
 @pytest.mark.parametrize("broker", ["0", ALL_BROKERS])
-def test_what_cannot_be_is_refused_and_changes_nothing(make: Make, configs: dict[str, str], broker: str) -> None:
+def test_an_invalid_change_is_refused_and_changes_nothing(make: Make, configs: dict[str, str], broker: str) -> None:
     config = make()
     with pytest.raises(KafkaError) as refused:
         config.alter(broker, configs)
@@ -111,23 +111,25 @@ def test_a_bad_value_for_all_brokers_is_refused_where_this_one_has_its_own(make:
         config.alter(ALL_BROKERS, {"log.retention.ms": "soon"})
 
 
-def test_a_rehearsal_changes_nothing(make: Make) -> None:
+def test_validate_only_changes_nothing(make: Make) -> None:
     config = make()
     config.alter("0", {"log.retention.ms": "5"}, validate_only=True)
     assert config.current.log.retention_ms == 7 * 24 * 60 * 60 * 1000
     assert config.altered("0") == {}
 
 
-def test_who_listens_is_told_now_and_at_each_change(make: Make) -> None:
+def test_a_listener_is_called_now_and_at_each_change(make: Make) -> None:
     config = make()
-    told: list[float] = []
-    config.listen(lambda current: told.append(current.cleaner_rate))
+    rates: list[float] = []
+    config.listen(lambda current: rates.append(current.cleaner_rate))
     config.alter("0", {"log.cleaner.io.max.bytes.per.second": "1000"})
     config.alter("0", {})
-    assert told[1:] == [1000.0, told[0]]
+    assert rates[1:] == [1000.0, rates[0]]
 
 
-def test_an_unknown_setting_is_kept_and_said_to_have_no_effect(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unknown_setting_is_stored_and_reported_as_without_effect(
+    make: Make, caplog: pytest.LogCaptureFixture
+) -> None:
     config = make()
     config.alter("0", {"log.retention.mss": "5"})
     assert "did you mean 'log.retention.ms'?" in caplog.text
@@ -143,7 +145,7 @@ def test_a_damaged_file_of_settings_is_named(make: Make, tmp_path: Path, text: s
         make()
 
 
-def test_logs_heed_a_new_default_at_once_where_their_topic_does_not_say(ask: Asker) -> None:
+def test_logs_use_a_new_default_at_once_unless_their_topic_overrides_it(ask: Asker) -> None:
     says = ask.broker.topics.create("says", 1, {"max.message.bytes": "5000"}).partitions[0]
     says_not = ask.broker.topics.create("says-not", 1).partitions[0]
     ask.broker.configs.alter("0", {"message.max.bytes": "70"})
@@ -158,7 +160,7 @@ def test_logs_heed_a_new_default_at_once_where_their_topic_does_not_say(ask: Ask
     says_not.append(batch(1))
 
 
-def test_an_active_segment_heeds_new_settings(ask: Asker) -> None:
+def test_an_active_segment_uses_new_settings(ask: Asker) -> None:
     topic = ask.broker.topics.create("t", 1)
     log = topic.partitions[0]
     log.append(batch(1))

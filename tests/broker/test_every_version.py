@@ -26,12 +26,12 @@ from tests.storage.conftest import batch
 TRIES = 40  # random requests for each version
 
 
-def nothing(ask: Asker) -> Known:
-    """Leave the broker unused, and return no names."""
+def empty_broker(ask: Asker) -> Known:
+    """Send no request, so that the broker stays empty. Return no names."""
     return Known()
 
 
-def something(ask: Asker) -> Known:
+def used_broker(ask: Asker) -> Known:
     """Create topics, groups of both protocols, committed offsets and a transactional id; return their names."""
     known = Known()
     for name, configs in ((TOPIC, {}), (COMPACTED, {"cleanup.policy": "compact"})):
@@ -58,9 +58,9 @@ def something(ask: Asker) -> Known:
     return known
 
 
-@pytest.mark.parametrize("make_state", [nothing, something], ids=["fresh", "used"])
+@pytest.mark.parametrize("make_state", [empty_broker, used_broker], ids=["fresh", "used"])
 @pytest.mark.parametrize("api_key", API_KEYS, ids=api_name)
-def test_every_request_has_an_answer_in_its_version(
+def test_every_request_gets_a_response_in_its_version(
     make_asker: Callable[..., Asker],
     caplog: pytest.LogCaptureFixture,
     api_key: ApiKey,
@@ -74,7 +74,7 @@ def test_every_request_has_an_answer_in_its_version(
     for version in cls.versions:
         for _ in range(TRIES):
             request = generator.message(cls, version)
-            ask.client = ClientConnection("test")  # After a Produce with acks=0 a client expects a response.
+            ask.client = ClientConnection("test")  # After a Produce with acks=0 the old connection gets no response.
             try:
                 ask(request, version)
             except CloseConnection as error:

@@ -46,18 +46,18 @@ def request(
     )
 
 
-def told(response: FetchResponse) -> dict[int, int]:
-    """Return the partitions in a response, with the number of bytes of records of each."""
+def returned(response: FetchResponse) -> dict[int, int]:
+    """Return the partitions in a response, as `{partition: number of bytes of its records}`."""
     assert response.error_code == 0
     return {p.partition_index: len(p.records or b"") for topic in response.responses for p in topic.partitions}
 
 
 @pytest.fixture
 def session(ask: Asker) -> int:
-    """Create a session for the empty partitions 0, 1 and 2 of topic t; return its id."""
+    """Create a fetch session for the empty partitions 0, 1 and 2 of topic t. Return its id."""
     ask.broker.topics.create("t", 3)
     response = ask(request(0, 0, {0: 0, 1: 0, 2: 0}), 12)
-    assert told(response) == {0: 0, 1: 0, 2: 0}
+    assert returned(response) == {0: 0, 1: 0, 2: 0}
     assert response.session_id > 0
     return int(response.session_id)
 
@@ -71,58 +71,58 @@ def append(ask: Asker, partition: int, topic: str = "t") -> int:
 
 
 def test_an_incremental_answer_names_only_the_partitions_with_news(ask: Asker, session: int) -> None:
-    assert told(ask(request(session, 1), 12)) == {}
+    assert returned(ask(request(session, 1), 12)) == {}
     size = append(ask, 1)
-    assert told(ask(request(session, 2), 12)) == {1: size}
-    assert told(ask(request(session, 3), 12)) == {1: size}, "the client has not moved on"
-    assert told(ask(request(session, 4, {1: 1}), 12)) == {}
+    assert returned(ask(request(session, 2), 12)) == {1: size}
+    assert returned(ask(request(session, 3), 12)) == {1: size}, "the client has not moved on"
+    assert returned(ask(request(session, 4, {1: 1}), 12)) == {}
 
 
 def test_a_moved_log_start_is_news(ask: Asker, session: int) -> None:
     append(ask, 0)
-    assert 0 in told(ask(request(session, 1, {0: 1}), 12))
+    assert 0 in returned(ask(request(session, 1, {0: 1}), 12))
     topic = ask.broker.topics.get("t")
     assert topic is not None
     topic.partitions[0].cleanup.delete_records(1)
-    assert told(ask(request(session, 2), 12)) == {0: 0}
-    assert told(ask(request(session, 3), 12)) == {}
+    assert returned(ask(request(session, 2), 12)) == {0: 0}
+    assert returned(ask(request(session, 3), 12)) == {}
 
 
 def test_partitions_join_and_leave_a_session(ask: Asker, session: int) -> None:
     ask.broker.topics.create("u", 1)
-    assert told(ask(request(session, 1, {0: 0}, topic="u", forget=[]), 12)) == {0: 0}
+    assert returned(ask(request(session, 1, {0: 0}, topic="u", forget=[]), 12)) == {0: 0}
     size = append(ask, 0, "u")
     append(ask, 2)
-    assert told(ask(request(session, 2, topic="t", forget=[2]), 12)) == {0: size}
-    assert told(ask(request(session, 3, {2: 0}), 12)) == {0: size, 2: size}
+    assert returned(ask(request(session, 2, topic="t", forget=[2]), 12)) == {0: size}
+    assert returned(ask(request(session, 3, {2: 0}), 12)) == {0: size, 2: size}
 
 
-def test_an_error_is_told_until_it_is_over_and_so_is_its_end(ask: Asker, session: int) -> None:
+def test_an_error_is_reported_until_it_ends_and_its_end_is_reported_once(ask: Asker, session: int) -> None:
     response = ask(request(session, 1, {1: 7}), 12)
     assert response.responses[0].partitions[0].error_code == ErrorCode.OFFSET_OUT_OF_RANGE
     response = ask(request(session, 2), 12)
     assert [p.partition_index for p in response.responses[0].partitions] == [1]
-    assert told(ask(request(session, 3, {1: 0}), 12)) == {1: 0}
-    assert told(ask(request(session, 4), 12)) == {}
+    assert returned(ask(request(session, 3, {1: 0}), 12)) == {1: 0}
+    assert returned(ask(request(session, 4), 12)) == {}
 
 
-def test_a_stale_leader_epoch_is_told_though_there_are_no_records(ask: Asker, session: int) -> None:
+def test_a_stale_leader_epoch_is_reported_without_records(ask: Asker, session: int) -> None:
     (topic,) = ask(request(session, 1, {1: 0}, leader_epoch=5), 12).responses
     assert [(p.partition_index, p.error_code) for p in topic.partitions] == [(1, ErrorCode.UNKNOWN_LEADER_EPOCH)]
 
 
-def test_who_had_records_waits_until_the_others_had_theirs(ask: Asker, session: int) -> None:
+def test_a_partition_with_returned_records_comes_after_the_other_partitions(ask: Asker, session: int) -> None:
     """A partition whose records always fill the response must not starve the other partitions of the session."""
     size = append(ask, 0)
     append(ask, 1)
     small = {"max_bytes": 1}
-    assert told(ask(request(session, 1, **small), 12)) == {0: size, 1: 0}  # type: ignore[arg-type]
-    assert told(ask(request(session, 2, **small), 12)) == {1: size}  # type: ignore[arg-type]
-    assert told(ask(request(session, 3, **small), 12)) == {0: size}  # type: ignore[arg-type]
+    assert returned(ask(request(session, 1, **small), 12)) == {0: size, 1: 0}  # type: ignore[arg-type]
+    assert returned(ask(request(session, 2, **small), 12)) == {1: size}  # type: ignore[arg-type]
+    assert returned(ask(request(session, 3, **small), 12)) == {0: size}  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("version", [7, 12, 13, 18])
-def test_unknown_sessions_and_wrong_epochs_are_told_at_once(ask: Asker, version: int) -> None:
+def test_unknown_sessions_and_wrong_epochs_are_reported_at_once(ask: Asker, version: int) -> None:
     topic = ask.broker.topics.create("t", 1)
     session = ask(request(0, 0, {0: 0}, id=topic.id), version).session_id
 
@@ -147,13 +147,13 @@ def test_a_full_request_ends_the_session_that_it_names(ask: Asker, session: int)
     assert again.session_id not in (0, session)
     assert ask(request(session, 1), 12).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     last = ask(request(again.session_id, -1, {0: 0}), 12)
-    assert (last.session_id, told(last)) == (0, {0: 0})
+    assert (last.session_id, returned(last)) == (0, {0: 0})
     assert len(ask.broker.fetch_sessions) == 0
 
 
 def test_a_session_without_partitions_ends(ask: Asker, session: int) -> None:
     response = ask(request(session, 1, forget=[0, 1, 2]), 12)
-    assert (response.session_id, told(response)) == (0, {})
+    assert (response.session_id, returned(response)) == (0, {})
     assert len(ask.broker.fetch_sessions) == 0
 
 
@@ -161,18 +161,18 @@ def test_versions_below_7_have_no_session(ask: Asker) -> None:
     ask.broker.topics.create("t", 1)
     full = request(0, -1, {0: 0})
     for version in range(7):
-        assert told(ask(full, version)) == {0: 0}
+        assert returned(ask(full, version)) == {0: 0}
     assert len(ask.broker.fetch_sessions) == 0
 
 
 @pytest.mark.parametrize(("first", "then"), [(12, 13), (13, 12)])
-def test_a_session_keeps_to_names_or_to_ids(ask: Asker, first: int, then: int) -> None:
+def test_a_session_uses_either_names_or_ids(ask: Asker, first: int, then: int) -> None:
     topic = ask.broker.topics.create("t", 1)
     session = ask(request(0, 0, {0: 0}, id=topic.id), first).session_id
     assert ask(request(session, 1), then).error_code == ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR
 
 
-def test_a_topic_made_anew_is_another_topic_to_a_session_by_id(ask: Asker) -> None:
+def test_a_topic_created_again_is_another_topic_in_a_session_with_ids(ask: Asker) -> None:
     old = ask.broker.topics.create("t", 1)
     session = ask(request(0, 0, {0: 0}, id=old.id), 13).session_id
     codes = []
@@ -188,7 +188,7 @@ def test_a_topic_made_anew_is_another_topic_to_a_session_by_id(ask: Asker) -> No
     assert (topic.topic_id, len(topic.partitions[0].records)) == (new.id, size)
 
 
-def test_an_unknown_topic_id_is_told_until_the_topic_is_there(ask: Asker) -> None:
+def test_an_unknown_topic_id_is_reported_until_the_topic_exists(ask: Asker) -> None:
     response = ask(request(0, 0, {0: 0}, id=uuid.UUID(int=7)), 13)
     assert response.responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
     assert ask(request(response.session_id, 1), 13).responses[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
@@ -205,7 +205,7 @@ def test_a_long_poll_of_a_session_wakes_at_a_record(ask: Asker, session: int) ->
     ask.dispatcher = Dispatcher(ask.broker, LISTENER, is_client_gone=write_at_second_look)
     waiting = request(session, 1)
     waiting.max_wait_ms = 60_000
-    assert told(ask(waiting, 12)) == {2: len(batch(1))}
+    assert returned(ask(waiting, 12)) == {2: len(batch(1))}
 
 
 # -- the cache of sessions, without a broker
@@ -242,7 +242,9 @@ def use(sessions: FetchSessions, id: int, epoch: int = 1) -> None:
     sessions.begin(request(id, epoch), uses_ids=False)
 
 
-def test_the_session_unused_for_longest_makes_room(make: Callable[[int], FetchSessions], clock: Clock) -> None:
+def test_a_full_cache_removes_the_session_unused_for_longest(
+    make: Callable[[int], FetchSessions], clock: Clock
+) -> None:
     sessions = make(2)
     first, second = begin(sessions, 5), begin(sessions, 5)
     clock.now = 50
@@ -295,7 +297,7 @@ def test_of_two_requests_with_one_epoch_only_one_is_answered(make: Callable[[int
     assert respond(slow).error_code == ErrorCode.INVALID_FETCH_SESSION_EPOCH
 
 
-def test_epochs_go_on_at_1_after_the_greatest(make: Callable[[int], FetchSessions]) -> None:
+def test_epochs_continue_at_1_after_the_greatest(make: Callable[[int], FetchSessions]) -> None:
     sessions = make(9)
     id = begin(sessions, 1)
     sessions._sessions[id].epoch = 2**31 - 1

@@ -135,7 +135,7 @@ def test_version_5_of_sync_group_must_name_the_protocol(ask: Asker, missing: str
 
 
 @pytest.mark.parametrize("version", HeartbeatRequest.versions)
-def test_a_heartbeat_tells_of_a_rebalance(ask: Asker, version: int) -> None:
+def test_a_heartbeat_response_reports_a_rebalance(ask: Asker, version: int) -> None:
     joined = join(ask, 9)
     assert heartbeat(ask, version, joined) == ErrorCode.NONE
     ask(JoinGroupRequest(group_id="g", session_timeout_ms=10_000, protocol_type="x"), 9)  # refused: no rebalance
@@ -155,7 +155,7 @@ def test_a_member_leaves(ask: Asker, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", LeaveGroupRequest.versions)
-def test_nobody_leaves_a_group_that_is_none(ask: Asker, version: int) -> None:
+def test_leaving_a_group_that_does_not_exist_is_an_error(ask: Asker, version: int) -> None:
     group_id = "none" if version else ""
     members = [MemberIdentity(member_id="m"), MemberIdentity(group_instance_id="i")]
     request = {"members": members} if version >= 3 else {"member_id": "m"}
@@ -221,7 +221,7 @@ def test_a_stop_answers_a_join_group_that_waits(broker: BrokerServer, connect: C
     assert int.from_bytes(frame[8:10], "big") == ErrorCode.NOT_COORDINATOR
 
 
-def test_a_client_that_leaves_while_its_join_group_waits_takes_its_thread_along(
+def test_a_client_that_disconnects_while_its_join_group_waits_frees_its_thread(
     broker: BrokerServer, connect: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_group, "LOOK_AGAIN", 0.01)

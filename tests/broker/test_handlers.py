@@ -36,7 +36,7 @@ def test_api_versions_lists_what_is_served(ask: Asker, version: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "a client", "-a", "a.", "a/b", "a\n"])
-def test_a_client_that_tells_its_name_tells_a_proper_one(ask: Asker, name: str) -> None:
+def test_a_client_with_an_invalid_software_name_is_refused(ask: Asker, name: str) -> None:
     for names in ((name, "1.0"), ("client", name)):
         response = ask(ApiVersionsRequest(client_software_name=names[0], client_software_version=names[1]), 3)
         assert (response.error_code, response.api_keys) == (ErrorCode.INVALID_REQUEST, [])
@@ -53,7 +53,7 @@ def test_api_versions_of_the_future_is_answered_in_version_0(ask: Asker) -> None
 @pytest.mark.parametrize(
     "frame", [b"", b"\0\x12", bytes.fromhex("0000 0063 00000007 0001 63"), bytes.fromhex("03e7 0000 00000007 0001 63")]
 )
-def test_what_cannot_be_understood_closes_the_connection(ask: Asker, frame: bytes) -> None:
+def test_a_request_that_cannot_be_decoded_closes_the_connection(ask: Asker, frame: bytes) -> None:
     with pytest.raises(CloseConnection):
         ask.raw(frame)
 
@@ -75,7 +75,7 @@ def test_metadata_without_topics_means_all_in_version_0_and_none_later(ask: Aske
     assert [t.name for t in ask(MetadataRequest(topics=None), 1).topics] == ["a"]
 
 
-def test_metadata_does_not_make_what_it_must_not(make_asker: Callable[..., Asker]) -> None:
+def test_metadata_creates_no_topic_when_it_must_not(make_asker: Callable[..., Asker]) -> None:
     ask = make_asker(auto_create_topics_enable="false")
     wanted = [MetadataRequest.MetadataRequestTopic(name=name) for name in ("no", "a/b", "")]
     assert [t.error_code for t in ask(MetadataRequest(topics=wanted), 4).topics] == [3, 17, 17]
@@ -164,7 +164,7 @@ def test_create_and_delete_topics(ask: Asker, version: int) -> None:
         ),
     ],
 )
-def test_topics_that_cannot_be_made(ask: Asker, wanted: Creatable, code: ErrorCode) -> None:
+def test_topics_that_cannot_be_created(ask: Asker, wanted: Creatable, code: ErrorCode) -> None:
     ask.broker.topics.create("a_b", 1)  # The name collides with the topic a.b.
     (answer,) = ask(CreateTopicsRequest(topics=[wanted]), 7).topics
     assert (answer.error_code, bool(answer.error_message)) == (code, True)
@@ -191,7 +191,7 @@ def test_topics_and_their_settings_survive_a_restart(ask: Asker, make_asker: Cal
     assert again.partitions[1].log_end_offset == 3
 
 
-def test_producer_ids_are_never_given_out_twice(ask: Asker, make_asker: Callable[..., Asker]) -> None:
+def test_producer_ids_are_never_assigned_twice(ask: Asker, make_asker: Callable[..., Asker]) -> None:
     first = ask(InitProducerIdRequest(transactional_id=None), 4).producer_id
     ask.close()
     assert make_asker()(InitProducerIdRequest(transactional_id=None), 4).producer_id > first
@@ -209,7 +209,7 @@ def test_this_broker_coordinates_every_group_and_transaction(ask: Asker, version
         assert {f.error_code for f in answer.coordinators or [answer]} == {ErrorCode.INVALID_REQUEST}
 
 
-def test_an_answer_that_cannot_be_encoded_says_whose_it_was(ask: Asker, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_names_the_client_of_an_invalid_response(ask: Asker, caplog: pytest.LogCaptureFixture) -> None:
     """The log names the API, the version and the client of a request whose response cannot be encoded."""
     broken = lambda request, context: MetadataResponse(cluster_id=5)  # type: ignore[arg-type]  # noqa: E731
     ask.dispatcher = Dispatcher(ask.broker, LISTENER, {ApiKey.METADATA: broken})

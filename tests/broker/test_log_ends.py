@@ -1,4 +1,4 @@
-"""Log start offsets and end offsets of leader epochs: DeleteRecords, OffsetForLeaderEpoch, ListOffsets, Fetch."""
+"""Tests of log start offsets and the end offsets of leader epochs in several APIs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def filled(ask: Asker, partitions: int = 1, **configs: str) -> Topic:
 
 
 @pytest.mark.parametrize("version", DeleteRecordsRequest.versions)
-def test_records_before_an_offset_are_gone(ask: Asker, version: int) -> None:
+def test_records_below_an_offset_are_deleted(ask: Asker, version: int) -> None:
     filled(ask)
     assert delete(ask, {0: 4}, version=version) == {0: (4, 0)}
     assert outcome(ask(fetch(3), 12)) == ErrorCode.OFFSET_OUT_OF_RANGE
@@ -154,10 +154,10 @@ def ends(ask: Asker, *epochs: int, version: int = 4, current: int = -1, topic: s
 @pytest.mark.parametrize("version", OffsetForLeaderEpochRequest.versions)
 def test_behaviour_7_an_epoch_of_the_future_has_no_end(ask: Asker, version: int) -> None:
     several_epochs(ask)
-    told = ends(ask, 0, 1, 2, 5, 6, -1, version=version)
-    assert [end for _, _, end in told] == [2, 2, 4, 6, -1, -1]
-    assert [epoch for _, epoch, _ in told] == ([0, 0, 2, 5, -1, -1] if version else [-1] * 6)
-    assert {code for code, _, _ in told} == {0}
+    found = ends(ask, 0, 1, 2, 5, 6, -1, version=version)
+    assert [end for _, _, end in found] == [2, 2, 4, 6, -1, -1]
+    assert [epoch for _, epoch, _ in found] == ([0, 0, 2, 5, -1, -1] if version else [-1] * 6)
+    assert {code for code, _, _ in found} == {0}
 
 
 def test_an_epoch_ends_at_the_logs_start_at_least(ask: Asker) -> None:
@@ -166,7 +166,7 @@ def test_an_epoch_ends_at_the_logs_start_at_least(ask: Asker) -> None:
     assert ends(ask, 0, 2) == [(0, 0, 3), (0, 2, 4)]
 
 
-def test_a_client_with_another_current_epoch_is_told_so(ask: Asker) -> None:
+def test_a_client_with_another_current_epoch_gets_an_error(ask: Asker) -> None:
     several_epochs(ask)
     fenced, unknown = ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH
     for current, code in ((5, 0), (4, fenced), (6, unknown), (-1, 0)):
@@ -181,7 +181,7 @@ def test_unknown_partitions_have_no_epochs(ask: Asker) -> None:
     assert ends(ask, 0, topic="none") == [(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)]
 
 
-def test_a_fetch_whose_records_were_replaced_learns_where_they_part(ask: Asker) -> None:
+def test_a_fetch_with_an_old_epoch_gets_the_diverging_epoch(ask: Asker) -> None:
     several_epochs(ask)
 
     def ask_from(offset: int, last_epoch: int) -> tuple[int, tuple[int, int], int]:

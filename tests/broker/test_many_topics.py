@@ -25,7 +25,7 @@ Altered = IncrementalAlterConfigsRequest.AlterConfigsResource
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
-    """Count how often the broker replaces each state file."""
+    """Return a counter that grows each time the broker replaces a state file. Its keys are the files' names."""
     counts: Counter[str] = Counter()
     rename = Path.rename
 

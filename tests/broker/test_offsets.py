@@ -59,7 +59,7 @@ def test_fetch_in_every_version(ask: Asker, version: int) -> None:
         assert fetch(ask, None, version) == {0: committed}
 
 
-def test_commit_metadata_comes_back_as_sent_and_leader_epoch_minus_1_too(ask: Asker) -> None:
+def test_commit_metadata_and_leader_epoch_minus_1_are_returned_unchanged(ask: Asker) -> None:
     """OffsetFetch returns the metadata of a commit unchanged. See test_behaviours.py, 11."""
     for text in ("", "ü€😀", '{"json": "\\n"}\n\0', " "):
         assert commit(ask, {0: 5}, committed_metadata=text, committed_leader_epoch=-1) == [(0, 0)]
@@ -68,7 +68,7 @@ def test_commit_metadata_comes_back_as_sent_and_leader_epoch_minus_1_too(ask: As
     assert fetch(ask) == {0: (6, -1, "", 0)}
 
 
-def test_nothing_is_advertised_that_does_not_work_in_full(ask: Asker) -> None:
+def test_every_advertised_version_works_completely(ask: Asker) -> None:
     """Behavior 3: OffsetFetch v10 uses topic ids, so Metadata must return them."""
     versions = {
         each.api_key: each
@@ -100,7 +100,7 @@ def test_metadata_that_is_too_large_stops_no_other_partition(ask: Asker) -> None
     assert [p.error_code for p in answer.partitions] == [0, ErrorCode.OFFSET_METADATA_TOO_LARGE]
 
 
-def test_what_does_not_exist_is_refused_before_the_group_is_asked(ask: Asker) -> None:
+def test_a_partition_that_does_not_exist_is_refused_before_the_group_is_asked(ask: Asker) -> None:
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert commit(ask, {0: 1}, BEFORE_IDS, topic="nosuch") == [(0, unknown)]
     assert commit(ask, {0: 1}, NEWEST, topic="nosuch") == [(0, ErrorCode.UNKNOWN_TOPIC_ID)]
@@ -129,14 +129,14 @@ def test_a_generation_of_an_unknown_group(ask: Asker, version: int, code: ErrorC
     assert commit(ask, {0: 1}, version, generation_id_or_member_epoch=3, member_id="m") == [(0, code)]
 
 
-def test_who_is_in_no_group_may_commit_to_one_that_is_empty(ask: Asker) -> None:
+def test_a_client_outside_of_groups_may_commit_to_an_empty_group(ask: Asker) -> None:
     assert commit(ask, {0: 1}, member_id="m", group_instance_id="i") == [(0, 0)]
     assert commit(ask, {0: 2}, generation_id_or_member_epoch=0) == [(0, ErrorCode.UNKNOWN_MEMBER_ID)]
     assert commit(ask, {0: 3}, group="") == [(0, 0)]
     assert (offsets(ask), offsets(ask, group="")) == ({0: 1}, {0: 3})
 
 
-def test_a_group_with_members_takes_commits_of_its_members_only(ask: Asker) -> None:
+def test_a_group_with_members_accepts_only_commits_of_its_members(ask: Asker) -> None:
     member_id, generation = join(ask)
     assert commit(ask, {0: 1}) == [(0, ErrorCode.UNKNOWN_MEMBER_ID)]
     assert commit(ask, {0: 1}, member_id="x", generation_id_or_member_epoch=generation) == [
@@ -164,7 +164,7 @@ def test_several_groups_are_fetched_at_once(ask: Asker) -> None:
 
 
 @pytest.mark.parametrize("version", OffsetFetchRequest.versions)
-def test_before_anybody_looked_for_a_coordinator_there_is_none(make_asker: Callable[..., Asker], version: int) -> None:
+def test_no_coordinator_exists_before_a_client_looks_for_one(make_asker: Callable[..., Asker], version: int) -> None:
     ask = make_asker()
     ask.broker.topics.create("t", 1)
     if version == 0:  # Version 0 is older than FindCoordinator, so its clients do not look for a coordinator.
@@ -192,7 +192,7 @@ def test_offsets_survive_a_restart(ask: Asker, make_asker: Callable[..., Asker])
 
 
 @pytest.mark.parametrize("version", OffsetFetchRequest.versions)
-def test_while_groups_are_loaded_clients_are_told_so(
+def test_while_groups_are_loaded_clients_get_an_error(
     ask: Asker, make_asker: Callable[..., Asker], monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
     commit(ask, {0: 1})

@@ -68,7 +68,7 @@ def test_a_retention_time_that_ends_after_the_last_int64_closed_the_connection(a
 
 
 def test_a_retention_time_of_the_request_is_the_offsets_own(ask: Asker) -> None:
-    """OffsetCommit requests of versions 2 to 4 contain their own retention time."""
+    """OffsetCommit requests of versions 2 to 4 contain a retention time for their offsets."""
     commit(ask, {0: 1}, 2, retention_time_ms=0)
     commit(ask, {1: 1}, 4, retention_time_ms=1_000_000)
     commit(ask, {2: 1}, 5)
@@ -86,7 +86,7 @@ def test_a_commit_time_of_the_request_counts(ask: Asker) -> None:
     assert offsets(ask) == {1: 1}
 
 
-def test_with_its_last_offset_a_group_is_gone_for_good(ask: Asker, make_asker: Callable[..., Asker]) -> None:
+def test_a_group_is_removed_with_its_last_offset(ask: Asker, make_asker: Callable[..., Asker]) -> None:
     commit(ask, {0: 1})
     ask.broker.groups.expire_offsets(0)
     for each in (ask, restarted(ask, make_asker)):
@@ -94,7 +94,7 @@ def test_with_its_last_offset_a_group_is_gone_for_good(ask: Asker, make_asker: C
         assert each(DescribeGroupsRequest(groups=["g"]), 5).groups[0].group_state == "Dead"
 
 
-def test_what_a_group_waits_to_read_does_not_expire(ask: Asker) -> None:
+def test_offsets_of_topics_that_a_group_reads_do_not_expire(ask: Asker) -> None:
     commit(ask, {0: 1})
     join(ask)
     ask.broker.groups.expire_offsets(0)
@@ -134,7 +134,7 @@ def test_a_deleted_topic_takes_its_offsets_along(ask: Asker, make_asker: Callabl
     assert (fetch(ask, [0]), fetch(ask, [0], topic="u")) == ({0: (-1, -1, "", 0)}, {0: (2, -1, "", 0)})
 
 
-def test_a_commit_in_a_topic_made_anew_outlives_the_removal_of_the_old_one_s_files(
+def test_a_commit_in_a_topic_created_again_survives_the_removal_of_the_old_files(
     ask: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit(ask, {0: 1, 1: 1})
@@ -142,7 +142,7 @@ def test_a_commit_in_a_topic_made_anew_outlives_the_removal_of_the_old_one_s_fil
 
     def takes_its_time(directories: Iterable[Path]) -> None:
         monkeypatch.setattr(trash, "empty", empty)
-        ask.broker.topics.create("t", 3)  # For example, a producer sends the first record of a new topic t.
+        ask.broker.topics.create("t", 3)  # A new topic t is created before the old one's files are removed.
         commit(ask, {0: 2})
         empty(directories)
 
@@ -174,7 +174,7 @@ def test_without_consumer_offsets_all_groups_are_forgotten(ask: Asker) -> None:
     assert commit(ask, {0: 3}) == [(0, 0)]
 
 
-def test_consumer_offsets_is_made_as_kafka_makes_it(make_asker: Callable[..., Asker]) -> None:
+def test_consumer_offsets_is_created_as_kafka_creates_it(make_asker: Callable[..., Asker]) -> None:
     ask = make_asker(offsets_topic_num_partitions="4", offsets_topic_segment_bytes="1000000")
     (answer,) = ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="__consumer_offsets")]), 9).topics
     assert (answer.error_code, answer.is_internal, len(answer.partitions)) == (0, True, 4)
@@ -199,7 +199,7 @@ def test_partitions_that_are_added_to_consumer_offsets_move_no_group(ask: Asker)
     assert [number for number in range(50, 60) if topic.partitions[number].log_end_offset] == []
 
 
-def test_commits_land_where_kafka_looks_for_them(ask: Asker) -> None:
+def test_commits_are_stored_where_kafka_looks_for_them(ask: Asker) -> None:
     commit(ask, {0: 1}, group="gc848")
     topic = ask.broker.topics.get("__consumer_offsets")
     assert topic is not None and len(topic.partitions) == 50

@@ -62,7 +62,7 @@ def test_a_changed_record_was_served_with_a_right_crc(
 
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)
-def test_an_old_client_that_asks_again_gets_past_a_damaged_batch(ask: Asker, log: Log, version: int) -> None:
+def test_an_old_client_that_fetches_again_gets_past_a_damaged_batch(ask: Asker, log: Log, version: int) -> None:
     flip(log, 0, log.segments[0].size - 3)
     assert outcome(ask(fetch(2), version)) == ErrorCode.CORRUPT_MESSAGE
     for offset in (2, 3, 4):
@@ -93,7 +93,7 @@ def test_an_oversized_batch_was_answered_with_an_error_and_its_raw_bytes(
     assert not answer.responses[0].partitions[0].records
 
 
-def test_stored_messages_go_out_as_they_are(ask: Asker) -> None:
+def test_stored_messages_are_sent_unchanged(ask: Asker) -> None:
     """The broker sends stored messages unchanged, also damaged ones. The client finds the damage by the stored CRC."""
     log = ask.broker.topics.create("t", 1).partitions[0]
     data = encode_message_set([Record(value=b"%d" % n) for n in range(9)], 0)
@@ -111,7 +111,7 @@ def test_a_log_that_ends_inside_a_batch_is_an_error_and_no_endless_search(log: L
     assert error.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
-def test_readers_that_never_read_held_their_whole_answers(
+def test_clients_that_never_read_kept_whole_responses_in_memory(
     broker: BrokerServer, connect: Callable[[], Wire], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: 50 clients that never read their Fetch v2 responses took 4 GB. The broker now closes them."""
@@ -142,7 +142,7 @@ def test_readers_that_never_read_held_their_whole_answers(
     finally:
         tracemalloc.stop()
     assert [record.offset for record in found] == list(range(600))
-    assert peak < 80 << 20  # bytes; the responses together are 900 MB
+    assert peak < 80 << 20  # bytes; all responses together have 900 MB
 
 
 def make_topic(broker: BrokerServer, wire: Wire) -> Log:
@@ -152,7 +152,7 @@ def make_topic(broker: BrokerServer, wire: Wire) -> Log:
     return log
 
 
-def test_room_is_shared_and_given_back() -> None:
+def test_memory_is_shared_and_released() -> None:
     room = Room(100)
     order: list[str] = []
 
@@ -176,7 +176,7 @@ def test_room_is_shared_and_given_back() -> None:
         pass
 
 
-def test_an_answer_that_finds_no_room_ends_its_connection(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_without_free_memory_ends_its_connection(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(old_clients, "PATIENCE", 0.01)
     room = Room(100)
     monkeypatch.setattr(old_clients, "CONVERTED", room)

@@ -118,7 +118,7 @@ def test_a_duplicate_of_an_idempotent_producer_gets_its_first_offset(ask: Asker)
 
 
 @pytest.mark.parametrize("version", FetchRequest.versions)
-def test_fetch_in_every_version_gives_what_its_clients_can_read(ask: Asker, version: int) -> None:
+def test_fetch_in_every_version_returns_records_that_its_clients_can_read(ask: Asker, version: int) -> None:
     topic = ask.broker.topics.create("t", 1)
     log = topic.partitions[0]
     for data in (messages(2, 0), messages(2, 1, Codec.GZIP), batch(3, codec=Codec.ZSTD)):
@@ -148,7 +148,7 @@ def test_fetch_errors_are_the_partitions(ask: Asker) -> None:
     assert {code: outcome(response) for code, response in cases.items()} == {code: code for code in cases}
 
 
-def test_fetch_keeps_to_max_bytes_but_for_the_first_batch(ask: Asker) -> None:
+def test_fetch_respects_max_bytes_except_for_the_first_batch(ask: Asker) -> None:
     for name in ("a", "b", "c"):
         ask.broker.topics.create(name, 1).partitions[0].append(batch(10))
     size = len(batch(10))

@@ -56,7 +56,7 @@ def ends() -> Iterator[Ends]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_sent_comes(
+def test_a_response_arrives_unchanged(
     ends: Ends, tmp_path: Path, kind: Kind
 ) -> None:
     broker, client = ends
@@ -82,7 +82,7 @@ def test_a_client_that_never_reads_is_given_up(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_client_that_took_a_little_now_and_then_kept_its_answer_for_ever(
+def test_a_slow_reader_kept_its_response_in_memory_without_a_limit(
     ends: Ends, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind
 ) -> None:
     """Regression: each partial send restarted the time limit, so a limit of 30 s became 92 s and 123 s."""

@@ -35,7 +35,7 @@ def make_topic(wire: Wire, name: str = "t") -> None:
     wire.ask(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name)]), 9)
 
 
-def test_records_go_in_and_come_out(connect: Connect) -> None:
+def test_produced_records_can_be_fetched(connect: Connect) -> None:
     wire = connect()
     make_topic(wire)
     sent = batch(1000, size=500)
@@ -82,7 +82,7 @@ def test_a_frame_cut_off_by_the_client_is_no_trouble(connect: Connect) -> None:
     assert other.ask(ApiVersionsRequest(), 0).error_code == 0  # type: ignore[attr-defined]
 
 
-def test_a_fault_of_ours_closes_one_connection_and_is_logged(
+def test_an_internal_error_closes_one_connection_and_is_logged(
     connect: Connect, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     wire, other = connect(), connect()
@@ -116,7 +116,7 @@ def test_a_long_poll_is_answered_by_the_next_produce(connect: Connect) -> None:
     answers: list[object] = []
     thread = threading.Thread(target=lambda: answers.append(consumer.ask(waiting_fetch(0, 2 * len(batch(1))), 12)))
     thread.start()
-    for _ in range(2):  # One batch is smaller than `min_bytes`.
+    for _ in range(2):  # One batch is smaller than `min_bytes`, so the fetch waits for the second one.
         producer.ask(produce(batch(1)), 9)
     thread.join(30)
     records = answers[0].responses[0].partitions[0].records  # type: ignore[attr-defined]
@@ -183,7 +183,7 @@ def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
         assert len(server._connections) == 1
 
 
-def test_requests_that_have_come_before_the_stop_are_not_begun_after_it(
+def test_requests_received_before_the_stop_are_not_processed_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: requests in the read buffer, which a shutdown of the socket keeps, were appended to closed logs."""
@@ -211,7 +211,7 @@ def test_requests_that_have_come_before_the_stop_are_not_begun_after_it(
     assert len(appended) == 1
 
 
-def test_a_client_has_left_when_it_closes_even_behind_requests_that_wait() -> None:
+def test_the_broker_notices_a_closed_connection_after_unread_requests() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         assert not has_left(ours)
@@ -224,7 +224,7 @@ def test_a_client_has_left_when_it_closes_even_behind_requests_that_wait() -> No
 def test_twenty_clients_that_left_a_long_poll_hold_no_connections(
     connect: Connect, broker: BrokerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: their connections stayed open until `max_wait_ms` was over, which can be days."""
+    """Regression: the broker kept these connections open until `max_wait_ms` was over, which can be days."""
     monkeypatch.setattr("hmb.broker.handlers.fetch.LOOK_AGAIN", 0.05)
     first = connect()
     make_topic(first)
@@ -248,17 +248,17 @@ def test_a_reader_that_stays_silent_is_closed_after_the_idle_time() -> None:
             assert Wire(client).frame() is None
 
 
-def test_every_listener_tells_its_own_address() -> None:
+def test_every_listener_advertises_its_own_address() -> None:
     listeners = "A://127.0.0.1:0,B://127.0.0.1:0"
     with BrokerServer(config={"listeners": listeners, "advertised.listeners": "B://outside.example:7000"}) as broker:
         inside, outside = broker.bootstrap_servers.split(",")
         assert outside == "outside.example:7000"
         server = broker._server
         assert server is not None
-        for listener, told in zip(server.listeners, (inside, outside), strict=True):
+        for listener, advertised in zip(server.listeners, (inside, outside), strict=True):
             with socket.create_connection((listener.host, listener.port), timeout=30) as client:
                 (node,) = Wire(client).ask(MetadataRequest(topics=[]), 9).brokers  # type: ignore[attr-defined]
-                assert f"{node.host}:{node.port}" == told
+                assert f"{node.host}:{node.port}" == advertised
 
 
 def test_names_that_the_map_calls_plaintext_are_served() -> None:
@@ -270,7 +270,7 @@ def test_names_that_the_map_calls_plaintext_are_served() -> None:
 
 @pytest.mark.parametrize("name", ["log.dirs", "log.dir"])
 def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) -> None:
-    """Regression: the setting was ignored, and the records were in a temporary directory that the stop removes."""
+    """Regression: the broker ignored the setting. It stored records in a temporary directory, which a stop deletes."""
     with BrokerServer(config={name: str(tmp_path / "data")}) as broker:
         assert broker.data_dir == tmp_path / "data"
     assert (tmp_path / "data" / ".kafka_cleanshutdown").exists()
@@ -287,7 +287,7 @@ def test_a_broker_starts_once(tmp_path: Path) -> None:
         broker.start()
 
 
-def test_a_system_without_a_limit_of_files_has_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_system_that_reports_no_limit_of_files_still_has_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """macOS reports that the number of descriptors has no limit, but does not accept "no limit" as a new value."""
     limits: list[tuple[int, int]] = []
 
@@ -321,13 +321,13 @@ def test_a_housekeeper_that_does_not_end_does_not_keep_the_broker_from_stopping(
     housekeeper.join(time.monotonic() + 30)
 
 
-def test_an_interval_longer_than_any_thread_can_wait_is_for_ever() -> None:
+def test_an_interval_longer_than_any_thread_can_wait_never_ends() -> None:
     longest = str(2**63 - 1)
     with BrokerServer(config={"log.retention.check.interval.ms": longest, "log.cleaner.backoff.ms": longest}) as broker:
         assert all(housekeeper._thread.is_alive() for housekeeper in broker._housekeepers)
 
 
-def test_an_occupied_port_is_said_before_anything_is_touched(broker: BrokerServer, tmp_path: Path) -> None:
+def test_an_occupied_port_is_reported_before_any_file_is_changed(broker: BrokerServer, tmp_path: Path) -> None:
     port = int(broker.bootstrap_servers.split(":")[1])
     with pytest.raises(BindError, match=f"127.0.0.1:{port}: Address already in use"):
         BrokerServer(data_dir=tmp_path / "data", port=port).start()
@@ -374,6 +374,6 @@ def test_a_data_directory_that_is_a_file_is_refused(tmp_path: Path) -> None:
         {"log.dirs": "one,two"},
     ],
 )
-def test_settings_that_cannot_be_are_named(config: dict[str, str]) -> None:
+def test_the_error_names_invalid_settings(config: dict[str, str]) -> None:
     with pytest.raises(ConfigError, match=next(iter(config)).removeprefix("log.")):
         BrokerServer(config=config)

@@ -17,26 +17,26 @@ from tests.broker.conftest import Wire, as_bytes
 from tests.broker.test_handlers import fetch, outcome, produce
 from tests.broker.test_server import (
     make_topic,
-    test_a_fault_of_ours_closes_one_connection_and_is_logged,
     test_a_frame_cut_off_by_the_client_is_no_trouble,
     test_a_long_poll_is_answered_by_the_next_produce,
     test_a_long_poll_without_news_ends_after_max_wait,
+    test_an_internal_error_closes_one_connection_and_is_logged,
     test_hostile_bytes_close_their_connection_and_no_other,
     test_pipelined_requests_are_answered_in_order,
-    test_records_go_in_and_come_out,
+    test_produced_records_can_be_fetched,
     waiting_fetch,
 )
 from tests.storage.conftest import batch
 from tests.waiting import until
 
 __all__ = [  # Tests of test_server.py, which run in this module with the fixture `broker` below.
-    "test_a_fault_of_ours_closes_one_connection_and_is_logged",
     "test_a_frame_cut_off_by_the_client_is_no_trouble",
     "test_a_long_poll_is_answered_by_the_next_produce",
     "test_a_long_poll_without_news_ends_after_max_wait",
+    "test_an_internal_error_closes_one_connection_and_is_logged",
     "test_hostile_bytes_close_their_connection_and_no_other",
     "test_pipelined_requests_are_answered_in_order",
-    "test_records_go_in_and_come_out",
+    "test_produced_records_can_be_fetched",
 ]
 
 Connect = Callable[[], Wire]
@@ -102,7 +102,7 @@ def test_answers_before_a_broken_request_are_sent(connect: Connect) -> None:
     assert wire.frame() is None
 
 
-def test_a_stop_answers_what_waits(broker: BrokerServer, connect: Connect) -> None:
+def test_a_stop_answers_waiting_requests(broker: BrokerServer, connect: Connect) -> None:
     wire = connect()
     make_topic(wire)
     wire.send(framed(waiting_fetch(0), 12))

@@ -94,7 +94,7 @@ def test_new_partitions_have_the_topic_s_id(asked: Asker) -> None:
         (4, [[0], [0]], ErrorCode.NONE),
     ],
 )
-def test_how_many_more_and_where(
+def test_create_partitions_checks_the_count_and_the_assignment(
     asked: Asker, count: int, assignments: list[list[int]] | None, code: ErrorCode
 ) -> None:
     assert enlarge(asked, count, assignments, validate_only=True) == code
@@ -103,7 +103,7 @@ def test_how_many_more_and_where(
     assert len(partitions_in_metadata(asked)) == (2 if code else count)
 
 
-def test_partitions_for_topics_that_there_are_not_or_that_are_named_twice(asked: Asker) -> None:
+def test_partitions_of_topics_that_do_not_exist_or_are_named_twice(asked: Asker) -> None:
     assert enlarge(asked, 3, topic="nobody") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     twice = [Wanted(name="t", count=3, assignments=None), Wanted(name="t", count=4, assignments=None)]
     (answer,) = asked(CreatePartitionsRequest(topics=twice), 3).results
@@ -192,7 +192,7 @@ def test_the_broker_s_own_limit(make_asker: Callable[..., Asker]) -> None:
     assert page(ask, limit=100) == [("t", 0, 3)]
 
 
-def test_a_cursor_goes_on_where_it_says(three: Asker) -> None:
+def test_a_page_starts_at_the_cursor(three: Asker) -> None:
     assert page(three, cursor=("b", 2)) == [("b", 0, 1), ("c", 0, 1)]
     assert page(three, cursor=("b", 99)) == [("b", 0, 0), ("c", 0, 1)]
     assert page(three, cursor=("az", 0)) == [("b", 0, 3), ("c", 0, 1)]  # The topic az was deleted.
@@ -200,11 +200,11 @@ def test_a_cursor_goes_on_where_it_says(three: Asker) -> None:
         assert page(three, "b", "c", cursor=wrong) == [("b", 42, 0), ("c", 42, 0)]
 
 
-def test_topics_that_there_are_not_are_told_with_the_others(three: Asker) -> None:
+def test_topics_that_do_not_exist_are_listed_with_the_others(three: Asker) -> None:
     assert page(three, "nobody", "a", "a b") == [("a", 0, 2), ("a b", 17, 0), ("nobody", 3, 0)]
 
 
-def test_what_is_said_of_a_partition(three: Asker) -> None:
+def test_the_fields_of_a_partition(three: Asker) -> None:
     (topic,) = described(three, "c").topics
     (partition,) = topic.partitions
     assert topic.topic_id == three.broker.topics.find("c", topic.topic_id).id
@@ -226,7 +226,7 @@ def test_sizes_on_disk(asked: Asker) -> None:
     assert not directory.is_cordoned
 
 
-def test_only_the_partitions_asked_for_that_there_are(asked: Asker) -> None:
+def test_only_requested_partitions_that_exist(asked: Asker) -> None:
     wanted = [Measured(topic="t", partitions=[1, 7]), Measured(topic="nobody", partitions=[0])]
     (directory,) = asked(DescribeLogDirsRequest(topics=wanted), 5).results
     assert [(t.name, [p.partition_index for p in t.partitions]) for t in directory.topics] == [("t", [1])]
@@ -297,7 +297,7 @@ def test_there_are_two_kinds_of_election(asked: Asker) -> None:
         ("nobody", 0, None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     ],
 )
-def test_a_partition_can_be_put_where_it_is(
+def test_a_partition_can_be_assigned_to_its_own_broker(
     asked: Asker, topic: str, number: int, replicas: list[int] | None, code: ErrorCode
 ) -> None:
     wanted = Moved(name=topic, partitions=[Moved.ReassignablePartition(partition_index=number, replicas=replicas)])

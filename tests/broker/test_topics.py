@@ -115,7 +115,7 @@ def crash_after(steps: int, patch: pytest.MonkeyPatch) -> None:
         patch.setattr(Path, name, crashing(getattr(Path, name)))
 
 
-def test_a_topic_made_again_is_there_though_files_of_its_predecessor_are_left(
+def test_a_topic_can_be_created_again_while_files_of_the_old_one_are_left(
     make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask = make_asker()
@@ -178,7 +178,7 @@ def test_a_topic_made_again_does_not_inherit_settings(make_asker: MakeAsker) -> 
     assert make_asker().broker.topics.all()[0].configs == {}
 
 
-def test_deleting_what_was_deleted_does_not_hit_the_next_topic_of_that_name(ask: Asker) -> None:
+def test_deleting_a_topic_twice_does_not_delete_the_next_topic_of_that_name(ask: Asker) -> None:
     topics = ask.broker.topics
     old = topics.create("t", 1)
     topics.delete([old])
@@ -244,7 +244,7 @@ def test_the_list_of_topics_is_json_for_people(ask: Asker) -> None:
     assert json.loads(text) == {"t": {"partitions": 2, "configs": {"segment.bytes": "1000"}}}
 
 
-def test_a_log_that_is_closed_takes_nothing_more(make_asker: MakeAsker) -> None:
+def test_a_closed_log_accepts_no_records(make_asker: MakeAsker) -> None:
     ask = make_asker()
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(batch(1))
@@ -255,7 +255,7 @@ def test_a_log_that_is_closed_takes_nothing_more(make_asker: MakeAsker) -> None:
     assert make_asker().broker.topics.all()[0].partitions[0].log_end_offset == 1
 
 
-def test_producer_ids_that_stand_in_logs_are_not_given_out_again(make_asker: MakeAsker, tmp_path: Path) -> None:
+def test_producer_ids_in_logs_are_not_assigned_again(make_asker: MakeAsker, tmp_path: Path) -> None:
     ask = make_asker()
     ask.broker.topics.create("t", 1).partitions[0].append(
         batch(1, producer_id=4_321, producer_epoch=0, base_sequence=0)

@@ -115,7 +115,7 @@ def state(ask: Asker, name: str = "tx") -> Any:
     return ask(DescribeTransactionsRequest(transactional_ids=[name]), 0).transaction_states[0]
 
 
-def test_what_is_committed_is_seen_and_what_is_aborted_is_not(ask: Asker, log: Log) -> None:
+def test_committed_records_are_visible_and_aborted_records_are_not(ask: Asker, log: Log) -> None:
     producer = Producer(ask)
     for committed in (True, False, True):
         assert producer.add() == [0]
@@ -137,7 +137,7 @@ def test_a_new_producer_neither_adds_partitions_nor_keeps_its_epoch(ask: Asker, 
     assert producer.end(True) == ErrorCode.INVALID_TXN_STATE
 
 
-def test_the_feature_says_that_there_are_new_producers(ask: Asker) -> None:
+def test_the_feature_advertises_transaction_version_2(ask: Asker) -> None:
     answer = ask(ApiVersionsRequest(client_software_name="a", client_software_version="1"), 4)
     (finalized,) = answer.finalized_features
     assert (finalized.name, finalized.max_version_level, answer.finalized_features_epoch) == (
@@ -151,8 +151,8 @@ def test_the_feature_says_that_there_are_new_producers(ask: Asker) -> None:
 @pytest.mark.parametrize(
     ("version", "expected"), [(3, ErrorCode.INVALID_TXN_STATE), (11, ErrorCode.TRANSACTION_ABORTABLE)]
 )
-def test_a_partition_that_takes_no_part_takes_no_records(ask: Asker, log: Log, version: int, expected: int) -> None:
-    """KIP-890: without this check, the records would stay undecided and block all readers of committed records."""
+def test_a_partition_outside_of_a_transaction_is_refused(ask: Asker, log: Log, version: int, expected: int) -> None:
+    """KIP-890: without this check, no marker would end these records. They would block all read_committed consumers."""
     producer = Producer(ask)
     assert producer.write(version=version) == expected
     assert producer.add(1) == [0]
@@ -186,27 +186,27 @@ def test_partitions_are_added_all_or_none(ask: Asker, log: Log) -> None:
 
 
 @pytest.mark.parametrize("kind", [OLD, NEW])
-def test_who_comes_later_shuts_out_who_was_there(ask: Asker, log: Log, kind: bool) -> None:
+def test_a_new_producer_fences_the_old_one(ask: Asker, log: Log, kind: bool) -> None:
     zombie = Producer(ask, kind=kind)
     if kind is OLD:
         assert zombie.add() == [0]
     assert zombie.write() == 0
-    heir = Producer(ask, kind=kind)  # It first aborts the open transaction.
-    assert heir.init() == 0
-    assert (heir.id, heir.epoch) == (zombie.id, 2)
+    successor = Producer(ask, kind=kind)  # Its InitProducerId aborts the open transaction.
+    assert successor.init() == 0
+    assert (successor.id, successor.epoch) == (zombie.id, 2)
     assert committed_offsets(log) == []
     assert zombie.write() == ErrorCode.INVALID_PRODUCER_EPOCH
     assert zombie.end() == ErrorCode.PRODUCER_FENCED
     if kind is OLD:
         assert zombie.add() == [ErrorCode.PRODUCER_FENCED]
-        assert heir.add() == [0]
-    assert heir.write() == 0
+        assert successor.add() == [0]
+    assert successor.write() == 0
     assert zombie.commit_offset(5) == ErrorCode.INVALID_PRODUCER_EPOCH
-    assert heir.end() == 0
+    assert successor.end() == 0
     assert committed_offsets(log) == [2]
 
 
-def test_a_deleted_topic_does_not_keep_a_transaction_from_its_end(ask: Asker, log: Log) -> None:
+def test_a_transaction_with_a_deleted_topic_can_end(ask: Asker, log: Log) -> None:
     producer = Producer(ask)
     producer.add(0, 1)
     producer.write()
@@ -215,7 +215,7 @@ def test_a_deleted_topic_does_not_keep_a_transaction_from_its_end(ask: Asker, lo
     assert state(ask).transaction_state == "CompleteCommit"
 
 
-def test_nor_does_a_deleted_topic_of_offsets(ask: Asker, log: Log) -> None:
+def test_a_transaction_with_a_deleted_offsets_topic_can_end(ask: Asker, log: Log) -> None:
     producer = Producer(ask)
     producer.add_offsets()
     producer.commit_offset(5)
@@ -234,7 +234,9 @@ def log_id(ask: Asker) -> Any:
 
 @pytest.mark.parametrize("kind", [OLD, NEW])
 @pytest.mark.parametrize("committed", [True, False])
-def test_offsets_count_with_their_transaction(ask: Asker, log: Log, kind: bool, committed: bool) -> None:
+def test_offsets_are_visible_when_tsuccessor_transaction_commits(
+    ask: Asker, log: Log, kind: bool, committed: bool
+) -> None:
     producer = Producer(ask, kind=kind)
     if kind is OLD:
         assert producer.commit_offset(5, version=3) == ErrorCode.INVALID_TXN_STATE
@@ -248,7 +250,7 @@ def test_offsets_count_with_their_transaction(ask: Asker, log: Log, kind: bool, 
 
 
 def test_metadata_that_is_too_long_commits_nothing(make_asker: Callable[..., Asker]) -> None:
-    """Regression: the broker tried to append a batch without records, and closed the connection."""
+    """Regression: if all metadata was too long, the broker appended an empty batch, and closed the connection."""
     ask = make_asker(offset_metadata_max_bytes="0")
     ask.broker.topics.create("t", 1)
     producer = Producer(ask)
@@ -258,7 +260,7 @@ def test_metadata_that_is_too_long_commits_nothing(make_asker: Callable[..., Ask
     assert committed_offset(ask, stable=True) == (0, -1)
 
 
-def test_what_was_decided_is_completed_at_the_next_start(
+def test_a_decided_transaction_is_completed_at_the_next_start(
     ask: Asker, log: Log, make_asker: Callable[..., Asker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broker is killed after it has stored the outcome, and before it writes the markers."""
@@ -293,7 +295,7 @@ def fail(*arguments: object) -> None:
     raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the disk is full")
 
 
-def test_an_open_transaction_goes_on_after_a_restart(ask: Asker, log: Log, make_asker: Callable[..., Asker]) -> None:
+def test_an_open_transaction_continues_after_a_restart(ask: Asker, log: Log, make_asker: Callable[..., Asker]) -> None:
     producer = Producer(ask)
     producer.add()
     producer.write()
@@ -311,10 +313,10 @@ def test_an_open_transaction_goes_on_after_a_restart(ask: Asker, log: Log, make_
     assert committed_offsets(topic.partitions[0]) == [0, 1]
 
 
-def test_an_id_that_stands_in_the_journal_only_is_not_given_out_again(
+def test_a_producer_id_that_only_the_journal_contains_is_not_assigned_again(
     ask: Asker, make_asker: Callable[..., Asker], tmp_path: Path
 ) -> None:
-    """In the data directory of another broker, only the journal may contain the producer id."""
+    """In another broker's data directory, only the transaction journal may contain a producer id."""
     producer = Producer(ask)
     ask.close()
     for name in ("ids", manifest.NAME):
@@ -324,7 +326,7 @@ def test_an_id_that_stands_in_the_journal_only_is_not_given_out_again(
     assert again(InitProducerIdRequest(transactional_id=None), 4).producer_id == producer.id + 1
 
 
-def test_a_transaction_whose_time_is_up_is_aborted_and_its_producer_shut_out(ask: Asker, log: Log) -> None:
+def test_a_transaction_after_its_timeout_is_aborted_and_its_producer_fenced(ask: Asker, log: Log) -> None:
     slow, quick = Producer(ask, "slow", timeout=1), Producer(ask, "quick")
     for producer in (slow, quick):
         producer.add()
@@ -347,7 +349,7 @@ def test_an_idle_id_is_forgotten_and_an_open_one_is_not(ask: Asker, log: Log) ->
     assert first.epoch == 0
 
 
-def test_admins_see_producers_and_end_what_hangs(ask: Asker, log: Log) -> None:
+def test_admins_see_producers_and_abort_hanging_transactions(ask: Asker, log: Log) -> None:
     producer = Producer(ask)
     producer.add()
     producer.write(3)
@@ -385,7 +387,7 @@ def test_admins_list_the_ids_that_they_ask_for(ask: Asker, log: Log) -> None:
     assert answer.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
-def test_the_journal_s_topic_takes_the_ids_along(ask: Asker, log: Log) -> None:
+def test_deleting_the_journal_s_topic_removes_all_transactional_ids(ask: Asker, log: Log) -> None:
     Producer(ask)
     topic = ask.broker.topics.get("__transaction_state")
     assert topic is not None

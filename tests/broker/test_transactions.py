@@ -21,8 +21,9 @@ UNCOMMITTED, COMMITTED = 0, 1
 
 @pytest.fixture
 def log(ask: Asker) -> Log:
-    """Return a log: the offsets 0 and 1 are aborted, 3 is committed, 5 and 6 undecided, 7 not transactional."""
-    log = ask.broker.topics.create("t", 1, {"segment.ms": str(10**15)}).partitions[0]  # The records are very old.
+    """Return a log. Offsets 0 and 1 are aborted, 3 is committed, 5 and 6 are undecided, and 7 is not transactional."""
+    # The records' timestamps are very old, so a shorter time would roll the log.
+    log = ask.broker.topics.create("t", 1, {"segment.ms": str(10**15)}).partitions[0]
     one, other = Writer(log, 1), Writer(log, 2)
     one.write(2)
     one.end(ABORT)
@@ -47,8 +48,8 @@ def test_a_fetch_of_committed_records_stops_before_the_first_open_transaction(
     assert (found.high_watermark, found.last_stable_offset) == (8, 5)
     assert [(a.producer_id, a.first_offset) for a in found.aborted_transactions] == [(1, 0)]
     assert list(iter_batches(found.records))[-1].last_offset == 4
-    nothing = answer(ask, 5, COMMITTED, version)
-    assert (nothing.error_code, len(nothing.records), nothing.aborted_transactions) == (0, 0, [])
+    at_the_end = answer(ask, 5, COMMITTED, version)
+    assert (at_the_end.error_code, len(at_the_end.records), at_the_end.aborted_transactions) == (0, 0, [])
 
 
 def test_a_fetch_of_uncommitted_records_gets_all_and_no_list(ask: Asker, log: Log) -> None:

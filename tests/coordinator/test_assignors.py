@@ -37,7 +37,7 @@ def check_owned_once(members: list[MemberToAssign], partitions: Mapping[UUID, in
 
 
 @given(st.lists(READ, max_size=6), PARTITIONS, st.sampled_from(sorted(ASSIGNORS)), st.data())
-def test_each_partition_has_one_owner_who_reads_it(
+def test_each_partition_has_one_owner_that_subscribes_to_it(
     reads: list[frozenset[UUID]], partitions: dict[UUID, int], assignor: str, data: st.DataObject
 ) -> None:
     members = [member(f"m{number}", *topics) for number, topics in enumerate(reads)]
@@ -54,7 +54,7 @@ def test_each_partition_has_one_owner_who_reads_it(
 
 
 @given(st.integers(1, 9), PARTITIONS, st.data())
-def test_uniform_shares_evenly_among_members_that_read_the_same(
+def test_uniform_divides_evenly_among_members_with_the_same_subscription(
     count: int, partitions: dict[UUID, int], data: st.DataObject
 ) -> None:
     everything = [PartitionId(topic, n) for topic, number in partitions.items() for n in range(number)]
@@ -83,7 +83,7 @@ def test_uniform_moves_no_more_than_it_must() -> None:
     assert all(third[name] >= second[name] for name in "abd")
 
 
-def test_uniform_evens_out_where_members_read_different_topics() -> None:
+def test_uniform_balances_members_with_different_subscriptions() -> None:
     members = [member("a", A, B), member("b", A), member("c", B, C)]
     targets = assign_uniform(members, {A: 4, B: 4, C: 1})
     assert {name: len(owned) for name, owned in targets.items()} == {"a": 3, "b": 3, "c": 3}
@@ -93,19 +93,19 @@ def test_uniform_evens_out_where_members_read_different_topics() -> None:
     assert targets["a"] <= lonely[0].owned
 
 
-def test_range_cuts_topics_of_the_same_size_alike() -> None:
+def test_range_divides_topics_of_the_same_size_in_the_same_way() -> None:
     targets = assign_range([member(name, A, B) for name in "cab"], {A: 7, B: 7})
     assert numbers(targets) == {"a": [0, 0, 1, 1, 2, 2], "b": [3, 3, 4, 4], "c": [5, 5, 6, 6]}
     assert numbers(assign_range([member(name, A) for name in "abc"], {A: 2})) == {"a": [0], "b": [1], "c": []}
 
 
-def test_static_members_come_first_and_keep_their_place() -> None:
+def test_static_members_come_first_and_keep_their_order() -> None:
     members = [member("z-1", A, instance="i1"), member("a", A), member("y-1", A, instance="i2")]
     assert numbers(assign_range(members, {A: 3})) == {"z-1": [0], "y-1": [1], "a": [2]}
 
 
 @pytest.mark.parametrize("assignor", sorted(ASSIGNORS))
-def test_nobody_and_nothing(assignor: str) -> None:
+def test_no_members_or_no_topics(assignor: str) -> None:
     assert ASSIGNORS[assignor]([], {A: 3}) == {}
     assert ASSIGNORS[assignor]([member("a")], {A: 3}) == {"a": frozenset()}
     assert ASSIGNORS[assignor]([member("a", A)], {}) == {"a": frozenset()}

@@ -29,13 +29,13 @@ def test_the_protocol_with_the_most_votes_wins(driver: GroupDriver) -> None:
 
 
 @pytest.mark.parametrize("version", range(10))
-def test_only_clients_from_version_4_on_are_given_an_id_first(driver: GroupDriver, version: int) -> None:
+def test_only_clients_from_version_4_on_get_a_member_id_first(driver: GroupDriver, version: int) -> None:
     call = driver.join("a", version=version)
     assert (call in driver.answers) == (version >= 4)
     assert len(driver.group.members) == (version < 4)
 
 
-def test_a_pending_member_is_forgotten_after_its_session_timeout(driver: GroupDriver) -> None:
+def test_a_pending_member_is_removed_after_its_session_timeout(driver: GroupDriver) -> None:
     member_id = driver.joined(driver.join("a", session=6_000)).member_id
     driver.wait(5_999)
     assert driver.group.pending
@@ -44,7 +44,7 @@ def test_a_pending_member_is_forgotten_after_its_session_timeout(driver: GroupDr
     assert driver.joined(driver.join("a", member_id)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_an_id_that_is_forgotten_does_not_end_the_initial_delay(driver: GroupDriver) -> None:
+def test_a_removed_pending_member_does_not_end_the_initial_delay(driver: GroupDriver) -> None:
     joining = driver.join("a", version=3)
     driver.join("b", session=1_000)
     driver.wait(2_999)
@@ -54,15 +54,18 @@ def test_an_id_that_is_forgotten_does_not_end_the_initial_delay(driver: GroupDri
     assert driver.joined(joining).generation_id == 1
 
 
-def test_a_static_member_does_not_join_with_an_id_that_was_given_out(driver: GroupDriver) -> None:
+def test_a_static_member_does_not_join_with_an_assigned_member_id(driver: GroupDriver) -> None:
     member_id = driver.joined(driver.join("a")).member_id
     answer = driver.joined(driver.join("a", member_id, instance="i"))
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert not driver.group.members
 
 
-def test_a_join_group_that_comes_again_takes_the_place_of_the_one_that_waits(driver: GroupDriver) -> None:
-    """The client has lost its connection, and the thread of its first request must not wait forever."""
+def test_a_repeated_join_group_replaces_the_waiting_one(driver: GroupDriver) -> None:
+    """A client that lost its connection sends JoinGroup again.
+
+    The thread of its first request must not wait forever.
+    """
     first_id, _ = driver.stable("a", "b")
     old = driver.join("a", first_id)
     new = driver.join("a", first_id)
@@ -71,7 +74,7 @@ def test_a_join_group_that_comes_again_takes_the_place_of_the_one_that_waits(dri
     assert (driver.joined(new).error_code, driver.joined(new).generation_id) == (ErrorCode.NONE, 2)
 
 
-def test_a_sync_group_that_comes_again_takes_the_place_of_the_one_that_waits(driver: GroupDriver) -> None:
+def test_a_repeated_sync_group_replaces_the_waiting_one(driver: GroupDriver) -> None:
     _, second = (driver.join(client, version=3) for client in "ab")
     driver.wait(10_000)
     member_id = driver.joined(second).member_id
@@ -99,7 +102,7 @@ def test_an_unchanged_follower_gets_the_generation_and_the_leader_starts_a_rebal
     assert driver.group.state is GroupState.PREPARING_REBALANCE
 
 
-def test_a_join_answer_that_was_lost_is_given_again(driver: GroupDriver) -> None:
+def test_a_lost_join_response_is_sent_again(driver: GroupDriver) -> None:
     leader, follower = (driver.join(client, version=3) for client in "ab")
     driver.wait(10_000)
     for call, count in ((leader, 2), (follower, 0)):
@@ -116,7 +119,7 @@ def test_a_sync_group_must_name_the_groups_protocol(driver: GroupDriver) -> None
         assert answer.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
-def test_a_static_member_that_is_back_while_the_journal_is_slow_joins_the_rebalance_that_begins(
+def test_a_static_member_that_returns_during_a_slow_write_joins_the_next_rebalance(
     driver: GroupDriver,
 ) -> None:
     driver.stable("a", instance="i")
@@ -129,7 +132,7 @@ def test_a_static_member_that_is_back_while_the_journal_is_slow_joins_the_rebala
     assert driver.group.members.by_id["i-2"].joining is None
 
 
-def test_a_static_member_that_comes_back_before_it_has_synced_still_has_to(driver: GroupDriver) -> None:
+def test_a_static_member_that_restarts_before_its_sync_group_must_still_sync(driver: GroupDriver) -> None:
     """Kafka waits for the old member id, which never sends SyncGroup, and rebalances the group in vain.
 
     HMB waits for the new member id.
@@ -145,7 +148,7 @@ def test_a_static_member_that_comes_back_before_it_has_synced_still_has_to(drive
 
 def test_a_rebalance_timeout_of_0_does_not_spin_while_static_members_are_away(driver: GroupDriver) -> None:
     first, second = driver.join("a", instance="i"), driver.join("b", instance="j")
-    driver.wait(6_000)  # the end of the initial rebalance, which the second member has extended
+    driver.wait(6_000)  # The second member has extended the initial rebalance, which ends now.
     driver.sync(driver.joined(second).member_id, 1)
     driver.sync(driver.joined(first).member_id, 1, {})
     for instance in "ij":
@@ -154,11 +157,11 @@ def test_a_rebalance_timeout_of_0_does_not_spin_while_static_members_are_away(dr
     assert driver.group.state is GroupState.PREPARING_REBALANCE
     deadline = driver.group.next_deadline()
     assert deadline is not None and deadline > driver.now
-    driver.wait(10_000)  # the session timeout of the member
+    driver.wait(10_000)  # The member's session times out.
     assert driver.group.state is GroupState.EMPTY
 
 
-def test_several_leave_at_once_and_the_group_rebalances_once() -> None:
+def test_several_members_that_leave_together_cause_one_rebalance() -> None:
     driver = GroupDriver(AT_ONCE)
     driver.join("a", version=3, instance="i")
     driver.join("b", version=3)
@@ -169,7 +172,7 @@ def test_several_leave_at_once_and_the_group_rebalances_once() -> None:
     assert (driver.group.state, driver.group.generation) == (GroupState.EMPTY, 3)
 
 
-def test_the_record_holds_all_that_a_restart_must_know(driver: GroupDriver) -> None:
+def test_the_record_contains_the_whole_state_of_the_group(driver: GroupDriver) -> None:
     driver.stable("a", instance="i", session=7_000, rebalance=8_000, protocols=[("range", b"topics"), ("other", b"x")])
     assert driver.written is not None
     value = decode_value(GroupMetadataKey(group="g"), driver.written)
@@ -206,15 +209,15 @@ def test_an_empty_group_is_written_with_its_generation_and_no_members(driver: Gr
     assert (driver.group.protocol_type, driver.group.protocol, len(driver.group.members)) == ("consumer", None, 0)
 
 
-def test_what_was_written_without_a_rebalance_timeout_has_that_of_the_session() -> None:
+def test_a_record_without_a_rebalance_timeout_uses_the_session_timeout() -> None:
     member = GroupMetadataValue.MemberMetadata(member_id="m", session_timeout=7_000, rebalance_timeout=-1)
     value = GroupMetadataValue(protocol_type="consumer", generation=3, protocol="range", leader="m", members=[member])
     group = ClassicGroup.restore("g", value, GroupSettings(), lambda: 0)
     assert group.members.by_id["m"].rebalance_timeout == 7_000
 
 
-def test_restored_members_have_a_whole_session_from_the_end_of_the_load_on(driver: GroupDriver) -> None:
-    """The sessions were over at the end of the load, so the first step of a group removed all members."""
+def test_restored_members_get_a_new_session_at_the_end_of_the_load(driver: GroupDriver) -> None:
+    """A load took longer than the session timeout. The first step of a group after the load removed all members."""
     (member_id,) = driver.stable("a")
     assert driver.written is not None
     value = decode_value(GroupMetadataKey(group="g"), driver.written)

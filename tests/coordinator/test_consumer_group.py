@@ -1,4 +1,4 @@
-"""A KIP-848 group and its heartbeats."""
+"""Tests of a KIP-848 group and of its heartbeats."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_first_member_gets_everything_at_once(driver: ConsumerDriver) -> Non
     assert numbers(driver.beat("m", answer.member_epoch)) is None, "nothing is new"
 
 
-def test_a_partition_is_handed_over_only_when_its_owner_has_let_go(driver: ConsumerDriver) -> None:
+def test_a_partition_gets_a_new_owner_after_the_old_one_gave_it_up(driver: ConsumerDriver) -> None:
     first = driver.join("m")
     second = driver.join("n")
     assert numbers(second) == [], "all partitions are m's still"
@@ -72,7 +72,7 @@ def test_a_partition_is_handed_over_only_when_its_owner_has_let_go(driver: Consu
     assert driver.group.state_name == "Stable"
 
 
-def test_while_a_member_says_nothing_of_what_it_owns_it_owns_it(driver: ConsumerDriver) -> None:
+def test_a_member_that_does_not_report_its_partitions_still_owns_them(driver: ConsumerDriver) -> None:
     first = driver.join("m")
     driver.join("n")
     assert numbers(driver.beat("m", first.member_epoch)) == [0, 1]
@@ -80,7 +80,7 @@ def test_while_a_member_says_nothing_of_what_it_owns_it_owns_it(driver: Consumer
         assert driver.beat("m", first.member_epoch).member_epoch == first.member_epoch
 
 
-def test_a_member_that_does_not_give_up_in_time_is_out(driver: ConsumerDriver) -> None:
+def test_a_member_that_does_not_give_up_partitions_in_time_is_fenced(driver: ConsumerDriver) -> None:
     first = driver.join("m")
     second = driver.join("n")
     driver.beat("m", first.member_epoch, owns=owned(driver, 0, 1, 2, 3))
@@ -103,7 +103,7 @@ def test_a_member_that_sends_no_heartbeat_is_removed(driver: ConsumerDriver) -> 
     assert driver.group.state_name == "Empty"
 
 
-def test_an_epoch_that_is_not_the_members_is_fenced(driver: ConsumerDriver) -> None:
+def test_a_heartbeat_with_a_wrong_epoch_is_fenced(driver: ConsumerDriver) -> None:
     first = driver.join("m").member_epoch
     driver.topics.make("a", 5)
     second = driver.beat("m", first, owns=owned(driver, 0, 1, 2, 3))
@@ -117,7 +117,7 @@ def test_an_epoch_that_is_not_the_members_is_fenced(driver: ConsumerDriver) -> N
     assert lost.member_epoch == second.member_epoch, "the response was lost, so the member receives it again"
 
 
-def test_a_member_that_joins_again_keeps_its_id_and_hears_everything(driver: ConsumerDriver) -> None:
+def test_a_member_that_joins_again_keeps_its_id_and_gets_its_whole_assignment(driver: ConsumerDriver) -> None:
     epoch = driver.join("m").member_epoch
     again = driver.join("m")
     assert (again.member_epoch, numbers(again)) == (epoch, [0, 1, 2, 3])
@@ -182,7 +182,7 @@ def test_a_topic_that_is_not_read_any_more_is_given_up_at_once() -> None:
     assert driver.group.members["m"].state is MemberState.UNREVOKED_PARTITIONS
 
 
-def test_targets_are_not_made_more_often_than_the_interval() -> None:
+def test_target_assignments_are_computed_at_most_once_an_interval() -> None:
     driver = ConsumerDriver(settings=ConsumerGroupSettings(assignment_interval=1_000))
     driver.join("m")
     second = driver.join("n")
@@ -192,7 +192,7 @@ def test_targets_are_not_made_more_often_than_the_interval() -> None:
     assert driver.group.state_name == "Reconciling"
 
 
-def test_most_members_choose_the_assignor(driver: ConsumerDriver) -> None:
+def test_the_majority_of_members_chooses_the_assignor(driver: ConsumerDriver) -> None:
     assert driver.group.assignor == "uniform"
     driver.join("m", assignor="range")
     driver.join("n")
@@ -210,7 +210,7 @@ def test_the_group_has_a_greatest_size() -> None:
 # -- static members
 
 
-def test_a_static_member_finds_its_partitions_again(driver: ConsumerDriver) -> None:
+def test_a_static_member_that_returns_keeps_its_partitions(driver: ConsumerDriver) -> None:
     static, other = Client(driver, "m", instance="i"), Client(driver, "n")
     settled(driver, static, other)
     before, epoch = static.owned, driver.group.epoch
@@ -224,7 +224,7 @@ def test_a_static_member_finds_its_partitions_again(driver: ConsumerDriver) -> N
     assert set(driver.group.members) == {"m2", "n"}
 
 
-def test_a_static_member_that_does_not_come_back_loses_its_place(driver: ConsumerDriver) -> None:
+def test_a_static_member_that_does_not_return_is_removed(driver: ConsumerDriver) -> None:
     static, other = Client(driver, "m", instance="i"), Client(driver, "n")
     settled(driver, static, other)
     static.leave(-2)
@@ -257,7 +257,7 @@ def commit(driver: ConsumerDriver, member: str, epoch: int, *partitions: int, ve
     return Commit(member, epoch, None, version, offsets)
 
 
-def test_members_commit_with_their_epoch_or_one_since_they_have_the_partition(driver: ConsumerDriver) -> None:
+def test_members_commit_with_an_epoch_since_they_own_the_partition(driver: ConsumerDriver) -> None:
     client = Client(driver, "m")
     settled(driver, client)
     first = client.epoch
@@ -281,7 +281,7 @@ def test_members_commit_with_their_epoch_or_one_since_they_have_the_partition(dr
     group.check_commit(commit(driver, "", -1, 0), 0)
 
 
-def test_a_commit_that_found_the_group_just_before_it_was_deleted_is_not_taken(driver: ConsumerDriver) -> None:
+def test_a_commit_to_a_group_that_is_deleted_at_the_same_time_is_refused(driver: ConsumerDriver) -> None:
     driver.group.unload()
     with refused(ErrorCode.COORDINATOR_NOT_AVAILABLE):
         driver.group.check_commit(commit(driver, "", -1, 0), 0)
@@ -297,7 +297,7 @@ def test_members_fetch_offsets_with_their_epoch(driver: ConsumerDriver) -> None:
         driver.group.check_fetch("n", epoch)
 
 
-# -- the disk
+# -- writes that fail
 
 
 def test_a_group_is_the_same_after_a_restart(driver: ConsumerDriver) -> None:
@@ -315,7 +315,7 @@ def test_a_group_is_the_same_after_a_restart(driver: ConsumerDriver) -> None:
     assert restored.next_deadline() == driver.now + 10_000, "the member that is to give up has its time again"
 
 
-def test_a_change_that_was_not_written_has_not_happened(driver: ConsumerDriver) -> None:
+def test_a_change_that_was_not_written_has_no_effect(driver: ConsumerDriver) -> None:
     epoch = driver.join("m").member_epoch
     driver.holds = True
     driver.join("n")
@@ -328,7 +328,7 @@ def test_a_change_that_was_not_written_has_not_happened(driver: ConsumerDriver) 
     assert numbers(driver.beat("m", epoch, owns=owned(driver, 0, 1, 2, 3))) is None
 
 
-def test_a_change_that_is_written_after_a_lost_one_counts_as_the_disk_has_it(driver: ConsumerDriver) -> None:
+def test_after_a_lost_write_memory_matches_the_records_on_disk(driver: ConsumerDriver) -> None:
     driver.join("m")
     driver.holds = True
     driver.join("n")

@@ -114,7 +114,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         here = [client for client in self.clients if client.member_id in self.driver.group.members]
         for client in here:
             client.is_slow, client.owned = False, set(client.assigned)
-        self.driver.wait(60_000)  # The sessions of absent clients end.
+        self.driver.wait(60_000)  # The sessions of clients that left without a request end.
         for _ in range(8):
             for client in here:
                 client.beat()

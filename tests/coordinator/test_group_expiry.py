@@ -23,7 +23,7 @@ def test_offsets_of_a_group_without_members_ever_expire_after_their_commits() ->
 
 
 @pytest.mark.parametrize("version", ConsumerProtocolSubscription.versions)
-def test_of_a_stable_group_those_expire_that_nobody_reads(version: int) -> None:
+def test_offsets_of_a_stable_group_expire_if_no_member_subscribes_to_the_topic(version: int) -> None:
     driver = GroupDriver()
     driver.stable("a", protocols=reads("t", "u", version=version))
     when = expiry(driver.group)
@@ -41,7 +41,7 @@ def test_nothing_expires_while_a_group_rebalances() -> None:
     assert expiry(driver.group) is None
 
 
-def test_of_an_empty_group_all_expire_after_the_time_when_it_became_so() -> None:
+def test_all_offsets_of_an_empty_group_expire_after_it_became_empty() -> None:
     driver = GroupDriver()
     (member_id,) = driver.stable("a", protocols=reads("t"))
     driver.now = 50_000
@@ -52,20 +52,20 @@ def test_of_an_empty_group_all_expire_after_the_time_when_it_became_so() -> None
         assert (when.since(COMMITTED), when.is_read("t"), is_subscribed(driver.group, "t")) == (50_000, False, False)
         driver.now = 90_000
         driver.restart()
-    driver.group.state_timestamp = -1  # Records of version 0 and 1 do not contain this time.
+    driver.group.state_timestamp = -1  # Group records of versions 0 and 1 do not contain this time.
     when = expiry(driver.group)
     assert when is not None and when.since(COMMITTED) == 123
 
 
 @pytest.mark.parametrize("metadata", [b"", b"\0\3", b"\0\0\0\0\0\5", b"\0\0\xff\xff\xff\xff"])
-def test_where_it_cannot_be_known_what_members_read_they_might_read_all(metadata: bytes) -> None:
+def test_nothing_expires_if_the_subscriptions_are_unknown(metadata: bytes) -> None:
     driver = GroupDriver()
     driver.stable("a", protocols=[("range", metadata)])
     assert expiry(driver.group) is None
     assert is_subscribed(driver.group, "t")
 
 
-def test_what_is_no_consumer_reads_nothing_and_loses_nothing() -> None:
+def test_a_group_of_another_protocol_type_keeps_its_offsets() -> None:
     driver = GroupDriver()
     driver.stable("a", protocol_type="connect")
     assert expiry(driver.group) is None

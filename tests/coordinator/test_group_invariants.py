@@ -44,7 +44,7 @@ class Groups(RuleBasedStateMachine):
         super().__init__()
         self.driver = GroupDriver(GroupSettings(initial_delay=500, max_size=6))
         self.clients: list[Client] = []
-        self.generations: dict[int, tuple[str, str | None]] = {}  # leader and protocol by generation
+        self.generations: dict[int, tuple[str, str | None]] = {}  # generation -> (leader, protocol)
         self.assigned: dict[tuple[int, str], bytes] = {}
         self.newest = 0
         self.calls: list[Call] = []
@@ -55,7 +55,7 @@ class Groups(RuleBasedStateMachine):
     def live(self) -> list[Client]:
         return [client for client in self.clients if not client.is_silent]
 
-    # -- what clients do
+    # -- actions of clients
 
     @precondition(lambda self: len(self.clients) < 8)
     @rule(is_static=st.booleans(), session=st.sampled_from([6_000, 60_000]))
@@ -112,7 +112,7 @@ class Groups(RuleBasedStateMachine):
         self.driver.write(DISK_FULL if fails else None)
         self._deliver()
 
-    # -- how a client works
+    # -- requests and responses of a client
 
     def _act(self) -> None:
         for client in self.live():
@@ -179,7 +179,7 @@ class Groups(RuleBasedStateMachine):
         if code is ErrorCode.GROUP_MAX_SIZE_REACHED:
             client.is_silent = True
 
-    # -- what must hold
+    # -- invariants
 
     def _check_generation(self, joined: JoinGroupResponse) -> None:
         agreed = joined.leader, joined.protocol_name

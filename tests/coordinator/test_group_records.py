@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets` encode to known bytes and back. Invalid bytes raise only ProtocolError."""
+"""Tests that records of `__consumer_offsets` encode to known bytes and back. Invalid bytes raise only ProtocolError."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_new_records_are_written_in_the_versions_of_kafka_43() -> None:
     assert {key.value.written for key in KEYS.values()} == {0, 3, 4}
 
 
-def test_a_member_that_speaks_the_classic_protocol() -> None:
+def test_a_member_that_uses_the_classic_protocol() -> None:
     member = ConsumerGroupMemberMetadataValue(server_assignor=None, classic_member_metadata=None)
     assert encode_value(member).endswith(bytes.fromhex("ffffffff 00 01 00 01 00")), "null is written, as Kafka does"
     member.classic_member_metadata = member.ClassicMemberMetadata()

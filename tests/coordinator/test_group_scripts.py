@@ -134,7 +134,7 @@ def _text(answer: JoinGroupResponse | SyncGroupResponse) -> str:
 
 
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
-def test_a_script_prints_what_it_says(path: Path) -> None:
+def test_a_script_prints_its_expected_output(path: Path) -> None:
     assert goldenscript.run(path, Session().execute) == path.read_text(encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""The thread of the timer, with a clock that a test sets."""
+"""Tests of the timer's thread, with a clock that a test sets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def timer() -> Iterator[GroupTimer]:
     assert not timer.thread.is_alive()
 
 
-def test_all_that_is_due_is_woken_in_its_order_and_nothing_else(timer: GroupTimer, woken: queue.Queue[str]) -> None:
+def test_due_sleepers_are_woken_in_order_and_no_others(timer: GroupTimer, woken: queue.Queue[str]) -> None:
     for name, deadline in {"late": 1_000, "never": 1_000_000_000, "early": 10, "no wish": None}.items():
         timer.schedule(Sleeper(name, woken), deadline)
     timer.start()
@@ -47,7 +47,9 @@ def test_all_that_is_due_is_woken_in_its_order_and_nothing_else(timer: GroupTime
     assert woken.empty()
 
 
-def test_who_asks_again_is_woken_once_at_the_earlier_time(timer: GroupTimer, woken: queue.Queue[str]) -> None:
+def test_a_sleeper_with_two_deadlines_is_woken_once_at_the_earlier_one(
+    timer: GroupTimer, woken: queue.Queue[str]
+) -> None:
     sleeper = Sleeper("s", woken)
     for deadline in (900, 950, 100, 500):
         timer.schedule(sleeper, deadline)
@@ -58,7 +60,7 @@ def test_who_asks_again_is_woken_once_at_the_earlier_time(timer: GroupTimer, wok
     assert sleeper.due is None
 
 
-def test_a_fault_in_one_group_does_not_stop_the_time_of_the_others(
+def test_an_error_in_one_group_does_not_stop_the_deadlines_of_the_others(
     timer: GroupTimer, woken: queue.Queue[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     timer.schedule(Sleeper("broken", woken), 1)
@@ -68,7 +70,7 @@ def test_a_fault_in_one_group_does_not_stop_the_time_of_the_others(
     assert "a fault of ours" in caplog.text
 
 
-def test_a_deadline_of_weeks_is_no_trouble(timer: GroupTimer, woken: queue.Queue[str]) -> None:
+def test_a_deadline_in_weeks_does_not_fail(timer: GroupTimer, woken: queue.Queue[str]) -> None:
     """A timeout of JoinGroup can be 2^31 ms. A lock accepts a time limit of at most 292 years, which is 2^63 ns."""
     timer.schedule(Sleeper("weeks", woken), 2**62)
     timer.start()

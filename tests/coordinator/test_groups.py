@@ -102,7 +102,7 @@ def code_of(call: Callable[[], Any]) -> ErrorCode:
     return raised.value.code
 
 
-def test_members_in_threads_of_their_own_meet(groups: GroupCoordinator, threads: ThreadPoolExecutor) -> None:
+def test_members_in_separate_threads_join_one_generation(groups: GroupCoordinator, threads: ThreadPoolExecutor) -> None:
     first = join(groups).member_id
     others: list[Future[JoinGroupResponse]] = [threads.submit(join, groups) for _ in range(9)]
     until(lambda: member_count(groups) == 10)
@@ -119,7 +119,7 @@ def test_members_in_threads_of_their_own_meet(groups: GroupCoordinator, threads:
     assert groups.describe("g").group_state == "Stable"
 
 
-def test_what_was_synced_is_there_after_a_restart(topic: Topic, journal: Journal, start: Start) -> None:
+def test_synced_assignments_survive_a_restart(topic: Topic, journal: Journal, start: Start) -> None:
     groups = start(journal)
     member_id = join(groups).member_id
     sync(groups, member_id, 1, {member_id: b"part"})
@@ -135,7 +135,9 @@ def test_what_was_synced_is_there_after_a_restart(topic: Topic, journal: Journal
     assert (listed.group_id, listed.group_state, listed.protocol_type) == ("g", "Empty", "consumer")
 
 
-def test_the_timer_ends_what_nobody_ends(start: Start, journal: Journal, threads: ThreadPoolExecutor) -> None:
+def test_the_timer_ends_requests_that_no_member_ends(
+    start: Start, journal: Journal, threads: ThreadPoolExecutor
+) -> None:
     groups = start(journal, GroupSettings(min_session_timeout=1, initial_delay=0))
     join(groups)
     groups.join(WaitingCall(), joining(group_id="other", session=50))
@@ -143,7 +145,7 @@ def test_the_timer_ends_what_nobody_ends(start: Start, journal: Journal, threads
     assert groups.describe("g").group_state == "CompletingRebalance"
 
 
-def test_a_client_that_leaves_while_it_waits_frees_its_thread(
+def test_a_waiting_client_that_disconnects_frees_its_thread(
     groups: GroupCoordinator, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_group, "LOOK_AGAIN", 0.001)
@@ -158,7 +160,7 @@ def test_a_client_that_leaves_while_it_waits_frees_its_thread(
     assert {member.member_id for member in join(groups, first).members} > {first}
 
 
-def test_a_stop_wakes_all_who_wait(groups: GroupCoordinator, threads: ThreadPoolExecutor) -> None:
+def test_a_stop_answers_all_waiting_members(groups: GroupCoordinator, threads: ThreadPoolExecutor) -> None:
     join(groups)
     waiting = threads.submit(join, groups)
     until(lambda: member_count(groups) == 2)
@@ -180,7 +182,7 @@ def test_members_wait_and_keep_their_sessions_while_the_journal_loads(topic: Top
     groups.heartbeat(HeartbeatRequest(group_id="g", generation_id=1, member_id="m"))
 
 
-def test_groups_and_requests_that_are_none(groups: GroupCoordinator) -> None:
+def test_unknown_groups_and_invalid_requests(groups: GroupCoordinator) -> None:
     unknown, invalid = ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.INVALID_GROUP_ID
     assert code_of(lambda: join(groups, "m")) is unknown
     assert code_of(lambda: sync(groups, "m", 1)) is unknown
@@ -209,7 +211,7 @@ def test_groups_are_listed_by_state_and_type(groups: GroupCoordinator) -> None:
     assert listed(["nonsense"], []) == listed([], ["consumer"]) == listed([], ["nonsense"]) == []
 
 
-def test_an_empty_group_is_deleted_for_good(topic: Topic, journal: Journal, start: Start) -> None:
+def test_a_deleted_group_stays_deleted_after_a_restart(topic: Topic, journal: Journal, start: Start) -> None:
     groups = start(journal)
     member_id = join(groups).member_id
     assert code_of(lambda: groups.delete("g")) is ErrorCode.NON_EMPTY_GROUP
@@ -222,7 +224,7 @@ def test_an_empty_group_is_deleted_for_good(topic: Topic, journal: Journal, star
     assert start(Journal(topic, sync=lambda: True)).list_groups([], []) == []
 
 
-def test_who_joins_a_group_that_is_deleted_just_then_is_to_try_again(
+def test_a_member_that_joins_a_group_during_its_deletion_must_try_again(
     groups: GroupCoordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def then_deleted(group_id: str, found: Callable[[str], SharedGroup] = groups._table.find_or_make) -> SharedGroup:
@@ -242,7 +244,7 @@ def test_who_joins_a_group_that_is_deleted_just_then_is_to_try_again(
     assert code_of(lambda: heartbeat(new)) is ErrorCode.COORDINATOR_NOT_AVAILABLE
 
 
-def test_what_cannot_be_written_is_not_done(
+def test_a_group_change_that_cannot_be_written_has_no_effect(
     groups: GroupCoordinator, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     member_id = join(groups).member_id
@@ -262,7 +264,7 @@ def test_what_cannot_be_written_is_not_done(
     groups.delete("g")
 
 
-def test_a_fault_of_ours_while_a_group_is_deleted_leaves_it_as_it_was(
+def test_an_internal_error_during_a_deletion_leaves_the_group_unchanged(
     groups: GroupCoordinator, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = groups.join(WaitingCall(version=9), joining()).member_id
@@ -273,7 +275,7 @@ def test_a_fault_of_ours_while_a_group_is_deleted_leaves_it_as_it_was(
     assert join(groups, given).generation_id == 1
 
 
-def test_a_group_that_is_deleted_with_consumer_offsets_takes_no_new_one_along(
+def test_deleting_consumer_offsets_does_not_delete_a_new_group(
     groups: GroupCoordinator, journal: Journal, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     old = groups._table.find_or_make("g")
@@ -311,7 +313,7 @@ def test_a_group_that_fails_at_the_start_kept_all_others_from_being_served(
     assert "group bad: the group is not restored" in caplog.text and "planted" in caplog.text
 
 
-def test_a_fault_of_ours_in_the_journal_leaves_nobody_waiting(
+def test_an_internal_error_in_the_journal_leaves_no_member_waiting(
     groups: GroupCoordinator, journal: Journal, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     leader = join(groups).member_id

@@ -68,7 +68,7 @@ def test_without_the_topic_nobody_coordinates(tmp_path: Path) -> None:
     assert raised(journal) is ErrorCode.NOT_COORDINATOR
 
 
-def test_partitions_that_are_added_later_move_no_group(tmp_path: Path) -> None:
+def test_partitions_added_later_move_no_group(tmp_path: Path) -> None:
     topic = Topic(tmp_path, 2)
     journal = Journal(topic, sync=lambda: False)
     journal.make_topic()
@@ -88,7 +88,9 @@ def test_records_are_written_and_synced_before_they_count(journal: Journal, topi
     assert [(r.key, r.value, r.timestamp) for r in read_all(log)] == [(*RECORD, 1_000), (b"gone", None, 1_000)]
 
 
-def test_who_comes_first_writes_for_all(journal: Journal, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_thread_writes_the_records_of_all(
+    journal: Journal, topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
     syncs: list[int] = []
     monkeypatch.setattr(os, "fdatasync", syncs.append)
     applied: list[int] = []
@@ -126,7 +128,7 @@ def test_memory_changes_in_the_order_of_the_log(journal: Journal, topic: Topic) 
     assert [record.key for record in read_all(topic.opened[0])] == applied
 
 
-def test_what_is_too_large_fails_alone_and_is_never_split(journal: Journal, topic: Topic) -> None:
+def test_records_that_are_too_large_fail_alone_and_are_never_split(journal: Journal, topic: Topic) -> None:
     limit = topic.config.max_message_bytes
     half = b"x" * (limit // 2 - 100)
     applied: list[str] = []
@@ -144,7 +146,9 @@ def test_what_is_too_large_fails_alone_and_is_never_split(journal: Journal, topi
     assert [record.key for record in read_all(topic.opened[0])] == [b"a", b"c", b"d"]
 
 
-def test_what_could_not_be_synced_never_counts(journal: Journal, topic: Topic, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_that_could_not_be_synced_are_never_applied(
+    journal: Journal, topic: Topic, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(descriptor: int) -> None:
         raise OSError(5, "Input/output error")
 
@@ -158,7 +162,7 @@ def test_what_could_not_be_synced_never_counts(journal: Journal, topic: Topic, m
     assert applied == []
 
 
-def test_a_deleted_topic_takes_nothing(journal: Journal, topic: Topic) -> None:
+def test_a_deleted_topic_accepts_no_records(journal: Journal, topic: Topic) -> None:
     pending = journal.enqueue("g", [RECORD])
     topic.opened[0].refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "deleted"))
     with pytest.raises(KafkaError) as caught:
@@ -166,7 +170,7 @@ def test_a_deleted_topic_takes_nothing(journal: Journal, topic: Topic) -> None:
     assert caught.value.code is ErrorCode.NOT_COORDINATOR
 
 
-def test_settling_writes_what_is_queued(journal: Journal) -> None:
+def test_settling_writes_all_queued_records(journal: Journal) -> None:
     applied: list[str] = []
     pending = journal.enqueue("g", [RECORD], lambda: applied.append("done"))
     journal.settle("g")
@@ -255,7 +259,7 @@ def test_offsets_of_a_transaction_count_when_it_is_committed(topic: Topic) -> No
     assert offsets(topic) == {("g", 0): 2, ("g", 1): 9, ("g", 2): 1, ("g", 3): 1}
 
 
-def test_records_of_unknown_types_are_passed_over(topic: Topic, caplog: pytest.LogCaptureFixture) -> None:
+def test_records_of_unknown_types_are_skipped(topic: Topic, caplog: pytest.LogCaptureFixture) -> None:
     append(topic.opened[0], Record(timestamp=1, key=b"\0\x63new", value=b"\0\0"), offset_record(5))
     assert offsets(topic) == {("g", 0): 5}
     assert "record type 99 is unknown" in caplog.text
@@ -295,7 +299,9 @@ def test_one_damaged_batch_kept_all_groups_of_its_partition_from_being_served(
     assert "offsets 1 to 1 are lost" in caplog.text
 
 
-def test_a_fault_of_ours_in_one_partition_is_not_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_internal_error_in_one_partition_does_not_affect_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     topic = Topic(tmp_path, 2)
     topic.make()
     journal = Journal(topic, sync=lambda: False)
@@ -315,7 +321,7 @@ def test_loading_stops_with_the_broker(topic: Topic) -> None:
     assert raised(journal) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
-def test_a_stop_in_the_middle_of_a_load_is_not_taken_for_a_damaged_partition(
+def test_a_stop_during_a_load_is_not_treated_as_a_damaged_partition(
     topic: Topic, caplog: pytest.LogCaptureFixture
 ) -> None:
     append(topic.opened[0], offset_record(5))

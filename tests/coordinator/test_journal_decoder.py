@@ -29,7 +29,7 @@ def decoded(key: Key, value: Value | None, version: int | None = None) -> Decode
     return decode_offsets(Record(offset=7, key=encode_key(key), value=encoded))
 
 
-def test_what_a_version_lacks_is_left_out() -> None:
+def test_fields_that_a_version_does_not_have_are_left_out() -> None:
     value = OffsetCommitValue(offset=5, metadata="m", commit_timestamp=9, expire_timestamp=10)
     key = {"type": "1", "data": {"group": "g", "topic": "t", "partition": 0}}
     assert decoded(COMMIT, value, 1) == Decoded(
@@ -39,7 +39,7 @@ def test_what_a_version_lacks_is_left_out() -> None:
     assert decoded(COMMIT, value, 4) == Decoded(key, {"version": "4", "data": data})
 
 
-def test_a_tagged_field_is_shown_where_it_says_something() -> None:
+def test_a_tagged_field_is_shown_unless_it_has_its_default() -> None:
     value = OffsetCommitValue(topic_id=UUID(int=1))
     shown = decoded(COMMIT, value).value
     assert isinstance(shown, dict) and shown["data"]["topicId"] == "AAAAAAAAAAAAAAAAAAAAAQ"
@@ -58,7 +58,7 @@ def group(protocol_type: str, subscription: bytes, assignment: bytes) -> dict[st
     return {name: shown_member[name] for name in ("memberId", "groupInstanceId", "subscription", "assignment")}
 
 
-def test_what_consumers_tell_each_other_is_shown_as_what_it_is() -> None:
+def test_subscriptions_and_assignments_are_decoded() -> None:
     subscription = ConsumerProtocolSubscription(topics=["t"], user_data=b"u").versioned(1)
     partition = ConsumerProtocolAssignment.TopicPartition(topic="t", partitions=[0, 1])
     assignment = ConsumerProtocolAssignment(assigned_partitions=[partition]).versioned(1)
@@ -90,7 +90,7 @@ def test_structs_inside_structs() -> None:
     assert shown["data"]["partitionsPendingRevocation"] == []
 
 
-def test_what_cannot_be_read_is_said() -> None:
+def test_bytes_that_cannot_be_decoded_are_reported() -> None:
     unknown = decode_offsets(Record(offset=7, key=b"\0\x63", value=b""))
     assert unknown == Decoded("Unknown record type 99 at offset 7, skipping.", None)
     for record in (Record(offset=7, key=b"k"), Record(offset=7), Record(offset=7, key=encode_key(COMMIT), value=b"\0")):

@@ -6,7 +6,7 @@ from hmb.coordinator.known_names import LONGEST_NAME, cached_by_name
 
 
 def test_long_names_are_computed_each_time_and_never_kept() -> None:
-    """A cache of 10,000 entries kept 300 group ids of 1 MB each."""
+    """Regression: a cache for 10,000 entries kept 300 group ids of 1 MB each."""
     called: list[tuple[str, int]] = []
 
     @cached_by_name(2)

@@ -1,4 +1,4 @@
-"""The states of a KIP-848 group and of its members."""
+"""Tests of the states of a KIP-848 group and of its members."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tests.coordinator.conftest import Topic
 from tests.storage.conftest import read_all
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
-OLD = UUID(int=1)  # the id of a topic
+OLD = UUID(int=1)  # the id of the topic before it was created again
 NEXT_YEAR = now_ms() + 365 * 24 * 60 * 60 * 1000
 NEVER_READ = Expiry(since=lambda committed: committed.commit_timestamp, is_read=lambda topic: False)
 
@@ -76,7 +76,7 @@ def test_expiry_counts_from_when_the_group_became_empty() -> None:
     assert offsets.expired("g", 5_100, 100, emptied) == [T0, U0]
 
 
-def test_what_a_group_reads_does_not_expire() -> None:
+def test_offsets_of_subscribed_topics_do_not_expire() -> None:
     offsets = GroupOffsets()
     offsets.commit("g", {T0: at(1), U0: at(1)})
     assert offsets.expired("g", 1_000, 100, NEVER_READ._replace(is_read=lambda topic: topic == "t")) == [U0]
@@ -110,7 +110,7 @@ def restarted(topic: Topic) -> OffsetManager:
     return manager
 
 
-def test_a_commit_comes_back_as_sent(manager: OffsetManager, commit: Commit, topic: Topic) -> None:
+def test_a_fetch_returns_a_commit_unchanged(manager: OffsetManager, commit: Commit, topic: Topic) -> None:
     sent = CommittedOffset(5, 3, 'ü "\n\0', 1_000, -1, UUID(int=7))
     old = CommittedOffset(6, -1, "", 1_000, 2_000)
     commit("g", t0=sent, t1=old)
@@ -137,7 +137,7 @@ def test_an_offset_is_not_seen_before_it_is_durable(journal: Journal, manager: O
     assert manager.fetch("g") == {T0: at(5)}
 
 
-def test_the_last_to_be_enqueued_is_the_last_to_count(journal: Journal, manager: OffsetManager, topic: Topic) -> None:
+def test_the_last_commit_in_the_queue_wins(journal: Journal, manager: OffsetManager, topic: Topic) -> None:
     older, newer = (manager.begin_commit("g", {T0: at(offset)}) for offset in (5, 6))
     journal.write(newer)
     journal.write(older)
@@ -145,7 +145,7 @@ def test_the_last_to_be_enqueued_is_the_last_to_count(journal: Journal, manager:
     assert restarted(topic).fetch("g") == {T0: at(6)}
 
 
-def test_what_is_deleted_is_gone_after_a_restart(
+def test_deleted_offsets_do_not_return_after_a_restart(
     journal: Journal, manager: OffsetManager, commit: Commit, topic: Topic
 ) -> None:
     commit("g", t0=at(1), t1=at(2))
@@ -154,7 +154,7 @@ def test_what_is_deleted_is_gone_after_a_restart(
     assert manager.fetch("g").keys() == restarted(topic).fetch("g").keys() == {T1}
 
 
-def test_deleting_sees_the_commits_that_are_under_way(journal: Journal, manager: OffsetManager) -> None:
+def test_a_deletion_covers_commits_that_are_not_written_yet(journal: Journal, manager: OffsetManager) -> None:
     manager.begin_commit("g", {T0: at(1)})
     journal.write(manager.begin_delete("g", [T0]))
     assert manager.fetch("g") == {}
@@ -166,7 +166,7 @@ def test_an_offset_that_is_committed_again_does_not_expire(manager: OffsetManage
     assert manager.expired("g", 1_000, 100, NEVER_READ) == []
 
 
-def test_compaction_leaves_the_offsets_as_they_are(
+def test_compaction_does_not_change_the_offsets(
     journal: Journal, manager: OffsetManager, commit: Commit, topic: Topic
 ) -> None:
     log = topic.opened[0]
@@ -176,7 +176,7 @@ def test_compaction_leaves_the_offsets_as_they_are(
         commit(f"h{offset % 3}", u0=at(offset))
     journal.write(manager.begin_delete("h1", None))
     before = [manager.fetch(group_id) for group_id in ("g", "h0", "h1", "h2")]
-    for _ in range(2):  # The first cleaning always keeps tombstones.
+    for _ in range(2):  # The first round of compaction always keeps tombstones.
         work = cleanable(log, 0, NEXT_YEAR)
         assert work is not None
         clean(log, work, max_memory=1_000_000, now=NEXT_YEAR, throttle=Throttle(float("inf"), threading.Event()))
@@ -205,7 +205,7 @@ def test_a_commit_in_the_next_topic_of_that_name_is_not_wiped_with_the_old_one(
     assert manager.fetch("g") == {T0: new}
 
 
-def test_without_its_topic_everything_is_forgotten(manager: OffsetManager, commit: Commit, topic: Topic) -> None:
+def test_all_offsets_are_removed_with_consumer_offsets(manager: OffsetManager, commit: Commit, topic: Topic) -> None:
     commit("g", t0=at(1))
     topic.opened = {}
     manager.forget_all()

@@ -22,7 +22,7 @@ ONE, OTHER = ProducerIdAndEpoch(7, 0), ProducerIdAndEpoch(8, 0)
 # In memory
 
 
-def test_pending_offsets_count_when_their_transaction_commits() -> None:
+def test_pending_offsets_are_visible_when_their_transaction_commits() -> None:
     offsets = GroupOffsets()
     offsets.commit("g", {T0: at(1)})
     for producer, offset in ((7, 5), (8, 6)):
@@ -35,7 +35,7 @@ def test_pending_offsets_count_when_their_transaction_commits() -> None:
     assert offsets.groups_with_pending() == []
 
 
-def test_a_commit_outside_of_the_transaction_that_came_later_stays() -> None:
+def test_a_later_commit_outside_of_the_transaction_wins() -> None:
     offsets = GroupOffsets()
     offsets.commit_in_transaction("g", 7, {T0: at(5), T1: at(5)})
     offsets.commit("g", {T0: at(1)})
@@ -44,7 +44,7 @@ def test_a_commit_outside_of_the_transaction_that_came_later_stays() -> None:
     assert dict(offsets.of_group("g")) == {T0: at(1), T1: at(5)}
 
 
-def test_what_is_deleted_is_no_longer_pending() -> None:
+def test_deleted_offsets_are_no_longer_pending() -> None:
     offsets = GroupOffsets()
     offsets.commit_in_transaction("g", 7, {T0: at(5), U0: at(5)})
     offsets.delete("g", [T0])
@@ -54,7 +54,7 @@ def test_what_is_deleted_is_no_longer_pending() -> None:
     assert dict(offsets.of_group("g")) == {}
 
 
-def test_what_a_transaction_holds_does_not_expire() -> None:
+def test_pending_offsets_do_not_expire() -> None:
     offsets = GroupOffsets()
     offsets.commit("g", {T0: at(1), T1: at(1)})
     offsets.commit_in_transaction("g", 7, {T0: at(5)})
@@ -77,8 +77,8 @@ def restarted(topic: Topic) -> OffsetManager:
     return manager
 
 
-def test_a_transaction_has_batches_of_its_own(journal: Journal, manager: OffsetManager, topic: Topic) -> None:
-    """One write of the journal stores five commits in order: two in transactions, three without."""
+def test_each_transaction_has_separate_batches(journal: Journal, manager: OffsetManager, topic: Topic) -> None:
+    """One write of the journal stores five commits in their order. Two of them are in transactions."""
     places = [
         manager.begin_commit("g", {T0: at(1)}),
         manager.begin_commit("g", {T0: at(2)}, ONE),
@@ -94,7 +94,7 @@ def test_a_transaction_has_batches_of_its_own(journal: Journal, manager: OffsetM
     assert found == [(False, -1, 1), (True, 7, 1), (True, 8, 1), (False, -1, 2)]
 
 
-def test_a_marker_ends_what_stands_in_its_partition_after_a_restart_too(
+def test_a_marker_ends_the_offsets_of_its_partition_also_after_a_restart(
     journal: Journal, manager: OffsetManager, topic: Topic
 ) -> None:
     for producer, group in ((ONE, "g"), (ONE, "h"), (OTHER, "g")):
@@ -121,7 +121,7 @@ def test_a_zombies_marker_and_offsets_are_refused(journal: Journal, manager: Off
     assert manager.pending("g") == set()
 
 
-def test_to_delete_what_is_pending_only_is_written_down(journal: Journal, manager: OffsetManager, topic: Topic) -> None:
+def test_the_deletion_of_pending_offsets_is_written(journal: Journal, manager: OffsetManager, topic: Topic) -> None:
     journal.write(manager.begin_commit("g", {T0: at(1)}, ONE))
     journal.write(manager.begin_delete("g", [T0]))
     journal.write(manager.begin_end_transaction(0, COMMIT, ONE))

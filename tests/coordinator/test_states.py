@@ -1,4 +1,4 @@
-"""The transitions of a classic group."""
+"""Tests of the state transitions of a classic group."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_table_is_kafkas() -> None:
     }
 
 
-def test_every_other_step_is_refused() -> None:
+def test_every_other_transition_is_refused() -> None:
     allowed = {(before, event): after for before, event, after in TRANSITIONS}
     for state, event in itertools.product(GroupState, GroupEvent):
         if (state, event) in allowed:

@@ -1,4 +1,4 @@
-"""Regular expressions over topic names."""
+"""Tests of regular expressions over topic names."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def combined(parts: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 @given(st.recursive(ATOMS, combined, max_leaves=6), st.lists(NAMES, min_size=1, max_size=5))
-def test_it_matches_what_pythons_own_matches(regex: str, names: list[str]) -> None:
+def test_matches_are_the_same_as_with_pythons_re(regex: str, names: list[str]) -> None:
     ours, pythons = TopicRegex(regex), re.compile(regex)
     for name in names:
         assert ours.matches(name) == bool(pythons.fullmatch(name)), (regex, name)

@@ -1,4 +1,4 @@
-"""The steps of one transactional id, without threads, clocks and disks."""
+"""Tests of the state transitions of one transactional id, without threads, clocks and disks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hmb.protocol.topics import TopicPartition
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 NEW = Transaction("tx", 7)
 STATES = TransactionState
-OLD, WITH_EPOCHS = 0, 2  # transaction versions
+OLD, WITH_EPOCHS = 0, 2  # transaction versions: 0, and 2 with an epoch for each transaction
 
 
 def new_id() -> int:
@@ -68,7 +68,7 @@ def test_with_version_2_each_transaction_has_its_own_epoch() -> None:
 
 
 @pytest.mark.parametrize("state", [STATES.PREPARE_COMMIT, STATES.PREPARE_ABORT])
-def test_while_one_ends_nothing_else_is_begun(state: TransactionState) -> None:
+def test_no_transaction_begins_while_another_one_ends(state: TransactionState) -> None:
     ending = started().end(started().producer, state is STATES.PREPARE_COMMIT, OLD, 30, no_id)
     assert ending.state is state
     for step in (
@@ -105,7 +105,7 @@ EMPTY_ONE = NEW.init(1000, None, 10, no_id)
     ],
 )
 def test_the_table_of_kip_890(before: Transaction, committed: bool, epochs_ago: int, expected: object) -> None:
-    """The table lists the results of EndTxn in transaction version 2 while no transaction is open."""
+    """The parameters are a table: the results of EndTxn in transaction version 2 while no transaction is open."""
     producer = ProducerIdAndEpoch(7, before.epoch - epochs_ago)
 
     def end() -> Transaction:
@@ -120,21 +120,21 @@ def test_the_table_of_kip_890(before: Transaction, committed: bool, epochs_ago: 
 
 
 @pytest.mark.parametrize("committed", [True, False])
-def test_without_epochs_a_repetition_is_known_by_the_outcome(committed: bool) -> None:
+def test_without_epochs_a_repeated_request_is_recognized_by_its_outcome(committed: bool) -> None:
     over = ended(committed, OLD)
     assert over.end(over.producer, committed, OLD, 50, no_id) is over
     assert code(lambda: over.end(over.producer, not committed, OLD, 50, no_id)) is INVALID
     assert code(lambda: EMPTY_ONE.end(EMPTY_ONE.producer, False, OLD, 50, no_id)) is INVALID
 
 
-def test_a_repetition_while_it_ends_waits_and_the_next_epoch_is_nobodys() -> None:
+def test_a_repeated_request_waits_while_the_transaction_ends() -> None:
     ongoing = started(WITH_EPOCHS)
     ending = ongoing.end(ongoing.producer, True, WITH_EPOCHS, 30, no_id)
     assert code(lambda: ending.end(ongoing.producer, True, WITH_EPOCHS, 31, no_id)) is CONCURRENT
     assert code(lambda: ending.end(ending.producer, True, WITH_EPOCHS, 31, no_id)) is FENCED
 
 
-def test_a_zombie_gets_nothing() -> None:
+def test_a_fenced_producer_gets_only_errors() -> None:
     ongoing = replace(started(), epoch=5)
     for producer, expected in (
         (ProducerIdAndEpoch(7, 4), FENCED),
@@ -146,14 +146,14 @@ def test_a_zombie_gets_nothing() -> None:
         assert code(lambda p=producer: ongoing.end(p, True, WITH_EPOCHS, 30, no_id)) is expected  # type: ignore[misc]
 
 
-def test_a_new_producer_aborts_what_the_old_one_has_left_open() -> None:
+def test_a_new_producer_aborts_the_open_transaction_of_the_old_one() -> None:
     aborting = started().init(1000, None, 30, no_id)
     assert (aborting.state, aborting.epoch, aborting.partitions) == (STATES.PREPARE_ABORT, 1, frozenset({T0}))
     after = aborting.complete(35).init(2000, None, 40, no_id)
     assert (after.state, after.epoch, after.timeout, after.started) == (STATES.EMPTY, 2, 2000, -1)
 
 
-def test_a_producer_goes_on_after_an_error_unless_it_was_shut_out() -> None:
+def test_a_producer_continues_after_an_error_unless_it_was_fenced() -> None:
     """A producer that sends its id and epoch gets the next epoch (KIP-360).
 
     If the response was lost, the same request gets the same epoch again.
@@ -191,7 +191,7 @@ def test_when_the_epochs_are_used_up_at_an_end_the_markers_have_the_old_id() -> 
     assert (fenced.state, fenced.epoch) == (STATES.PREPARE_ABORT, MAX_EPOCH)
 
 
-def test_time_is_up_for_open_ones_only() -> None:
+def test_only_open_transactions_time_out() -> None:
     ongoing = started()
     assert [ongoing.is_late(now) for now in (1020, 1021)] == [False, True]
     assert not ended(True, OLD).is_late(10**9)
@@ -206,7 +206,7 @@ def test_time_is_up_for_open_ones_only() -> None:
     [EMPTY_ONE, started(), started(WITH_EPOCHS), ended(False, WITH_EPOCHS), started().fence(30)],
     ids=lambda transaction: transaction.state.label,
 )
-def test_what_is_written_down_is_what_is_read(transaction: Transaction) -> None:
+def test_a_written_state_is_read_back_unchanged(transaction: Transaction) -> None:
     ((key, value),) = records_of(transaction)
     decoded = decode_key(key, KEYS)
     assert isinstance(decoded, TransactionLogKey)
@@ -214,6 +214,6 @@ def test_what_is_written_down_is_what_is_read(transaction: Transaction) -> None:
     assert transaction_of(decoded, decode_value(decoded, value)) == replace(transaction, last_epoch=NO_PRODUCER_EPOCH)
 
 
-def test_a_dead_one_is_a_tombstone() -> None:
+def test_a_dead_transactional_id_is_a_tombstone() -> None:
     ((_, value),) = records_of(ended(True, OLD).expire(200))
     assert value is None

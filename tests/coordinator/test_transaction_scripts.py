@@ -6,7 +6,7 @@
     offsets PRODUCER GROUP OFFSET          commit an offset of the group in the transaction
     commit | abort PRODUCER                end the transaction, by the rules of transaction version 1 or `version=2`
     wait MS                                let time pass, and abort late transactions
-    full | mended                          fill or free the disk to which markers are written
+    full | freed                           fill or free the disk to which markers are written
     restart                                restart the broker, which restores its state from the logs
     log PARTITION                          print all batches and the last stable offset
     read PARTITION                         print the records that a read_committed consumer receives
@@ -145,7 +145,7 @@ class Session:
         self.is_full = True
         yield from ()
 
-    def mended(self) -> Iterator[str]:
+    def freed(self) -> Iterator[str]:
         self.is_full = False
         yield from ()
 
@@ -184,7 +184,7 @@ def _partition(name: str) -> TopicPartition:
 
 
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.txt")), ids=lambda path: path.stem)
-def test_a_script_prints_what_it_says(path: Path, tmp_path: Path) -> None:
+def test_a_script_prints_its_expected_output(path: Path, tmp_path: Path) -> None:
     session = Session(tmp_path)
     try:
         assert goldenscript.run(path, session.execute) == path.read_text(encoding="utf-8")

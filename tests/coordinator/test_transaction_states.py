@@ -1,4 +1,4 @@
-"""The transitions of a transactional id."""
+"""Tests of the transitions between the states of a transactional id."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_the_table_is_kafkas() -> None:
     }
 
 
-def test_every_other_step_is_refused() -> None:
+def test_every_other_transition_is_refused() -> None:
     allowed = {(before, event): after for before, event, after in TRANSITIONS}
     for state, event in itertools.product(TransactionState, TransactionEvent):
         if (state, event) in allowed:
@@ -36,5 +36,5 @@ def test_every_other_step_is_refused() -> None:
                 TRANSITIONS.next(state, event)
 
 
-def test_the_names_are_those_that_admins_know() -> None:
+def test_the_states_have_kafkas_names() -> None:
     assert [state.label for state in (EMPTY, PREPARE_COMMIT, FENCE)] == ["Empty", "PrepareCommit", "PrepareEpochFence"]

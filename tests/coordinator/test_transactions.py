@@ -125,7 +125,7 @@ def fail() -> None:
     raise FULL
 
 
-def test_what_cannot_be_written_down_has_not_happened(
+def test_a_transaction_change_that_cannot_be_written_has_no_effect(
     transactions: TransactionCoordinator, markers: Markers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     producer = begun(transactions)
@@ -140,7 +140,7 @@ def test_what_cannot_be_written_down_has_not_happened(
     assert transactions.init_producer("new", 5_000, None).epoch == 0
 
 
-def test_a_decision_stands_and_its_markers_are_written_when_that_is_possible(
+def test_a_decided_transaction_gets_its_markers_as_soon_as_possible(
     transactions: TransactionCoordinator, markers: Markers
 ) -> None:
     producer = begun(transactions)
@@ -156,7 +156,7 @@ def test_a_decision_stands_and_its_markers_are_written_when_that_is_possible(
     assert markers.written == [(ControlType.ABORT, producer, {T0})]
 
 
-def test_a_decision_is_carried_out_at_the_next_start(
+def test_a_decided_transaction_gets_its_markers_at_the_next_start(
     transactions: TransactionCoordinator, markers: Markers, start: Start, state_topic: Topic
 ) -> None:
     producer = begun(transactions)
@@ -173,7 +173,7 @@ def test_a_decision_is_carried_out_at_the_next_start(
     assert again.end("tx", producer, 0, committed=True) == producer, "a repetition over the restart"
 
 
-def test_while_it_ends_others_have_to_wait(transactions: TransactionCoordinator, markers: Markers) -> None:
+def test_other_requests_wait_while_a_transaction_ends(transactions: TransactionCoordinator, markers: Markers) -> None:
     producer = begun(transactions)
     seen: list[ErrorCode] = []
 
@@ -186,7 +186,7 @@ def test_while_it_ends_others_have_to_wait(transactions: TransactionCoordinator,
             lambda: transactions.writing("tx", producer, T0).__enter__(),
         ):
             seen.append(refused(step))
-        transactions.complete_decided()  # It skips this transaction, because another thread is completing it.
+        transactions.complete_decided()  # This call skips the transaction, because another thread completes it.
 
     markers.before = requests_during_the_end
     transactions.end("tx", producer, 0, committed=True)
@@ -194,7 +194,7 @@ def test_while_it_ends_others_have_to_wait(transactions: TransactionCoordinator,
     assert len(markers.written) == 1
 
 
-def test_a_record_comes_before_the_decision_or_not_at_all(
+def test_a_record_is_written_before_the_decision_or_refused(
     transactions: TransactionCoordinator, markers: Markers
 ) -> None:
     producer = begun(transactions)
@@ -223,7 +223,7 @@ def test_time_limits(transactions: TransactionCoordinator, markers: Markers, clo
     assert transactions.list() == []
 
 
-def test_what_has_expired_is_gone_after_a_restart_too(
+def test_expired_ids_do_not_return_after_a_restart(
     transactions: TransactionCoordinator, start: Start, state_topic: Topic
 ) -> None:
     transactions.init_producer("idle", 5_000, None)
@@ -238,7 +238,7 @@ def test_a_timeout_has_its_limits(transactions: TransactionCoordinator, timeout:
     assert refused(step) is ErrorCode.INVALID_TRANSACTION_TIMEOUT
 
 
-def test_one_that_cannot_be_ended_does_not_keep_the_others(
+def test_a_transaction_that_cannot_end_does_not_block_the_others(
     transactions: TransactionCoordinator, markers: Markers, start: Start, state_topic: Topic
 ) -> None:
     producers = {name: begun(transactions, name) for name in ("bad", "good")}
@@ -256,10 +256,10 @@ def test_one_that_cannot_be_ended_does_not_keep_the_others(
     assert sorted(states.values()) == [TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT]
 
 
-def test_a_late_one_that_fails_does_not_keep_the_others(
+def test_an_error_in_one_abort_does_not_block_the_others(
     transactions: TransactionCoordinator, markers: Markers, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An internal error ended this and each later round of aborts, and a full disk was not logged."""
+    """An internal error in one abort ended this and each later round of aborts. A full disk was not logged."""
     for name in ("bad", "good"):
         begun(transactions, name, timeout=100)
     clock.now += 101
@@ -277,7 +277,7 @@ def test_a_late_one_that_fails_does_not_keep_the_others(
     assert {each.state for each in transactions.list()} == {TransactionState.COMPLETE_ABORT}
 
 
-def test_an_id_that_does_not_expire_does_not_keep_the_others(
+def test_an_id_that_fails_to_expire_does_not_block_the_others(
     transactions: TransactionCoordinator, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in ("bad", "good"):
@@ -304,8 +304,8 @@ def open_in(partition: TopicPartition, producer: ProducerIdAndEpoch) -> OpenTran
     return OpenTransaction(partition, ActiveProducer(producer.producer_id, ProducerStateEntry(producer.epoch), 3))
 
 
-def test_readers_waited_for_ever_for_a_marker_that_was_lost(start: Start, markers: Markers) -> None:
-    """The coordinator had ended the transaction, so it did not write the lost marker again."""
+def test_a_lost_marker_blocked_readers_permanently(start: Start, markers: Markers) -> None:
+    """A marker was lost after the coordinator had ended the transaction, and the coordinator did not write it again."""
     first = start()
     ended = {}
     for name, committed in (("committed", True), ("aborted", False)):

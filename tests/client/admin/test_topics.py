@@ -54,7 +54,7 @@ def test_an_error_of_one_item_is_its_own(servers: str) -> None:
             raised(described["none"])
 
 
-def test_a_rehearsal_changes_nothing(servers: str) -> None:
+def test_validate_only_changes_nothing(servers: str) -> None:
     with Admin(servers) as admin:
         raised(admin.create_topics(["rehearsed"], validate_only=True)["rehearsed"])
         assert admin.list_topics() == []

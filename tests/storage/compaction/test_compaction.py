@@ -32,8 +32,7 @@ Change = tuple[bytes, bytes | None]  # key, value or None for a tombstone
 
 
 def change_batch(changes: Sequence[Change], codec: Codec = Codec.NONE, **options: int | bool) -> memoryview:
-    # type: ignore[arg-type]
-    return memoryview(encode_batch([Record(0, 1_000, key, value) for key, value in changes], codec=codec, **options))
+    return memoryview(encode_batch([Record(0, 1_000, key, value) for key, value in changes], codec=codec, **options))  # type: ignore[arg-type]
 
 
 def compact(log: Log, *, first_dirty: int = 0, now: int = 0, memory: int = 1_000_000) -> int:

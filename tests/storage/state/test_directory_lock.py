@@ -39,8 +39,7 @@ sys.stdin.read()
 
 def python(code: str, path: Path) -> subprocess.Popen[str]:
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    # type: ignore[call-overload, no-any-return]
-    return subprocess.Popen([sys.executable, "-c", code, str(path)], text=True, **pipes)
+    return subprocess.Popen([sys.executable, "-c", code, str(path)], text=True, **pipes)  # type: ignore[call-overload, no-any-return]
 
 
 def opened(directory: Path) -> LogManager:
