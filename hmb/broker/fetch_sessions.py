@@ -17,10 +17,10 @@ INVALID_FETCH_SESSION_EPOCH. Sessions are a cache. A request for a session that 
 FETCH_SESSION_ID_NOT_FOUND, and the client begins again with a full fetch. If the cache is full, the response contains
 the session id 0, and the client continues with full fetches.
 
-As in Kafka, room for a new session comes from the session that was unused for the longest time, if that is longer than
-`min.incremental.fetch.session.eviction.ms`. Otherwise it comes from the smallest session that has existed that long, if
-the new session is larger. There are two limits: `max.incremental.fetch.session.cache.slots` sessions, and
-MAX_PARTITIONS partitions in all sessions.
+The cache has two limits: `max.incremental.fetch.session.cache.slots` sessions, and MAX_PARTITIONS partitions in all
+sessions. In a full cache, a new session replaces another one, as in Kafka. The broker removes the session that was
+unused for the longest time, if this time is longer than `min.incremental.fetch.session.eviction.ms`. Otherwise the
+broker looks for the smallest session that has existed for that long. It removes this session if the new one is larger.
 
 Source: KIP-227, KIP-516 (topic ids); Kafka's `FetchSession`.
 """

@@ -7,7 +7,7 @@ continues in the log until it finds a message, or until the log ends. (Kafka up 
 message that does not exist. Its own consumer stops, because it concludes that a message is larger than its fetch size.)
 
 An answer is converted one batch at a time, while it is sent. If a client does not read, its batch stays in memory until
-the broker closes the connection (sending.py). CONVERTED limits the memory of all these answers together. An answer
+the broker closes the connection (sending.py). MOST_CONVERTED limits the memory of all these answers together. An answer
 waits before its first message until it fits into this limit.
 
 *Damage.* The client gets CORRUPT_MESSAGE if the first batch from its offset on is damaged. If a later batch is damaged,

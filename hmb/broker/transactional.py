@@ -1,10 +1,10 @@
 """Produce requests with a transactional id: the coordinator adds or verifies their partitions before the append.
 
 A log accepts the records of a transaction only if the coordinator has added the partition to the transaction (KIP-890).
-A producer of transaction version 1 adds each partition first (AddPartitionsToTxn), and the partition *verifies* that.
-With version 2 (Produce 12 and later) the partition *adds* itself, which saves the producer a round trip. Kafka asks the
-coordinator over the network, once per transaction. In HMB the coordinator is in the same process, and is asked for
-every batch: see `TransactionCoordinator.writing`.
+A producer of transaction version 1 adds each partition first (AddPartitionsToTxn), and the partition *verifies* before
+each append that it was added. With version 2 (Produce 12 and later) the partition *adds* itself, which saves the
+producer a round trip. Kafka asks the coordinator over the network, once per transaction. In HMB the coordinator is in
+the same process, and is asked for every batch: see `TransactionCoordinator.writing`.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class TransactionalProduce:
     def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
         """Return a context that keeps the transaction open while the caller appends the records.
 
-        Records without a transaction need no check. Raises KafkaError if the transaction does not allow the append.
-        The producer's version knows the error code.
+        Records without a transaction need no check. Raises KafkaError if the transaction does not allow the append. The
+        error code is one that the request's version has.
         """
         batch = _transactional(records)
         if batch is None:
@@ -144,7 +144,7 @@ def _partitions(
 
 
 def _transactional(records: Parsed) -> RecordBatch | None:
-    """Return the batch of a partition if it is intact and transactional, else None."""
+    """Return the batch of a partition if it is intact and transactional, otherwise None."""
     return records if isinstance(records, RecordBatch) and records.is_transactional else None
 
 

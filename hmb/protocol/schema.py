@@ -53,13 +53,12 @@ class Field:
     nullable: str = "none"
     default: Any  # a value, or a class (`list` or a struct) that makes a new value for each message
     ignorable: bool = False
-    tag: int | None = None  # the tag of a tagged field
+    tag: int | None = None  # the number of a tagged field; None for any other field
     compact: bool = True  # whether flexible versions write its length in the compact form
     item: Field | None = None  # the type of an array's items
     struct: type[Struct] | None = None
 
     def default_value(self) -> Any:
-        """Return the default value."""
         return self.default() if isinstance(self.default, type) else self.default
 
     def length(self, flexible: bool) -> p.FieldCodec:
@@ -290,7 +289,7 @@ class Response(Struct):
     """
 
     api_key: ClassVar[ApiKey]
-    flexible_header: ClassVar[range]  # Only ApiVersions differs from `flexible`, by `header="none"`.
+    flexible_header: ClassVar[range]  # equals `flexible`, except in ApiVersionsResponse
 
     def __init_subclass__(cls, api_key: ApiKey, versions: str, flexible: str = "none", header: str = "") -> None:
         super().__init_subclass__(versions, flexible)

@@ -1,6 +1,6 @@
 """Records: the formats in which Kafka sends data over the network and stores it on disk.
 
-The bytes are the same in both cases.
+A batch of records has the same bytes on the network and on disk.
 
 A *record* is a key, a value, headers and a timestamp. A producer collects records and sends them as a *record batch*:
 one header of 61 bytes, then all the records, which may be compressed together. The broker writes the batch to its log

@@ -54,7 +54,10 @@ class RecordsBuilder:
         self.count = count
 
     def message_set(self, magic: int) -> bytes | None:
-        """Return the records as uncompressed messages of magic 0 or 1. Return None if any record has no run."""
+        """Return the records as uncompressed messages of magic 0 or 1.
+
+        Return None if a record is not part of a run (see `fast.value_runs`).
+        """
         if sum(run.records for run in self.runs) != self.count:
             return None
         return encode_run_messages(self.data, self.runs, magic)

@@ -1,9 +1,9 @@
 """Heads of records: offset, timestamp, and whether the record has a key.
 
-A broker stores batches without reading their records, except for two tasks. The first task checks records if the checks
-of the batch header are not sufficient (storage/batches/validation.py). The second task searches for a timestamp inside
-a batch (storage/log_reading.py). These tasks need only the heads. A batch of one kilobyte may decompress to a value of
-32 MB, so `heads` copies no value.
+A broker stores batches without reading their records, except for two tasks. The first task is to check records if the
+checks of the batch header are not sufficient (storage/batches/validation.py). The second task is to search for a
+timestamp inside a batch (storage/log_reading.py). These tasks need only the heads. A batch of one kilobyte may
+decompress to a value of 32 MB, so `heads` copies no value.
 """
 
 from collections.abc import Iterator

@@ -10,7 +10,7 @@ from hmb.broker.handlers import HANDLERS
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.messages import api_name, request_class
 
-PARTS = ("Versions:", "Behaviour:", "Version notes:", "Left out:")
+PARTS = ("Versions:", "Behavior:", "Version notes:", "Left out:")
 
 
 @pytest.mark.parametrize("api_key", HANDLERS, ids=api_name)

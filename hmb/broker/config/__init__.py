@@ -12,7 +12,7 @@ Read in this order:
 
 A first reading can skip the rest:
 
-- `names.py`             names of settings in files and in the environment; the nearest name to a misspelt one
+- `names.py`             names of settings in files and in the environment; the nearest name to a misspelled one
 - `no_effect.py`         Kafka's settings that have no effect on one broker
 - `group_configs.py`     settings of consumer groups
 - `loggers.py`           log levels as settings

@@ -54,7 +54,7 @@ LOG_DEFAULTS = {
     "min.insync.replicas": "min.insync.replicas",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
-# Kafka's names for a time in coarser units. Each one stands before the finer name that overrides it, with its unit in
+# Kafka's names for a time in coarser units. Each name precedes the finer name that overrides it, and has its unit in
 # ms.
 HOUR_MS, MINUTE_MS = 60 * 60 * 1000, 60 * 1000
 TIMES = {

@@ -123,7 +123,7 @@ def _number_type(maximum: float) -> ConfigType:
     return ConfigType.INT if maximum <= INT_MAX else ConfigType.LONG
 
 
-MOST_LETTERS_OFF = 6  # the greatest difference in length between a misspelt name and the intended one
+MOST_LETTERS_OFF = 6  # the greatest difference in length between a misspelled name and the intended one
 
 
 def check_length(text: str, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Names of settings in files and in the environment, and warnings about misspelt names."""
+"""Names of settings in files and in the environment, and warnings about misspelled names."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ an API, to advertise it and to document it. A handler is a function `handle(requ
 or a Deferred, or None if the client wants no response (acks=0). It translates a message into calls of the domain, and
 their results into a message. If the domain raises KafkaError, the handler puts the error code into the response.
 
-Each handler's docstring has four parts: versions, behaviour, version notes, left out.
+Each handler's docstring has four parts: versions, behavior, version notes, left out.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,10 +1,10 @@
 """AddOffsetsToTxn: announce that a transaction will commit offsets of a group.
 
 Versions: 0-4, flexible from 3.
-Behaviour: the partition of `__consumer_offsets` that stores the group's offsets becomes part of the transaction, so
+Behavior: the partition of `__consumer_offsets` that stores the group's offsets becomes part of the transaction, so
     that it gets the transaction's marker.
-Version notes: below 2 a fenced producer gets INVALID_PRODUCER_EPOCH. Producers of transaction version 2 do not send
-    this request, because their TxnOffsetCommit has the same effect.
+Version notes: in versions below 2 a fenced producer gets INVALID_PRODUCER_EPOCH. Producers of transaction version 2 do
+    not send this request, because their TxnOffsetCommit has the same effect.
 Left out: nothing.
 """
 

@@ -1,12 +1,13 @@
 """AddPartitionsToTxn: make partitions part of a transaction.
 
 Versions: 0-5, flexible from 3.
-Behaviour: either all partitions become part of the transaction or none does. If a client's request contains an unknown
+Behavior: either all partitions become part of the transaction or none does. If a client's request contains an unknown
     or an internal partition, the other partitions get OPERATION_NOT_ATTEMPTED. The first partitions begin the
     transaction. With `verify_only` no partition is added, and a partition that is not part of the transaction gets
     TRANSACTION_ABORTABLE.
-Version notes: clients send 0 to 3, for one transaction. Brokers send 4 and 5, for several transactions, to ask a
-    coordinator about producers of transaction version 2. Below 2 a fenced producer gets INVALID_PRODUCER_EPOCH.
+Version notes: clients send versions 0 to 3, for one transaction. Brokers send versions 4 and 5, for several
+    transactions. With these versions they ask a coordinator about producers of transaction version 2. In versions below
+    2 a fenced producer gets INVALID_PRODUCER_EPOCH.
 Left out: the check of who sends versions 4 and 5, because there are no ACLs yet.
 """
 

@@ -1,11 +1,11 @@
 """AlterConfigs: replace all settings that a topic, a broker or a group has of its own.
 
 Versions: 0-2, flexible from 2.
-Behaviour: a setting that the request does not contain returns to its default. IncrementalAlterConfigs has replaced this
-    API for that reason. Each resource has its own error code, and is changed completely or not at all. The change is on
-    disk and effective when the response is sent. The errors are those of IncrementalAlterConfigs.
+Behavior: a setting that the request does not contain returns to its default. Kafka therefore introduced
+    IncrementalAlterConfigs. Each resource has its own error code, and is changed completely or not at all. The change
+    is on disk and effective when the response is sent. The errors are those of IncrementalAlterConfigs.
 Version notes: only the encoding differs.
-Left out: loggers and client metrics (INVALID_REQUEST).
+Left out: settings of loggers and client metrics (INVALID_REQUEST).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """AlterPartitionReassignments: move partitions to other brokers, or cancel a move.
 
 Versions: 0-1, flexible from 0.
-Behaviour: a partition can only be assigned to this broker, where it is already, so the move ends at once. Any other
+Behavior: a partition can only be assigned to this broker, where it is already, so the move ends at once. Any other
     assignment gets INVALID_REPLICA_ASSIGNMENT. Null replicas cancel a move; no move exists, so the response is
     NO_REASSIGNMENT_IN_PROGRESS.
 Version notes: a request of version 1 states whether the number of replicas may change. In HMB it never changes.

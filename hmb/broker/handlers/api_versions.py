@@ -1,13 +1,13 @@
 """ApiVersions: list the APIs that this broker supports, with their versions.
 
 Versions: 0-4, flexible from 3; the response's header has version 0 in all of them.
-Behaviour: the list comes from the table of handlers, so the broker advertises only what it serves. A request of an
+Behavior: the list comes from the table of handlers, so the broker advertises only what it serves. A request of an
     unknown version gets UNSUPPORTED_VERSION (35) and the list, in a body of version 0. The client then tries again with
     a version from the list.
-Version notes: 3 adds the client's name and version, which the broker logs; 4 lets a feature's minimum version be 0. The
-    brokers of a cluster agree on features. Clients need one of them: `transaction.version` 2 says that a producer gets
-    a new epoch with every transaction (KIP-890).
-Left out: the other features, which concern several brokers.
+Version notes: version 3 adds the client's name and version, which the broker logs. From version 4 on a feature's
+    minimum version may be 0. The brokers of a cluster agree on features. Clients need one of these features: with
+    `transaction.version` 2 a producer gets a new epoch with every transaction (KIP-890).
+Left out: all other features, which concern several brokers.
 """
 
 from __future__ import annotations

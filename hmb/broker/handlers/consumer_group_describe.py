@@ -1,9 +1,9 @@
 """ConsumerGroupDescribe: describe consumer groups of the protocol of KIP-848.
 
 Versions: 0-1, flexible from 0.
-Behaviour: the response contains the epochs of each group, and the current and the target assignment of each member. A
+Behavior: the response contains the epochs of each group, and the current and the target assignment of each member. A
     group of the classic protocol gets GROUP_ID_NOT_FOUND; DescribeGroups describes it.
-Version notes: 1 adds each member's type.
+Version notes: version 1 adds each member's type.
 Left out: nothing.
 """
 

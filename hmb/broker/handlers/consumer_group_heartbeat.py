@@ -1,13 +1,13 @@
 """ConsumerGroupHeartbeat: join a group of KIP-848, stay a member, rebalance, and leave.
 
 Versions: 0-1, flexible from 0.
-Behaviour: the broker assigns the partitions (uniform or range), and a member learns its own partitions when they have
+Behavior: the broker assigns the partitions (uniform or range), and a member learns its own partitions when they have
     changed (coordinator/modern/). The response is sent when the change is on disk. A regular expression is matched
-    against all topics during the same heartbeat. It is matched again during the next heartbeat after a topic was
-    created or deleted, for which a Kafka broker takes some seconds.
-Version notes: 1 adds subscriptions by regular expression, and requires that the member chooses its own id.
-Left out: groups that contain members of both protocols: while a group has classic members, it gets GROUP_ID_NOT_FOUND
-    here. Racks.
+    against all topics during the same heartbeat. The expression is matched again during the next heartbeat after a
+    topic was created or deleted. A Kafka broker takes some seconds for that.
+Version notes: version 1 adds subscriptions by regular expression, and requires that the member chooses its own id.
+Left out: groups that contain members of both protocols, and racks. While a group has classic members, this request gets
+    GROUP_ID_NOT_FOUND.
 """
 
 from __future__ import annotations

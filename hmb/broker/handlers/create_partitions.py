@@ -1,7 +1,7 @@
 """CreatePartitions: add partitions to topics.
 
 Versions: 0-3, flexible from 2.
-Behaviour: the partitions exist when the response is sent, whatever time limit the request has. The count is the new
+Behavior: the partitions exist when the response is sent, whatever time limit the request has. The count is the new
     total, and must be larger than the present number (INVALID_PARTITIONS). A replica assignment has one entry for each
     new partition and names only this broker. A topic that the request contains twice gets INVALID_REQUEST.
 Version notes: only the encoding differs.

@@ -1,12 +1,12 @@
 """CreateTopics: create topics.
 
 Versions: 0-7, flexible from 5.
-Behaviour: each topic has its own error code and message. -1 partitions means `num.partitions`. The replication factor
+Behavior: each topic has its own error code and message. -1 partitions means `num.partitions`. The replication factor
     is 1, or -1 for the default; a larger one gets INVALID_REPLICATION_FACTOR, because there is one broker. A replica
     assignment must name only this broker, and number its partitions from 0. The broker checks in Kafka's order: the
     name, the settings, the partitions, the replicas.
-Version notes: 1 adds `validate_only` and messages, 4 the defaults by -1, 5 the settings in the response, 7 the topic's
-    id.
+Version notes: version 1 adds `validate_only` and error messages. Version 4 adds the value -1 for defaults, version 5
+    adds the settings to the response, and version 7 adds the topic's id.
 Left out: quotas (`throttle_time_ms` is 0).
 """
 

@@ -1,7 +1,7 @@
 """DeleteGroups: delete groups without members, and their offsets.
 
 Versions: 0-2, flexible from 2.
-Behaviour: each group has its own error code. A name that the request contains twice is answered once. The response is
+Behavior: each group has its own error code. A name that the request contains twice is answered once. The response is
     sent when the deletion is on disk.
 Version notes: only the encoding differs.
 Left out: nothing.

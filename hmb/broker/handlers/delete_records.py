@@ -1,11 +1,11 @@
 """DeleteRecords: delete the records below an offset (KIP-107).
 
 Versions: 0-2, flexible from 2.
-Behaviour: each partition's log start offset moves to the requested one; -1 means the high watermark. A log start offset
-    never moves back. If a partition is named twice, the second entry counts. When the answer is sent, the new start
-    offsets are on disk, so they survive a kill and a power cut. If they cannot be written, the answer is
-    KAFKA_STORAGE_ERROR and no start has moved. On a full disk the segments before the new start are removed at once,
-    which makes room to write it; otherwise the next look at retention removes them.
+Behavior: each partition's log start offset moves to the requested one; -1 means the high watermark. A log start offset
+    never moves back. If a request names a partition twice, the second entry counts. When the response is sent, the new
+    log start offsets are on disk, so they survive a kill and a power cut. If they cannot be written, the response is
+    KAFKA_STORAGE_ERROR, and no log start offset has moved. The next retention check removes the segments below the new
+    log start offset. On a full disk the broker removes them at once, to make room for the new offset.
 Version notes: none.
 Left out: `timeout_ms`, the time to wait for followers, because one broker has no followers.
 """

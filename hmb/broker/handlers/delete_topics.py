@@ -1,9 +1,10 @@
 """DeleteTopics: delete topics with all their records.
 
 Versions: 0-6, flexible from 4.
-Behaviour: the topics are deleted when the response is sent, whatever time limit the request has. Each topic has its own
+Behavior: the topics are deleted when the response is sent, whatever time limit the request has. Each topic has its own
     error code. A topic that the request contains twice is not deleted, and gets INVALID_REQUEST.
-Version notes: 6 identifies a topic by its name or its id; both or neither get INVALID_REQUEST.
+Version notes: version 6 identifies a topic by its name or its id. A topic with both or with neither gets
+    INVALID_REQUEST.
 Left out: quotas.
 """
 

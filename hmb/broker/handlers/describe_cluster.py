@@ -1,10 +1,10 @@
 """DescribeCluster: list the brokers of the cluster, and its controller.
 
 Versions: 0-2, flexible from 0.
-Behaviour: the response contains this broker, with the advertised address of the listener of this connection. The broker
+Behavior: the response contains this broker, with the advertised address of the listener of this connection. The broker
     is the controller, too. A request for the controllers' addresses gets MISMATCHED_ENDPOINT_TYPE, and an unknown type
     of address UNSUPPORTED_ENDPOINT_TYPE.
-Version notes: 1 adds the type of address. 2 adds fenced brokers, which HMB does not have.
+Version notes: version 1 adds the type of address. Version 2 adds fenced brokers, which HMB does not have.
 Left out: racks.
 """
 

@@ -1,13 +1,13 @@
 """DescribeConfigs: return settings of topics, brokers, loggers and groups, with the source of each value.
 
 Versions: 0-4, flexible from 4.
-Behaviour: each resource has its own error code. The response contains all settings, or the requested ones. Unknown
+Behavior: each resource has its own error code. The response contains all settings, or the requested ones. Unknown
     settings are left out, because tools also request settings of newer brokers. The name of a broker resource is this
     broker's id, or "" for the settings of all brokers. A sensitive setting has a null value; every setting that the
     broker does not know counts as sensitive.
-Version notes: 0 only states whether a value is the default. 1 adds the source and the synonyms, which are all sources
-    that have a value. 3 adds type and documentation.
-Left out: client metrics (INVALID_REQUEST).
+Version notes: version 0 only states whether a value is the default. Version 1 adds the source and the synonyms, which
+    are all sources that have a value. Version 3 adds the type and the documentation.
+Left out: settings of client metrics (INVALID_REQUEST).
 """
 
 from __future__ import annotations

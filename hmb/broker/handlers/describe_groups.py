@@ -1,10 +1,10 @@
 """DescribeGroups: describe groups of the classic protocol.
 
 Versions: 0-6, flexible from 5.
-Behaviour: the response contains the state, the protocol and the members of each group. The members' metadata is
+Behavior: the response contains the state, the protocol and the members of each group. The members' metadata is
     included only while the group is Stable.
-Version notes: 3 adds the operations that the client may perform on the group, 4 group instance ids. Up to 5 an unknown
-    group is a group in the state Dead; from 6 on the group also has an error code.
+Version notes: version 3 adds the operations that the client may perform on the group. Version 4 adds group instance
+    ids. An unknown group is returned in the state Dead. From version 6 on it also has an error code.
 Left out: nothing.
 """
 

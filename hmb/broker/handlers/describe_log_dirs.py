@@ -1,10 +1,10 @@
 """DescribeLogDirs: return the size of partitions on disk, and of the disk.
 
 Versions: 0-5, flexible from 2.
-Behaviour: the response contains the one data directory and the requested partitions that exist. The size of a partition
+Behavior: the response contains the one data directory and the requested partitions that exist. The size of a partition
     is the size of its segments. Its lag is 0, because no replica copies it.
-Version notes: 3 adds an error for the whole response, 4 the size and the free space of the disk, 5 whether new
-    partitions may be placed into the directory, which is always true.
+Version notes: version 3 adds an error for the whole response. Version 4 adds the size and the free space of the disk.
+    Version 5 adds whether new partitions may be placed into the directory, which is always true.
 Left out: moves between directories, because there is one directory.
 """
 

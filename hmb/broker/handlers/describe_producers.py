@@ -1,7 +1,7 @@
 """DescribeProducers: list the producers that partitions remember, and the first offsets of their open transactions.
 
 Versions: 0, flexible.
-Behaviour: each partition has its own error code. A log remembers a producer for `producer.id.expiration.ms` after its
+Behavior: each partition has its own error code. A log remembers a producer for `producer.id.expiration.ms` after its
     last append, by the broker's clock. `last_timestamp` is the timestamp in the producer's last batch, so it may be
     older.
 Version notes: none.

@@ -1,7 +1,7 @@
 """DescribeTopicPartitions: describe topics and their partitions page by page.
 
 Versions: 0, flexible.
-Behaviour: the response contains the requested topics, or all topics, each once and in the order of their names. It
+Behavior: the response contains the requested topics, or all topics, each once and in the order of their names. It
     contains at most `response_partition_limit` partitions, at least one, and at most
     `max.request.partition.size.limit`. If more partitions follow, the response has a cursor with the next topic and
     partition, and the next request contains this cursor. An unknown topic does not count as a partition.

@@ -1,7 +1,7 @@
 """DescribeTransactions: describe transactional ids.
 
 Versions: 0, flexible.
-Behaviour: the response contains the state, the producer, the timeout, and the partitions of the current transaction.
+Behavior: the response contains the state, the producer, the timeout, and the partitions of the current transaction.
     Each id has its own error code.
 Version notes: none.
 Left out: while a transaction ends, Kafka returns only the partitions that have no marker yet. HMB returns all

@@ -1,11 +1,11 @@
 """ElectLeaders: make the preferred replica, or any replica, the leader of partitions.
 
 Versions: 0-2, flexible from 2.
-Behaviour: the only broker is the leader of every partition already, so each existing partition gets
+Behavior: the only broker is the leader of every partition already, so each existing partition gets
     ELECTION_NOT_NEEDED. A request for all partitions gets all topics without partitions, because partitions that need
     no election are returned only to a client that named them.
-Version notes: 0 elects only preferred leaders. 1 adds the type of election (INVALID_REQUEST for unknown types), and an
-    error for the whole response.
+Version notes: version 0 elects only preferred leaders. Version 1 adds the type of election (INVALID_REQUEST for unknown
+    types), and an error for the whole response.
 Left out: nothing.
 """
 

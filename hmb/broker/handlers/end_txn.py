@@ -1,11 +1,11 @@
 """EndTxn: commit or abort a transaction.
 
 Versions: 0-5, flexible from 3.
-Behaviour: the response is sent when the outcome is on disk and all partitions have their markers. If a marker could not
+Behavior: the response is sent when the outcome is on disk and all partitions have their markers. If a marker could not
     be written, the response is the same, because the outcome is decided. A repeated EndTxn gets the same response as
-    the first one. While the first one is still being handled, another one gets CONCURRENT_TRANSACTIONS.
-Version notes: below 2 a fenced producer gets INVALID_PRODUCER_EPOCH. Producers of transaction version 2 send 5. They
-    get a new epoch with each transaction, and may abort a transaction without records.
+    the first one. While the first one is being handled, a second EndTxn gets CONCURRENT_TRANSACTIONS.
+Version notes: in versions below 2 a fenced producer gets INVALID_PRODUCER_EPOCH. Producers of transaction version 2
+    send request version 5. They get a new epoch with each transaction, and may abort a transaction without records.
 Left out: nothing.
 """
 

@@ -1,7 +1,7 @@
 """Fetch: read records from partitions, and wait for records if none exist yet.
 
 Versions: 0-18, flexible from 12.
-Behaviour: the broker answers when `min_bytes` exist, a partition has an error, `max_wait_ms` is over, or the broker
+Behavior: the broker answers when `min_bytes` exist, a partition has an error, `max_wait_ms` is over, or the broker
     stops. The response contains every partition of the request. A partition returns at most `partition_max_bytes`, and
     all partitions together at most `max_bytes`. The first batch is returned completely even if it is larger. The broker
     does not read the records: the response contains regions of files, which the connection sends with sendfile. A
@@ -10,11 +10,12 @@ Behaviour: the broker answers when `min_bytes` exist, a partition has an error, 
     first records may arrive LOOK_AGAIN later. A fetch waits no longer than a connection may be idle. A consumer with
     the isolation level READ_COMMITTED gets records up to the last stable offset. It also gets the list of aborted
     transactions, whose records it has to skip.
-Version notes: below 4 the records are converted to messages of magic 1 (versions 2 and 3) or 0 (0 and 1) while the
-    response is sent (old_clients.py). The broker then checks each batch: CORRUPT_MESSAGE if the first one is damaged,
-    MESSAGE_TOO_LARGE if it decompresses to more than `max.decompressed.message.bytes`. `max_bytes` exists from 3 on,
-    the isolation level from 4, sessions from 7, leader epochs from 9, the last fetched epoch from 12; 13 identifies
-    topics by id.
+Version notes: in versions below 4 the records are converted to messages while the response is sent (old_clients.py).
+    Versions 0 and 1 get messages of magic 0, and versions 2 and 3 get messages of magic 1. During the conversion the
+    broker checks each batch. The response is CORRUPT_MESSAGE if the first batch is damaged. It is MESSAGE_TOO_LARGE if
+    that batch decompresses to more than `max.decompressed.message.bytes`. Version 3 adds `max_bytes`, version 4 the
+    isolation level, version 7 sessions, version 9 leader epochs, and version 12 the last fetched epoch. Version 13
+    identifies topics by id.
 Left out: followers, because one broker has no replicas.
 """
 
@@ -71,7 +72,7 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
         watchers.add(watcher)
     try:
         while True:
-            fetch.collect()  # An append before the watcher was added has not woken it.
+            fetch.collect()  # An append that came before the watcher has not woken the fetch.
             remaining = deadline - time.monotonic()
             is_over = remaining <= 0 or context.broker.stop.requested.is_set() or context.is_client_gone()
             if fetch.is_satisfied or is_over or context.memory.is_wanted:

@@ -1,11 +1,11 @@
 """FindCoordinator: find the broker that coordinates a group or a transactional id.
 
 Versions: 0-6, flexible from 3.
-Behaviour: this broker is the coordinator of all groups and transactional ids. A client that looks for a coordinator
+Behavior: this broker is the coordinator of all groups and transactional ids. A client that looks for a coordinator
     will use it next. So the broker creates the coordinator's topic, `__consumer_offsets` or `__transaction_state`, if
     the topic does not exist.
-Version notes: librdkafka takes version 0 as a sign that the broker supports lz4, and compresses with lz4 only then. 4
-    adds several keys.
+Version notes: librdkafka takes version 0 as a sign that the broker supports lz4, and compresses with lz4 only then.
+    From version 4 on a request may contain several keys.
 Left out: share groups, which get INVALID_REQUEST.
 """
 

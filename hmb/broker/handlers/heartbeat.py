@@ -1,9 +1,9 @@
 """Heartbeat: keep a member's session alive, and learn whether the group rebalances.
 
 Versions: 0-4, flexible from 4.
-Behaviour: the member's session begins again. The error REBALANCE_IN_PROGRESS means that the group waits for its members
+Behavior: the member's session begins again. The error REBALANCE_IN_PROGRESS means that the group waits for its members
     to join.
-Version notes: 3 adds static members; the other versions differ only in their encoding.
+Version notes: version 3 adds static members. All other versions differ only in their encoding.
 Left out: nothing.
 """
 

@@ -1,14 +1,14 @@
 """IncrementalAlterConfigs: change single settings of topics, brokers, loggers and groups.
 
 Versions: 0-1, flexible from 1.
-Behaviour: each resource has its own error code, and is changed completely or not at all. The change is on disk and
+Behavior: each resource has its own error code, and is changed completely or not at all. The change is on disk and
     effective when the response is sent. SET sets a value, and DELETE returns to the default. APPEND and SUBTRACT add
     items to a list and remove them; a list contains each item once (INVALID_CONFIG for other types). INVALID_REQUEST is
     the error for a resource or a setting that the request contains twice, for a null value, and for an unknown
     operation. An impossible value gets INVALID_CONFIG for a topic, and INVALID_REQUEST for a broker. A setting that
     cannot be altered while the broker runs gets INVALID_REQUEST, too.
 Version notes: only the encoding differs.
-Left out: client metrics (INVALID_REQUEST).
+Left out: settings of client metrics (INVALID_REQUEST).
 """
 
 from __future__ import annotations

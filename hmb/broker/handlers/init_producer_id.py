@@ -1,12 +1,13 @@
 """InitProducerId: get a producer id, for an idempotent or a transactional producer.
 
 Versions: 0-5, flexible from 2.
-Behaviour: a producer without a transactional id gets an id that was never assigned before, with epoch 0. If it sends
-    its present id and epoch, after an error that it cannot resolve, it gets a new id, too, and its sequence numbers
-    begin again. A transactional id always gets the same producer id, with a greater epoch, which fences all earlier
-    producers. If an earlier producer has left a transaction open, the broker aborts it. The client then gets
+Behavior: a producer without a transactional id gets an id that was never assigned before, with epoch 0. After an error
+    that the producer cannot resolve, it sends its present id and epoch. It then also gets a new id, and its sequence
+    numbers begin again. A transactional id always gets the same producer id, with a greater epoch, which fences all
+    earlier producers. If an earlier producer has left a transaction open, the broker aborts it. The client then gets
     CONCURRENT_TRANSACTIONS and retries. A timeout above `transaction.max.timeout.ms` gets INVALID_TRANSACTION_TIMEOUT.
-Version notes: 3 adds the producer's own id and epoch (KIP-360). Below 4 a fenced producer gets INVALID_PRODUCER_EPOCH.
+Version notes: version 3 adds the producer's own id and epoch (KIP-360). In versions below 4 a fenced producer gets
+    INVALID_PRODUCER_EPOCH.
 Left out: two-phase commit (KIP-939), which is version 6 and not yet stable in Kafka 4.3.
 """
 

@@ -1,13 +1,13 @@
 """JoinGroup: join a group, or stay a member during a rebalance.
 
 Versions: 0-9, flexible from 6.
-Behaviour: the response is sent when all members have joined, or when the time for the rebalance is over. Until then the
+Behavior: the response is sent when all members have joined, or when the time for the rebalance is over. Until then the
     request waits in its connection's thread (coordinator/classic/ explains the protocol). The group elects the leader.
     Only the leader's response contains all members and their metadata.
-Version notes: 0 has no rebalance timeout; the session timeout replaces it. Below 4 a new member needs no member id. 5
-    adds static members. Below 7 an unknown protocol is "" instead of null. 9 lets a static leader that returns continue
-    without a new assignment.
-Left out: groups of KIP-848 that classic members join.
+Version notes: version 0 has no rebalance timeout, and the session timeout replaces it. In versions below 4 a new member
+    needs no member id. Version 5 adds static members. In versions below 7 an unknown protocol is "" instead of null.
+    From version 9 on a static leader that returns can continue without a new assignment.
+Left out: classic members in groups of KIP-848.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """LeaveGroup: remove members from a group, which rebalances without waiting for their sessions to end.
 
 Versions: 0-5, flexible from 4.
-Behaviour: each member has its own error code. An admin client removes a static member by its group instance id alone.
-Version notes: up to 2 a request removes one member, and the error is that of the whole response. From 3 on it removes
-    several members.
+Behavior: each member has its own error code. An admin client removes a static member by its group instance id alone.
+Version notes: in versions 0 to 2 a request removes one member, and the whole response has one error. From version 3 on
+    a request removes several members.
 Left out: nothing.
 """
 

@@ -1,10 +1,10 @@
 """ListGroups: list the groups of this broker, which coordinates all groups.
 
 Versions: 0-5, flexible from 3.
-Behaviour: each group is listed once. COORDINATOR_LOAD_IN_PROGRESS is the error until all groups are loaded after a
+Behavior: each group is listed once. COORDINATOR_LOAD_IN_PROGRESS is the error until all groups are loaded after a
     start.
-Version notes: 4 adds a filter by states, 5 a filter by types; upper and lower case are equal. An empty filter selects
-    all groups, and an unknown state or type selects none.
+Version notes: version 4 adds a filter by states, and version 5 a filter by types. The filters ignore upper and lower
+    case. An empty filter selects all groups, and an unknown state or type selects no group.
 Left out: nothing.
 """
 

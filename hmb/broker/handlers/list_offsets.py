@@ -1,13 +1,13 @@
 """ListOffsets: return the offset of a point in time, or of the start or the end of a log.
 
 Versions: 0-11, flexible from 6.
-Behaviour: the response to a timestamp (ms) is the first record that is not older, or (-1, -1) if no such record exists.
+Behavior: the response to a timestamp (ms) is the first record that is not older, or (-1, -1) if no such record exists.
     Special timestamps are -1 for the log's end, -2 for its start, -3 for the record with the greatest timestamp, and -4
     for the start of the records on local disk. For a reader of committed records the log ends at its last stable
     offset. A partition that the request contains twice gets INVALID_REQUEST once.
-Version notes: 0 returns a list, the newest offset first: the log's end, and the starts of segments that were last
-    written before the time, at most `max_num_offsets`. 2 adds the isolation level, 4 leader epochs, 7 the timestamp -3,
-    8 the timestamp -4.
+Version notes: version 0 returns a list of at most `max_num_offsets` offsets, the newest first. The list contains the
+    log's end, and the base offsets of segments that were last written before the requested time. Version 2 adds the
+    isolation level, version 4 leader epochs, version 7 the timestamp -3, and version 8 the timestamp -4.
 Left out: tiered storage: its timestamps -5 and -6 get (-1, -1), as from a Kafka broker without remote logs.
 """
 

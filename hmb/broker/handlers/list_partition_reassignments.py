@@ -1,7 +1,7 @@
 """ListPartitionReassignments: list the current moves of partitions between brokers.
 
 Versions: 0, flexible.
-Behaviour: the list is always empty, because there is no other broker.
+Behavior: the list is always empty, because there is no other broker.
 Version notes: none.
 Left out: nothing.
 """

@@ -1,10 +1,10 @@
 """ListTransactions: list transactional ids.
 
 Versions: 0-2, flexible.
-Behaviour: the response contains the ids that pass all filters. It also contains the states in the filter that do not
+Behavior: the response contains the ids that pass all filters. It also contains the states in the filter that do not
     exist.
-Version notes: 1 adds a minimum duration since the start of the last transaction, 2 a regular expression that must match
-    the whole id (INVALID_REGULAR_EXPRESSION).
+Version notes: version 1 adds a minimum duration since the start of the last transaction. Version 2 adds a regular
+    expression that must match the whole id (INVALID_REGULAR_EXPRESSION).
 Left out: in a regular expression `.` and character classes match only the characters that a topic's name may contain.
 """
 

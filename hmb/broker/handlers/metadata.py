@@ -1,14 +1,15 @@
 """Metadata: return the brokers, and the topics with their partitions and leaders.
 
 Versions: 0-13, flexible from 9.
-Behaviour: this broker is the leader of every partition, with the advertised address of the listener of this connection.
+Behavior: this broker is the leader of every partition, with the advertised address of the listener of this connection.
     A topic that does not exist is created if the client and `auto.create.topics.enable` allow it. The same response
     names its leader, so the client need not try again. One request creates at most MOST_MADE partitions, so that it
     does not occupy the connection for long. Further topics get LEADER_NOT_AVAILABLE, and the client's next request
     creates more of them. A topic that the request contains twice is returned once.
-Version notes: in 0 an empty list of topics means all topics; from 1 on null means all, and an empty list means none. 4
-    lets the client forbid automatic creation. Topics by id are possible from 12 on. 10 and 11 have a field for an id
-    already, but a request that uses it gets INVALID_REQUEST for all its topics.
+Version notes: in version 0 an empty list of topics means all topics. From version 1 on null means all topics, and an
+    empty list means no topic. From version 4 on the client can forbid automatic creation. From version 12 on a request
+    can name topics by id. Versions 10 and 11 have the field for the id, but a request that uses it gets INVALID_REQUEST
+    for all its topics.
 Left out: racks and offline replicas, which one broker does not have.
 """
 

@@ -1,14 +1,15 @@
 """OffsetCommit: store the offsets up to which a group has processed partitions.
 
 Versions: 0-10, flexible from 8.
-Behaviour: each partition has its own error code. Each accepted offset becomes a record in `__consumer_offsets`, which
+Behavior: each partition has its own error code. Each accepted offset becomes a record in `__consumer_offsets`, which
     is on disk when the response is sent (`log.flush.acks.all`). A member sends its id and its generation. A commit
     without a generation requires that the group is Empty. OffsetFetch returns the metadata as it was sent, up to
     `offset.metadata.max.bytes`.
-Version notes: 0 stored offsets in ZooKeeper. HMB stores them as in later versions, but checks neither members nor
-    generations. 1 has a time for each partition, 2 to 4 a retention time for all. From 5 on the broker's setting
-    applies (KIP-211). 6 adds leader epochs, 7 group instance ids. An unknown group gets ILLEGAL_GENERATION, and from
-    9 on GROUP_ID_NOT_FOUND. 10 identifies topics by id.
+Version notes: in version 0 a Kafka broker stored offsets in ZooKeeper. HMB stores them as in later versions, but checks
+    neither members nor generations. Version 1 has a time for each partition. Versions 2 to 4 have one retention time
+    for all partitions. From version 5 on the broker's setting applies (KIP-211). Version 6 adds leader epochs, and
+    version 7 group instance ids. An unknown group gets ILLEGAL_GENERATION, and from version 9 on GROUP_ID_NOT_FOUND.
+    Version 10 identifies topics by id.
 Left out: quotas; `offsets.commit.timeout.ms`, because there are no replicas to wait for.
 """
 

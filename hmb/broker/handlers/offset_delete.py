@@ -1,7 +1,7 @@
 """OffsetDelete: delete the offsets of topics that a group no longer reads (KIP-496).
 
 Versions: 0, never flexible.
-Behaviour: each existing offset gets a tombstone, which is on disk when the response is sent. The group must be Empty,
+Behavior: each existing offset gets a tombstone, which is on disk when the response is sent. The group must be Empty,
     or a group of consumers. Topics that its consumers still read get GROUP_SUBSCRIBED_TO_TOPIC.
 Version notes: none.
 Left out: quotas.

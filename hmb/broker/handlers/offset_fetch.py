@@ -1,13 +1,14 @@
 """OffsetFetch: return the committed offsets of groups.
 
 Versions: 0-10, flexible from 6.
-Behaviour: a partition without a committed offset has the offset -1 and no error. The same applies to an unknown group.
+Behavior: a partition without a committed offset has the offset -1 and no error. The same applies to an unknown group.
     Null topics mean all topics with committed offsets. An offset that was committed for an older topic of the same name
     does not count.
-Version notes: 0 read from ZooKeeper, where a missing offset is UNKNOWN_TOPIC_OR_PARTITION. In 0 and 1 the group's error
-    is repeated for each partition; from 2 on it has its own field, and topics may be null. 5 adds leader epochs, 8
-    several groups, 9 the member that asks (KIP-848), 10 topics by id. With `require_stable` (7) a partition gets
-    UNSTABLE_OFFSET_COMMIT while an open transaction holds an offset for it.
+Version notes: in version 0 a Kafka broker read offsets from ZooKeeper, so a missing offset is
+    UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1 the group's error is repeated for each partition. From version 2 on
+    this error has its own field, and topics may be null. Version 5 adds leader epochs. Version 7 adds `require_stable`,
+    with which a partition gets UNSTABLE_OFFSET_COMMIT while an open transaction holds an offset for it. Version 8 adds
+    several groups, version 9 the requesting member (KIP-848), and version 10 topics by id.
 Left out: quotas.
 """
 

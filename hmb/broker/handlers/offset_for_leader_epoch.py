@@ -1,10 +1,10 @@
 """OffsetForLeaderEpoch: return where a leader epoch ended, so that a consumer notices lost records (KIP-320).
 
 Versions: 0-4, flexible from 4.
-Behaviour: the response contains the greatest epoch of the log that is not above the requested one, and the offset after
+Behavior: the response contains the greatest epoch of the log that is not above the requested one, and the offset after
     its last record. The newest epoch ends at the log's end. A future epoch and -1 get (-1, -1).
-Version notes: 1 adds the epoch to the response, 2 the client's current epoch (FENCED_LEADER_EPOCH or
-    UNKNOWN_LEADER_EPOCH if it differs), 3 the id of the requesting replica.
+Version notes: version 1 adds the epoch to the response. Version 2 adds the client's current epoch (FENCED_LEADER_EPOCH
+    or UNKNOWN_LEADER_EPOCH if it differs). Version 3 adds the id of the requesting replica.
 Left out: followers. One broker has none, so the broker treats every client as a consumer.
 """
 

@@ -1,18 +1,18 @@
 """Produce: append record batches to partitions.
 
 Versions: 0-13, flexible from 9.
-Behaviour: the log of each partition checks the records and assigns their offsets. Each partition has its own error
+Behavior: the log of each partition checks the records and assigns their offsets. Each partition has its own error
     code. The broker refuses a whole batch if one of its records is wrong: a record without a key in a compacted topic,
     or with a timestamp out of range. `record_errors` names the first ten such records; Kafka names all. With acks=1 the
     response is sent after the append. With acks=-1 (all) it is sent after a sync (`log.flush.acks.all`), because one
     broker has no followers. With acks=0 no response is sent; an error closes the connection, because the client has no
     other way to notice it.
-Version notes: 0 and 1 contain messages of magic 0, 2 contains messages of magic 1, and 3 or later contains one record
-    batch for each partition. 7 allows zstd, 8 adds `record_errors`, 13 names topics by id. A record batch below 3 gets
-    INVALID_RECORD. A Kafka broker accepts it, but no client sends it, and it would avoid the checks of version 3.
-    With a transactional id, the batches must belong to an open transaction (`broker/transactional.py`). If they do not,
-    the error is TRANSACTION_ABORTABLE from 11 on, and INVALID_TXN_STATE before. From 12 on the first batch for a
-    partition adds the partition to the transaction.
+Version notes: versions 0 and 1 contain messages of magic 0, and version 2 contains messages of magic 1. Later versions
+    contain one record batch for each partition. Version 7 allows zstd, version 8 adds `record_errors`, and version 13
+    names topics by id. A record batch in a version below 3 gets INVALID_RECORD. A Kafka broker accepts it, but no
+    client sends it, and it would avoid the checks of version 3. With a transactional id, the batches must belong to an
+    open transaction (`broker/transactional.py`). If they do not, the error is INVALID_TXN_STATE, and from version 11 on
+    TRANSACTION_ABORTABLE. From version 12 on the first batch for a partition adds the partition to the transaction.
 Left out: nothing.
 """
 

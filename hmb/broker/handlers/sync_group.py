@@ -1,9 +1,10 @@
 """SyncGroup: the leader sends the assignment of all members, and each member receives its own assignment.
 
 Versions: 0-5, flexible from 4.
-Behaviour: the response is sent when the leader has sent the assignment and it is stored. Until then the request waits
-    in its connection's thread. In a Stable group the response is sent at once.
-Version notes: 3 adds static members; 5 the protocol's type and name, which must be those of the group.
+Behavior: the response is sent when the leader has sent the assignment and it is stored. Until then the request waits
+    in its connection's thread. In a group that is Stable, the response is sent at once.
+Version notes: version 3 adds static members. Version 5 adds the protocol's type and name, which must be those of the
+    group.
 Left out: nothing.
 """
 

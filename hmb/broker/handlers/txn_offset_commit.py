@@ -1,12 +1,13 @@
 """TxnOffsetCommit: commit offsets as part of a transaction.
 
 Versions: 0-5, flexible from 3.
-Behaviour: the offsets are stored at once, and count after the transaction has committed. Until then a fetch of stable
+Behavior: the offsets are stored at once, and count after the transaction has committed. Until then a fetch of stable
     offsets has to wait (OffsetFetch, `require_stable`). The producer sends the member and the generation that have read
     the records, so that a member without these partitions cannot commit for them (KIP-447).
-Version notes: below 2 COORDINATOR_LOAD_IN_PROGRESS is COORDINATOR_NOT_AVAILABLE, because clients of that time do not
-    know it. 3 adds member and generation. Up to 4 AddOffsetsToTxn must announce the group first; 5 announces it itself.
-    A group that was not announced gets INVALID_TXN_STATE, from 4 on TRANSACTION_ABORTABLE.
+Version notes: in versions below 2 COORDINATOR_NOT_AVAILABLE replaces COORDINATOR_LOAD_IN_PROGRESS, which clients of
+    that time do not know. Version 3 adds the member and the generation. In versions 0 to 4 AddOffsetsToTxn must
+    announce the group first. Version 5 announces the group itself. A group that was not announced gets
+    INVALID_TXN_STATE, and from version 4 on TRANSACTION_ABORTABLE.
 Left out: quotas.
 """
 

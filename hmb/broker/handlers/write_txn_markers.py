@@ -1,11 +1,11 @@
 """WriteTxnMarkers: end transactions in the given partitions.
 
 Versions: 1-2, flexible.
-Behaviour: each partition has its own error code, and is answered when its marker is on disk (`log.flush.acks.all`). The
+Behavior: each partition has its own error code, and is answered when its marker is on disk (`log.flush.acks.all`). The
     handler does not ask the coordinator, because this API is for transactions that the coordinator no longer knows
     (`kafka-transactions.sh abort`). The coordinator of one broker writes its own markers directly.
-Version notes: 2 adds the transaction version whose rules apply (KIP-1228): with version 2 the marker of an open
-    transaction has a greater epoch than its records.
+Version notes: version 2 adds the transaction version whose rules apply (KIP-1228). With transaction version 2 the
+    marker of an open transaction has a greater epoch than its records.
 Left out: the check of who sends this request, because there are no ACLs yet.
 """
 

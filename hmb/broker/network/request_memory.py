@@ -6,7 +6,7 @@ Each request has an account, which takes these bytes from the budget:
     the bytes of its frame        as they arrive, if the frame does not fit into the connection's read buffer
     the values that it decodes    before they are allocated (protocol/allowance.py), above a small free part
 
-If the budget is used up, a connection that needs more memory waits. Meanwhile the broker does not read from the
+If the budget is used up, a connection that needs more memory waits. During this wait the broker does not read from the
 connection, so its client waits, too. After the request was handled, the broker closes the account and returns its bytes
 to the budget.
 

@@ -68,7 +68,7 @@ class Requests:
     def _admit(self, chunk: int) -> None:
         """Reserve memory for the next chunk of a frame that has not arrived yet, and set the chunk's deadline."""
         if self.account.frame_size > READ_BUFFER:
-            self.deadline = None  # The client is not responsible for a wait for memory.
+            self.deadline = None  # The time in which the broker waits for memory does not count against the client.
             self.account.take(chunk)
         elif self.is_first:
             return

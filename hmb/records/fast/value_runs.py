@@ -65,7 +65,7 @@ def encode_run_messages(data: bytes | bytearray, runs: Sequence[ValueRun], magic
     """Return the records of all runs as uncompressed messages of magic 0 or 1."""
     messages: list[bytes] = []
     for run in runs:
-        value_of_each = Struct(f"{run.size - run.value_size - 1}x{run.value_size}sx")  # x: 1 byte for no headers
+        value_of_each = Struct(f"{run.size - run.value_size - 1}x{run.value_size}sx")  # The last x is the header count.
         values = value_of_each.iter_unpack(memoryview(data)[run.start : run.start + run.records * run.size])
         messages += encode_messages(len(messages), magic, run.timestamp, values, run.value_size)
     return b"".join(messages)
