@@ -6,7 +6,6 @@ heartbeat, so it notices a change without a search of all topics.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 from uuid import UUID
@@ -43,6 +42,8 @@ def metadata_hash(topics: Iterable[AssignableTopic]) -> int:
 
     Kafka uses another hash function. A group that moves between HMB and Kafka is assigned again once.
     """
+    import hashlib  # Loads OpenSSL, which takes 3 ms. Most brokers have no such group, and start without it.
+
     described = sorted(f"{topic.name} {topic.id} {topic.partitions}\n" for topic in topics)
     digest = hashlib.blake2b("".join(described).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True) if described else 0

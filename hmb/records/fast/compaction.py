@@ -20,13 +20,15 @@ from typing import NamedTuple
 
 from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.record import MAX_INT64
-from hmb.records.varint import VARINTS, read_varint
+from hmb.records.varint import read_varint
 
 # Maps the first byte of a key's length to the end of the key, relative to the length's position. For a missing key, or
 # one of more than 63 bytes, the end is so large that it is outside every record.
 _KEY_END = tuple(MAX_INT64 >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # in a plain batch, so that an offset delta has at most two bytes
-_FIRST_BYTES = tuple(VARINTS[number][0] for number in range(_MAX_RECORDS))
+# Maps an offset delta to the first byte of its varint: six bits of the number, and 0x80 if a second byte follows.
+_LOW_BITS = tuple(number << 1 for number in range(64))
+_FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # bytes of a timestamp delta, enough for half a year
 
 
