@@ -29,8 +29,8 @@ import hmb
 from . import java_clients
 
 STALL_SECONDS = 30.0  # After this time without a record, a reader stops.
-IN_FLIGHT = 10_000  # unacknowledged records at most, for clients that have no such limit
-ERRORS_ONLY = 3  # librdkafka uses the log levels of syslog: 3 is "error"
+IN_FLIGHT = 10_000  # the maximum of unacknowledged records, for clients without their own limit
+ERRORS_ONLY = 3  # librdkafka uses the log levels of syslog. Level 3 means "error".
 ALL_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 NULL = b"<null>"
 OLD_CODECS = ("none", "gzip", "snappy", "lz4")  # all codecs before Kafka 2.1, which added zstd
@@ -55,7 +55,7 @@ class Reader:
 
     name: str
     read: Callable[[str, str, int], bytes]
-    refuses: frozenset[tuple[int, str]] = frozenset()  # (message format, codec) that the client cannot read
+    refuses: frozenset[tuple[int, str]] = frozenset()  # each (message format, codec) that the client cannot read
 
 
 def values(lines: Path) -> Iterator[bytes]:

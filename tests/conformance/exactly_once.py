@@ -149,7 +149,7 @@ def run(broker: peers.Peer, records: int, seed: int) -> str:
         started = time.monotonic()
         with Unreliable(broker.bootstrap, seed) as network:
             metrics = produce(network, records)
-        told = [
+        report = [
             f"{broker.name}: {records} records produced in {time.monotonic() - started:.1f} s, "
             f"{metrics.batches_retried} batches tried again",
             f"  {network}",
@@ -158,8 +158,9 @@ def run(broker: peers.Peer, records: int, seed: int) -> str:
         started = time.monotonic()
         with Unreliable(broker.bootstrap, seed) as network:
             consume(network, records)
-        told += [f"  each written once, in order; and so read in {time.monotonic() - started:.1f} s", f"  {network}"]
-    return "\n".join(told)
+        seconds = time.monotonic() - started
+        report += [f"  each record written once and in order; all read in order in {seconds:.1f} s", f"  {network}"]
+    return "\n".join(report)
 
 
 def run_transactions(broker: peers.Peer, records: int, seed: int) -> str:
@@ -176,8 +177,8 @@ def run_transactions(broker: peers.Peer, records: int, seed: int) -> str:
             committed, failed = produce_in_transactions(network, records)
         seconds = time.monotonic() - started
         check_log(broker.bootstrap, committed)
-    told = f"{broker.name}: {committed} of {records} records committed in {seconds:.1f} s, {failed} transactions failed"
-    return f"{told}\n  {network}\n  each committed one once, in order, and no other"
+    counts = f"{committed} of {records} records committed in {seconds:.1f} s, {failed} transactions failed"
+    return f"{broker.name}: {counts}\n  {network}\n  each committed record read once, in order, and no other record"
 
 
 def main() -> int:

@@ -25,8 +25,8 @@ def run(jars: Path, main_class: str, *arguments: str, stdin: Path | None = None)
     with (stdin or Path("/dev/null")).open("rb") as lines:
         done = subprocess.run(command, stdin=lines, capture_output=True, timeout=TOOL_SECONDS)
     if done.returncode != 0:
-        said = done.stderr.decode(errors="replace")[-2000:]
-        raise AssertionError(f"{main_class} ended with {done.returncode}: {said}")
+        output = done.stderr.decode(errors="replace")[-2000:]
+        raise AssertionError(f"{main_class} ended with {done.returncode}: {output}")
     return done.stdout
 
 

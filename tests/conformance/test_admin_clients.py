@@ -93,7 +93,7 @@ def test_confluent_kafka(broker: Broker) -> None:
     assert "t" not in client.list_topics(timeout=SECONDS).topics
 
 
-def test_confluent_kafka_learns_why_not(broker: Broker) -> None:
+def test_confluent_kafka_gets_the_reason_of_an_error(broker: Broker) -> None:
     client = confluent.AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     for new, code in (
         (confluent.NewTopic("t", 1, 3), confluent_kafka.KafkaError.INVALID_REPLICATION_FACTOR),

@@ -151,7 +151,7 @@ def test_kafka_082_supports_a_part_of_the_api(old_kafka: str) -> None:
             assert caught.value.code is ErrorCode.UNSUPPORTED_VERSION
 
 
-def test_the_simple_consumer_and_kafka_of_old(old_kafka: str) -> None:
+def test_the_simple_consumer_on_kafka_082(old_kafka: str) -> None:
     with hmb.SimpleConsumer(old_kafka) as consumer:
         assert [record.value for record in consumer.fetch("t", 0, 7)] == [b"7", b"8", b"9"]
         assert consumer.offsets_before("t", 0, LATEST, 9) == [10, 0]
@@ -161,7 +161,7 @@ def test_the_simple_consumer_and_kafka_of_old(old_kafka: str) -> None:
             consumer.fetch("t", 0, 0, max_bytes=20)
 
 
-def test_commands_and_kafka_of_old(old_kafka: str) -> None:
+def test_commands_on_kafka_082(old_kafka: str) -> None:
     at = ("-b", old_kafka)
     assert run("topics", "list", *at) == "t\n"
     assert json.loads(run("topics", "describe", "t", "--json", *at))["partitions"][0]["log_end_offset"] == 10

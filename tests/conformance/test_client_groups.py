@@ -38,7 +38,7 @@ def test_groups_are_the_same_with_kafka(kafka_43: Path, name: str) -> None:
     assert run.returncode == 0, run.stdout
 
 
-def test_kafka_0_8_2_remembers_offsets_but_knows_no_members(kafka_082: Path) -> None:
+def test_kafka_0_8_2_stores_offsets_but_has_no_group_members(kafka_082: Path) -> None:
     with peers.Kafka082() as kafka:
         with hmb.Producer(kafka.bootstrap) as producer:
             for number in range(10):

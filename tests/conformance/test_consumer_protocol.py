@@ -85,7 +85,7 @@ def broker(tmp_path: Path, kafka_43: Path) -> Iterator[peers.Hmb]:
         yield hmb
 
 
-def test_kafkas_tools_know_the_group(broker: peers.Hmb) -> None:
+def test_kafkas_tools_describe_the_group(broker: peers.Hmb) -> None:
     with ShellTools(broker.bootstrap) as tools, consumer(broker) as client:
         client.subscribe([TOPIC])
         assert read(client, RECORDS) == list(range(RECORDS))
@@ -132,7 +132,7 @@ def test_kafka_reads_the_records_of_the_group(broker: peers.Hmb) -> None:
 
 
 @pytest.mark.parametrize("first", ["kafka", "hmb"])
-def test_a_group_goes_from_one_broker_to_the_other(tmp_path: Path, kafka_43: Path, first: str) -> None:
+def test_a_group_moves_from_one_broker_to_the_other(tmp_path: Path, kafka_43: Path, first: str) -> None:
     """The second broker has the same members, epochs and assignments.
 
     The client continues as if the broker had not changed.

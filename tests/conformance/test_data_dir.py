@@ -15,7 +15,7 @@ from tests.conformance.whole_log import LogRecord, read_log
 
 pytestmark = pytest.mark.external
 
-RECORDS = 12_000  # about 1.5 MB for each topic: more than one segment of 1 MiB, the smallest size that Kafka 4 allows
+RECORDS = 12_000  # about 1.5 MB for each topic, so more than one segment of 1 MiB
 HEADERS: list[tuple[str, str | bytes | None]] = [("first", b"\x00\xff"), ("empty", b""), ("null", None)]
 SMALL_SEGMENTS = {"log.segment.bytes": "1048576"}
 
@@ -47,7 +47,7 @@ def assert_same(bootstrap: str, logs: dict[str, list[LogRecord]]) -> None:
         assert read_log(bootstrap, topic) == records, topic
 
 
-def test_hmb_opens_its_own_after_a_clean_stop(tmp_path: Path) -> None:
+def test_hmb_opens_its_own_directory_after_a_clean_stop(tmp_path: Path) -> None:
     with peers.Hmb(tmp_path / "hmb", config=SMALL_SEGMENTS) as broker:
         logs = fill(broker.bootstrap, tmp_path)
         assert broker.stop() == 0

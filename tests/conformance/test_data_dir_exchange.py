@@ -37,7 +37,7 @@ def fill(kafka: peers.Peer) -> object:
 
 
 def go_on(hmb: peers.Peer) -> None:
-    """Change the logs in every way that HMB supports."""
+    """Write, compact and delete records: change the logs in every way that HMB supports."""
     begin = segments(hmb.data_dir, "deleted")[0]
     exchange.alter_configs(hmb.bootstrap, TOPICS | {"deleted": {"retention.bytes": "1000000"}})
     exchange.write_in_all_codecs(hmb.bootstrap, TOPICS, 1_000, seed=5)
@@ -85,7 +85,7 @@ def destination(kafka_43: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.mark.parametrize("ending", ["stopped", "killed"])
-def test_logs_go_from_kafka_to_hmb_and_back(origin: Origin, destination: Path, tmp_path: Path, ending: str) -> None:
+def test_logs_move_from_kafka_to_hmb_and_back(origin: Origin, destination: Path, tmp_path: Path, ending: str) -> None:
     written = origin.written
     for name, reading in written.items():
         assert reading.records, name

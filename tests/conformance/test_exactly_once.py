@@ -1,4 +1,4 @@
-"""Writes some thousand records through an unreliable network.
+"""Tests that some thousand records arrive exactly once through an unreliable network.
 
 The command `python -m tests.conformance.exactly_once` does the same with more records.
 """
@@ -16,13 +16,13 @@ from tests.conformance.exactly_once import run, run_transactions
 @pytest.mark.external
 @pytest.mark.slow
 def test_each_record_is_written_once_and_in_order(tmp_path: Path) -> None:
-    told = run(peers.Hmb(tmp_path / "hmb"), 20_000, seed=3)
+    report = run(peers.Hmb(tmp_path / "hmb"), 20_000, seed=3)
     for trouble in ("cut", "copied"):
-        assert trouble in told, told
+        assert trouble in report, report
 
 
 @pytest.mark.external
 @pytest.mark.slow
-def test_each_transaction_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    told = run_transactions(peers.Hmb(tmp_path / "hmb"), 9_000, seed=3)
-    assert "cut" in told, told
+def test_all_or_none_of_a_transaction_is_written(tmp_path: Path) -> None:
+    report = run_transactions(peers.Hmb(tmp_path / "hmb"), 9_000, seed=3)
+    assert "cut" in report, report

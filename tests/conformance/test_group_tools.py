@@ -76,7 +76,8 @@ def test_list_and_describe(tools: ShellTools, group: str) -> None:
     assert described(tools) == {partition: ["5", "10", "5"] for partition in range(PARTITIONS)}
     state = tools("kafka-consumer-groups", "--describe", "--group", GROUP, "--state").output
     assert "Empty" in state
-    assert GROUP in tools.run("kafka-groups", "--list").output  # The JVM must not prevent the exit of this tool.
+    # This tool itself calls System.exit.
+    assert GROUP in tools.run("kafka-groups", "--list").output
 
 
 RESETS = {
@@ -88,7 +89,7 @@ RESETS = {
     "shift-by": (["--shift-by", "3"], 8),
     "shift-by backwards": (["--shift-by", "-2"], 3),
     "shift-by before the start": (["--shift-by", "-20"], 0),
-    "by-duration": (["--by-duration", "PT1H25M"], 4),  # The record of 80 minutes ago is the first one after that time.
+    "by-duration": (["--by-duration", "PT1H25M"], 4),  # The first record after that time is 80 minutes old.
 }
 
 

@@ -13,6 +13,6 @@ from tests.conformance.kill import run
 
 @pytest.mark.external
 @pytest.mark.slow
-def test_what_was_acked_survives_kills(tmp_path: Path) -> None:
+def test_acknowledged_records_survive_kills(tmp_path: Path) -> None:
     starts = run(peers.Hmb(tmp_path / "hmb"), 3, random.Random(3))
     assert len(starts) == 3

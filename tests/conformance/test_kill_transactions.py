@@ -13,5 +13,5 @@ from tests.conformance.kill_transactions import run
 
 @pytest.mark.external
 @pytest.mark.slow
-def test_a_transaction_is_seen_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_readers_see_all_or_none_of_a_transaction(tmp_path: Path) -> None:
     assert run(peers.Hmb(tmp_path / "hmb"), 2, random.Random(3)) > 2

@@ -105,7 +105,7 @@ def test_a_broker_dies_and_restarts(
         assert [delivery.exception() for delivery in deliveries] == [None] * 3000
         reading.join(60)
         sent = [b"%d" % number for number in range(3000)] + [b"last"] * len(PARTITIONS)
-        assert sorted(reading.values) == sorted(sent)  # each value exactly once
+        assert sorted(reading.values) == sorted(sent)  # The consumer has read each value exactly once.
         in_sync(admin)
         elected = admin.elect_leaders(PARTITIONS)
         assert set(elected.values()) == {None}

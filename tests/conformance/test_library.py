@@ -64,7 +64,7 @@ def values(records: list[hmb.ConsumerRecord]) -> list[int]:
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize("acks", [0, 1, "all"])
-def test_what_is_sent_is_read(broker: Subject, topic: str, acks: int | str, codec: str) -> None:
+def test_a_consumer_reads_the_sent_records(broker: Subject, topic: str, acks: int | str, codec: str) -> None:
     sent = [b"value %d" % number * 10 for number in range(300)]
     # With acks=0 the producer does not learn that a leader is not ready yet.
     with hmb.Producer(broker.bootstrap) as producer:
@@ -98,7 +98,7 @@ def test_nulls_headers_and_timestamps(broker: Subject, topic: str) -> None:
     assert (record.headers, record.timestamp) == ((headers, start_of(broker)) if broker.is_new else ((), -1))
 
 
-def test_keys_go_where_java_puts_them(broker: Subject, topic: str) -> None:
+def test_keys_have_the_partitions_that_java_chooses(broker: Subject, topic: str) -> None:
     """kafka-python's hash function and its tests come from Java's client."""
     keys = [b"key %d" % number for number in range(100)]
     with hmb.Producer(broker.bootstrap) as producer:
@@ -109,7 +109,7 @@ def test_keys_go_where_java_puts_them(broker: Subject, topic: str) -> None:
     assert where == {key: {partition} for key, partition in zip(keys, one_by_one, strict=True)}
 
 
-def test_many_are_sent_at_once(broker: Subject, topic: str) -> None:
+def test_many_records_are_sent_together(broker: Subject, topic: str) -> None:
     sent = [b"%d" % number for number in range(20_000)]
     with hmb.Producer(broker.bootstrap) as producer:
         ranges = producer.send_many(topic, sent, partition=2).result()
@@ -117,7 +117,7 @@ def test_many_are_sent_at_once(broker: Subject, topic: str) -> None:
     assert values(read(broker, topic)) == list(range(20_000))
 
 
-def test_arrow_columns_go_there_and_back(broker: Subject, topic: str) -> None:
+def test_arrow_columns_are_written_and_read_unchanged(broker: Subject, topic: str) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     column = pyarrow.array([b"one", None, b"three"] * 1_000, pyarrow.binary())
     with hmb.Producer(broker.bootstrap) as producer:
@@ -138,7 +138,7 @@ def test_a_record_that_is_too_large_for_the_broker_fails_alone(broker: Subject, 
         assert {before.result().offset, after.result().offset} == {0, 1}
 
 
-def test_partitions_and_topics_that_cannot_be(broker: Subject, topic: str) -> None:
+def test_invalid_partitions_and_topics(broker: Subject, topic: str) -> None:
     with hmb.Producer(broker.bootstrap) as producer:
         with pytest.raises(KafkaError, match=f"has no partition {PARTITIONS}"):
             producer.send(topic, b"", partition=PARTITIONS).result()
@@ -186,7 +186,7 @@ def test_positions(broker: Subject, numbers: str) -> None:
             assert consumer.offsets_for_time(start_of(broker) + 42_000, [zero, one]) == {zero: 42, one: None}
 
 
-def test_what_is_paused_is_not_handed_out(broker: Subject, topic: str) -> None:
+def test_records_of_paused_partitions_are_not_returned(broker: Subject, topic: str) -> None:
     zero, one, _ = partitions(topic)
     with hmb.Producer(broker.bootstrap) as producer:
         for partition in (zero, one):
@@ -233,7 +233,7 @@ def test_offsets_are_committed(broker: Subject, numbers: str) -> None:
         assert values(consumer.poll(30.0, max_records=1)) == [10]
 
 
-def test_a_group_needs_a_broker_that_knows_groups(broker: Subject, numbers: str) -> None:
+def test_a_group_requires_a_broker_with_group_support(broker: Subject, numbers: str) -> None:
     if broker.is_new:
         pytest.skip("knows groups")
     with pytest.raises(KafkaError) as caught, hmb.Consumer(broker.bootstrap, numbers, group="g") as consumer:

@@ -20,8 +20,11 @@ TOPIC = "numbers"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_clients_outlive_a_killed_broker(kind: str, tmp_path: Path) -> None:
-    """All acknowledged records are read. If the broker supports idempotence, each is read once and in order."""
+def test_clients_continue_after_a_broker_is_killed(kind: str, tmp_path: Path) -> None:
+    """The consumer reads all acknowledged records.
+
+    If the broker supports idempotence, it reads each one once and in order.
+    """
     (port,) = peers.free_ports(1)
     found: list[int] = []
     with (

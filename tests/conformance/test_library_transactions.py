@@ -35,7 +35,7 @@ def read(bootstrap: str, topic: str) -> set[bytes | None]:
         return {record.value for record in consumer}
 
 
-def test_transactions_are_committed_and_aborted_in_turns(bootstrap: str, name: str) -> None:
+def test_transactions_are_committed_and_aborted_alternately(bootstrap: str, name: str) -> None:
     with hmb.Producer(bootstrap, transactional_id=name) as producer:
         producer.init_transactions()
         for number in range(10):
@@ -91,7 +91,7 @@ def test_a_newer_producer_aborts_the_transaction_of_the_older_one(bootstrap: str
     assert read(bootstrap, name) == {b"new"}
 
 
-def test_a_record_that_is_refused_takes_its_transaction_with_it(bootstrap: str, name: str) -> None:
+def test_a_refused_record_makes_its_transaction_fail(bootstrap: str, name: str) -> None:
     with hmb.Producer(bootstrap, transactional_id=name, max_request_size=4_000_000) as producer:
         producer.init_transactions()
         producer.begin_transaction()

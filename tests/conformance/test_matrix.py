@@ -40,7 +40,7 @@ def matrix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Matrix]:
 
 
 @pytest.mark.parametrize(("row", "reader"), list(pairs()))
-def test_what_a_client_writes_a_client_reads(matrix: Matrix, row: Row, reader: Reader) -> None:
+def test_each_reader_reads_the_lines_of_each_writer(matrix: Matrix, row: Row, reader: Reader) -> None:
     matrix.write(row)
     matrix.read(row, reader)
 
@@ -53,7 +53,7 @@ def test_kafkas_dump_accepts_every_file(matrix: Matrix) -> None:
 
 
 @pytest.mark.parametrize(
-    ("got", "said"),
+    ("got", "expected"),
     [
         (b"one\ntwo\n", None),
         (b"one\n", "1 records, not 2"),
@@ -61,5 +61,5 @@ def test_kafkas_dump_accepts_every_file(matrix: Matrix) -> None:
         (b"one\ntwo\ntwo\n", "3 records, not 2"),
     ],
 )
-def test_a_difference_is_put_into_words(got: bytes, said: str | None) -> None:
-    assert difference(b"one\ntwo\n", got) == said
+def test_a_difference_is_described(got: bytes, expected: str | None) -> None:
+    assert difference(b"one\ntwo\n", got) == expected

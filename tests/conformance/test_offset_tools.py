@@ -50,8 +50,8 @@ def test_get_offsets_and_delete_records(broker: peers.Hmb, tmp_path: Path) -> No
     wanted = tmp_path / "offsets.json"
     partitions = [{"topic": "events", "partition": 0, "offset": 4}, {"topic": "events", "partition": 1, "offset": -1}]
     wanted.write_text(json.dumps({"version": 1, "partitions": partitions}))
-    said = tool(broker, "org.apache.kafka.tools.DeleteRecordsCommand", "--offset-json-file", str(wanted))
-    assert {"partition: events-0\tlow_watermark: 4", "partition: events-1\tlow_watermark: 0"} <= set(said)
+    output = tool(broker, "org.apache.kafka.tools.DeleteRecordsCommand", "--offset-json-file", str(wanted))
+    assert {"partition: events-0\tlow_watermark: 4", "partition: events-1\tlow_watermark: 0"} <= set(output)
     broker.kill()
     broker.start()
     assert offsets(broker, "earliest") == ["events:0:4", "events:1:0"]

@@ -124,7 +124,7 @@ def fill(broker: peers.Peer) -> Offsets:
         return offsets(connection)
 
 
-def test_offsets_go_from_kafka_to_hmb_and_back(kafka_43: Path, tmp_path: Path) -> None:
+def test_offsets_move_from_kafka_to_hmb_and_back(kafka_43: Path, tmp_path: Path) -> None:
     directory = tmp_path / "data-dir"
     with peers.Kafka43(directory) as kafka:
         of_kafka = fill(kafka)

@@ -1,6 +1,6 @@
-"""Sends a part of the requests of `same_bytes` to HMB and Kafka, and compares the responses.
+"""Runs some comparisons of `same_bytes`: HMB and Kafka receive the same requests, and the responses are compared.
 
-The command `python -m tests.conformance.same_bytes` sends all requests of the table.
+The command `python -m tests.conformance.same_bytes` runs all comparisons.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import api_name
 from hmb.protocol.messages.metadata import MetadataResponse
 from tests.conformance.same_bytes.comparing import Difference, Normalizer, differences
+from tests.conformance.same_bytes.comparisons import COMPARISONS, sample
 from tests.conformance.same_bytes.explained import NOT_SERVED
 from tests.conformance.same_bytes.fixtures import both_brokers
 from tests.conformance.same_bytes.running import Result, Verdict, no_longer_needed, run
-from tests.conformance.same_bytes.table import TABLE, sample
 
-APIS = sorted({api_name(row.case.key()) for row in TABLE})
-SECONDS = 300  # the time limit for the start of Kafka and for all rows, on a busy machine
+APIS = sorted({api_name(comparison.case.key()) for comparison in COMPARISONS})
+SECONDS = 300  # the time limit for the start of Kafka and all comparisons on a busy machine
 TopicAnswer = MetadataResponse.MetadataResponseTopic
 
 
@@ -33,31 +33,31 @@ class Run:
 
 @pytest.fixture(scope="module")
 def outcome() -> Iterator[Run]:
-    table = sample()
-    with both_brokers(table) as (ours, kafka, hmb):
-        yield Run(run(ours, kafka, table), hmb.log_path.read_text())
+    comparisons = sample()
+    with both_brokers(comparisons) as (ours, kafka, hmb):
+        yield Run(run(ours, kafka, comparisons), hmb.log_path.read_text())
 
 
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
 @pytest.mark.parametrize("api", APIS)
-def test_every_difference_has_its_reason(outcome: Run, api: str) -> None:
-    of_api = [result for result in outcome.results if result.row.name.startswith(f"{api}/")]
-    assert [f"{each.row.name}: {difference}" for each in of_api for difference in each.unexplained] == []
+def test_every_difference_has_a_listed_reason(outcome: Run, api: str) -> None:
+    of_api = [result for result in outcome.results if result.comparison.name.startswith(f"{api}/")]
+    assert [f"{each.comparison.name}: {difference}" for each in of_api for difference in each.unexplained] == []
 
 
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
-def test_every_reason_has_its_difference(outcome: Run) -> None:
+def test_every_listed_reason_explains_a_difference(outcome: Run) -> None:
     assert no_longer_needed(outcome.results) == []
 
 
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
-def test_what_is_not_served_is_known(outcome: Run) -> None:
+def test_no_further_api_is_left_out(outcome: Run) -> None:
     """No API may be added to the list in explained.py."""
-    missing = (each.row for each in outcome.results if each.verdict is Verdict.NOT_SERVED)
-    assert {api_name(row.case.key()) for row in missing} == NOT_SERVED
+    missing = (each.comparison for each in outcome.results if each.verdict is Verdict.NOT_SERVED)
+    assert {api_name(comparison.case.key()) for comparison in missing} == NOT_SERVED
 
 
 @pytest.mark.external
@@ -67,9 +67,9 @@ def test_no_request_makes_hmb_fail(outcome: Run) -> None:
     assert "Traceback" not in outcome.log
 
 
-def test_names_of_rows_are_unique() -> None:
-    assert [name for name, count in Counter(row.name for row in TABLE).items() if count > 1] == []
-    assert len({row.own_name for row in TABLE}) == len(TABLE)
+def test_names_of_comparisons_are_unique() -> None:
+    assert [name for name, count in Counter(each.name for each in COMPARISONS).items() if count > 1] == []
+    assert len({each.unique_name for each in COMPARISONS}) == len(COMPARISONS)
 
 
 def compare(ours: object, kafka: object, ignored: tuple[str, ...] = ()) -> list[Difference]:
@@ -77,12 +77,12 @@ def compare(ours: object, kafka: object, ignored: tuple[str, ...] = ()) -> list[
     return list(differences(*trees))
 
 
-def test_the_order_of_items_is_no_difference() -> None:
+def test_the_order_of_items_is_not_a_difference() -> None:
     one, two = TopicAnswer(name="one"), TopicAnswer(name="two")
     assert compare(MetadataResponse(topics=[one, two]), MetadataResponse(topics=[two, one])) == []
 
 
-def test_a_difference_says_where_it_is() -> None:
+def test_a_difference_names_its_field() -> None:
     bad = TopicAnswer(name="one", error_code=ErrorCode.INVALID_REQUEST)
     (found,) = compare(MetadataResponse(topics=[bad]), MetadataResponse(topics=[TopicAnswer(name="one")]))
     assert str(found) == "topics.one.error_code: INVALID_REQUEST, Kafka: NONE"
@@ -91,14 +91,14 @@ def test_a_difference_says_where_it_is() -> None:
     assert (missing.path, missing.kafka) == ("topics.one", "(absent)")
 
 
-def test_what_is_each_brokers_own_is_no_difference_but_that_it_is_missing_is() -> None:
+def test_different_ids_are_equal_but_a_missing_id_is_a_difference() -> None:
     assert compare(MetadataResponse(cluster_id="a"), MetadataResponse(cluster_id="b")) == []
     assert [each.path for each in compare(MetadataResponse(cluster_id="a"), MetadataResponse())] == ["cluster_id"]
     assert compare(MetadataResponse(controller_id=1), MetadataResponse(controller_id=2)) == []
     assert compare(MetadataResponse(cluster_id="a"), MetadataResponse(), ignored=("cluster_id",)) == []
 
 
-def test_other_words_are_a_difference_of_their_own() -> None:
+def test_different_words_in_messages_are_a_separate_kind_of_difference() -> None:
     assert Difference("topics.one.error_message", "no such topic", "None").is_text
     assert not Difference("topics.one.error_message", "None", "no such topic").is_text
     assert not Difference("topics.one.error_code", "NONE", "INVALID_REQUEST").is_text

@@ -59,7 +59,7 @@ def alter(tools: ShellTools, entity: str, name: str | None, *changes: str) -> Re
     return tools.run("kafka-configs", "--alter", "--entity-type", entity, *which, *changes)
 
 
-def test_topics_are_made_listed_described_enlarged_and_deleted(tools: ShellTools) -> None:
+def test_topics_are_created_listed_described_enlarged_and_deleted(tools: ShellTools) -> None:
     create(tools, "life", 2)
     assert "life" in tools("kafka-topics", "--list").output.split()
     one = partitions(tools("kafka-topics", "--describe", "--topic", "life"))[1]
@@ -191,7 +191,7 @@ def test_leaders_are_elected_already(tools: ShellTools) -> None:
     assert "UnknownTopicOrPartitionException" in unknown.output
 
 
-def test_partitions_stay_where_they_are(tools: ShellTools, tmp_path: Path) -> None:
+def test_a_reassignment_to_the_same_broker_moves_no_partition(tools: ShellTools, tmp_path: Path) -> None:
     create(tools, "moved")
 
     def plan(*replicas: int) -> str:
@@ -203,7 +203,8 @@ def test_partitions_stay_where_they_are(tools: ShellTools, tmp_path: Path) -> No
     here = ["--reassignment-json-file", plan(0)]
     assert "Successfully started" in tools("kafka-reassign-partitions", *here, "--execute", "--throttle", "9").output
     assert "moved-0 is completed" in tools("kafka-reassign-partitions", *here, "--verify").output
-    assert settings(tools, "topics", "moved") == settings(tools, "brokers", "0") == {}  # The throttle is removed.
+    # The end of the reassignment has removed the throttle.
+    assert settings(tools, "topics", "moved") == settings(tools, "brokers", "0") == {}
     assert "No partition reassignments" in tools("kafka-reassign-partitions", "--list").output
     there = tools.run("kafka-reassign-partitions", "--reassignment-json-file", plan(1), "--execute")
     assert "Unknown broker id 1" in there.output

@@ -66,7 +66,7 @@ def run(servers: str, *arguments: str) -> str:
 
 
 @pytest.mark.parametrize("way", RESETS, ids=["".join(way) for way in RESETS])
-def test_a_reset_would_do_the_same(servers: str, tools: ShellTools, way: list[str]) -> None:
+def test_a_reset_has_the_same_result(servers: str, tools: ShellTools, way: list[str]) -> None:
     where = ("--topic", "t", *way, "--dry-run", "--export")
     theirs = tools("kafka-consumer-groups", "--reset-offsets", "--group", "g", *where).output
     ours = run(servers, "groups", "reset", "g", *where)
@@ -94,8 +94,8 @@ def test_plans_are_exchanged(servers: str, tools: ShellTools, tmp_path: Path) ->
 def test_lags_are_the_same(servers: str, tools: ShellTools) -> None:
     theirs = tools("kafka-consumer-groups", "--describe", "--group", "g").rows()
     ours = json.loads(run(servers, "groups", "describe", "g", "--json"))["offsets"]
-    told = [[str(it[name]) for name in ("current_offset", "log_end_offset", "lag")] for it in ours]
-    assert told == sorted((row[3:6] for row in theirs if row[0] == "g"), key=lambda row: -int(row[1]))
+    shown = [[str(it[name]) for name in ("current_offset", "log_end_offset", "lag")] for it in ours]
+    assert shown == sorted((row[3:6] for row in theirs if row[0] == "g"), key=lambda row: -int(row[1]))
 
 
 @pytest.mark.parametrize("time", ["earliest", "latest", "max-timestamp", "-1", "-2", "-3", str(START + 3 * HOUR_MS)])

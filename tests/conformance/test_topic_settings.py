@@ -133,7 +133,7 @@ def kept(connection: Connection, topic: str) -> list[tuple[object, ...]]:
     return found
 
 
-def test_kafka_and_hmb_keep_and_refuse_the_same(
+def test_kafka_and_hmb_store_and_refuse_the_same_records(
     kafka_43: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     answers: list[list[tuple[str, object]]] = []

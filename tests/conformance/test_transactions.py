@@ -199,23 +199,23 @@ def test_kafka_transactions_describes_and_aborts_open_transactions(broker: peers
     producer.flush(SECONDS)
     where = ("--topic", "hanging", "--partition", "0")
 
-    def told(*arguments: str) -> list[list[str]]:
+    def run_tool(*arguments: str) -> list[list[str]]:
         result = tools.run("kafka-transactions", *arguments)
         assert result.code == 0, result.output
         return result.rows()
 
-    assert any(row[:2] == ["left", "open"] and "Ongoing" in row for row in told("list"))
-    (described,) = told("describe", "--transactional-id", "left open")[1:]
+    assert any(row[:2] == ["left", "open"] and "Ongoing" in row for row in run_tool("list"))
+    (described,) = run_tool("describe", "--transactional-id", "left open")[1:]
     assert {"Ongoing", "hanging-0"} <= set(described)
-    (known,) = told("describe-producers", *where)[1:]
+    (known,) = run_tool("describe-producers", *where)[1:]
     assert known[-1] == "0", "where its transaction begins"
-    assert told("find-hanging", "--broker-id", "0", "--max-transaction-timeout", "0")[1:] == []
+    assert run_tool("find-hanging", "--broker-id", "0", "--max-transaction-timeout", "0")[1:] == []
     assert read(broker.bootstrap, "hanging", "read_committed") == []
-    told("abort", *where, "--start-offset", "0")
-    (known,) = told("describe-producers", *where)[1:]
+    run_tool("abort", *where, "--start-offset", "0")
+    (known,) = run_tool("describe-producers", *where)[1:]
     assert known[-1] == "None"
-    told("forceTerminateTransaction", "--transactionalId", "left open")
-    (described,) = told("describe", "--transactional-id", "left open")[1:]
+    run_tool("forceTerminateTransaction", "--transactionalId", "left open")
+    (described,) = run_tool("describe", "--transactional-id", "left open")[1:]
     assert "Ongoing" not in described
 
 
@@ -227,10 +227,10 @@ def test_kafka_reads_the_journal(broker: peers.Hmb, kafka_43: Path) -> None:
     producer.commit_transaction(SECONDS)
     (path,) = (broker.data_dir / "__transaction_state-0").glob("*.log")
     arguments: list[Any] = ["--files", str(path), "--transaction-log-decoder"]
-    told = run(kafka_43, "org.apache.kafka.tools.DumpLogSegments", *arguments).decode()
+    output = run(kafka_43, "org.apache.kafka.tools.DumpLogSegments", *arguments).decode()
     states = [
         json.loads(line.partition("payload: ")[2])["data"]["transactionStatus"]
-        for line in told.splitlines()
+        for line in output.splitlines()
         if '"noted"' in line.partition("payload: ")[0]
     ]
     assert states == [0, 1, 2, 4], "Empty, Ongoing, PrepareCommit, CompleteCommit"

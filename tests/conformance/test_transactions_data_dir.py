@@ -54,7 +54,7 @@ def described(port: int) -> list[Any]:
         return found
 
 
-def test_transactions_go_from_kafka_to_hmb_and_back(kafka_43: Path, tmp_path: Path) -> None:
+def test_transactions_move_from_kafka_to_hmb_and_back(kafka_43: Path, tmp_path: Path) -> None:
     directory = tmp_path / "data-dir"
     with peers.Kafka43(directory) as kafka:
         kept = [

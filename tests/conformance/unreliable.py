@@ -121,12 +121,12 @@ class Unreliable:
 
     def __str__(self) -> str:
         """Return the counts: "1234 requests: 1200 passed on, 12 cut ...; 1222 answers: ..."."""
-        told = []
+        parts = []
         for direction in ("requests", "answers"):
             of_direction = {fate: self.seen[direction, fate] for fate in Fate if self.seen[direction, fate]}
             counts = ", ".join(f"{count} {fate}" for fate, count in of_direction.items())
-            told.append(f"{sum(of_direction.values())} {direction}: {counts}")
-        return "; ".join(told)
+            parts.append(f"{sum(of_direction.values())} {direction}: {counts}")
+        return "; ".join(parts)
 
     def _accept(self) -> None:
         number = 0

@@ -161,8 +161,8 @@ def until(condition: Callable[[], bool], what: str, members: list[Member]) -> No
     while not condition():
         if time.monotonic() > deadline:
             owned = [sorted(member.owned) if member.is_alive else "dead" for member in members]
-            said = [member.errors.read_text(errors="replace")[-500:] for member in members]
-            raise AssertionError(f"{what}: not within {STEP_SECONDS} s; the members own {owned}; they said {said}")
+            messages = [member.errors.read_text(errors="replace")[-500:] for member in members]
+            raise AssertionError(f"{what}: not within {STEP_SECONDS} s; the members own {owned}; errors: {messages}")
         time.sleep(LOOK_SECONDS)
 
 

@@ -91,7 +91,8 @@ KINDS: dict[str, Command] = {
     "franz-go": _go,
     "kafkajs": _node,
 }
-MIXED = [  # Client kinds that share one group, with a common assignor. Each kind is once the first member.
+# Groups whose members use different clients, which have a common assignor. Each client is the first member once.
+MIXED = [
     "hmb+confluent+java-4.3.0",
     "kafka-python+hmb+aiokafka",
     "java-4.3.0-sticky+hmb",

@@ -1,4 +1,4 @@
-"""Prints the result of the comparison: the number of rows, the number of equal rows, and each difference's reason."""
+"""Prints how many comparisons found equal responses, and the reason of each difference."""
 
 from __future__ import annotations
 
@@ -14,27 +14,29 @@ from typing import Any
 from hmb.bench import peers
 from hmb.protocol.messages import api_name
 
-from .case import Row
+from .case import Comparison
 from .comparing import Difference, differences
+from .comparisons import COMPARISONS
 from .fixtures import both_brokers
 from .running import Result, Verdict, no_longer_needed, run
-from .table import TABLE
 
 COLUMN = 58
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="The same bytes to HMB and to Apache Kafka 4.3.0.")
-    parser.add_argument("--row", metavar="NAME", help="both answers of these rows, side by side (NAME may have *)")
+    help_of_only = "run only the comparisons with this name, which may contain *, and print both responses side by side"
+    parser.add_argument("--only", metavar="NAME", help=help_of_only)
     options = parser.parse_args()
-    table = TABLE if options.row is None else [row for row in TABLE if fnmatchcase(row.name, options.row)]
-    if not table:
-        parser.error(f"no row is named {options.row}; there are, for example, {TABLE[0].name} and {TABLE[-1].name}")
+    comparisons = [each for each in COMPARISONS if options.only is None or fnmatchcase(each.name, options.only)]
+    if not comparisons:
+        first, last = COMPARISONS[0].name, COMPARISONS[-1].name
+        parser.error(f"no comparison has the name {options.only}; two of the names are {first} and {last}")
     try:
-        results = ask_both(table)
+        results = ask_both(comparisons)
     except peers.PeerUnavailable as missing:
         parser.exit(2, f"{missing}\n")
-    if options.row is not None:
+    if options.only is not None:
         for result in results:
             print_answers(result)
         return 0
@@ -43,24 +45,24 @@ def main() -> int:
     return print_failures(results)
 
 
-def ask_both(table: Sequence[Row]) -> list[Result]:
-    with both_brokers(table) as (ours, kafka, _):
-        return run(ours, kafka, table)
+def ask_both(comparisons: Sequence[Comparison]) -> list[Result]:
+    with both_brokers(comparisons) as (ours, kafka, _):
+        return run(ours, kafka, comparisons)
 
 
 def print_counts(results: Sequence[Result]) -> None:
     counts: dict[str, Counter[Verdict]] = defaultdict(Counter)
     for result in results:
-        counts[api_name(result.row.case.key())][result.verdict] += 1
+        counts[api_name(result.comparison.case.key())][result.verdict] += 1
         counts["all"][result.verdict] += 1
-    print(f"{'':28}{'rows':>8}", *(f"{verdict:>21}" for verdict in Verdict), sep="")
+    print(f"{'':28}{'all':>8}", *(f"{verdict:>21}" for verdict in Verdict), sep="")
     for name, of_api in counts.items():
         if name != "all":
             print_line(name, of_api)
     print_line("all", counts["all"])
     slowest = max(results, key=lambda result: result.seconds)
     seconds = sum(result.seconds for result in results)
-    print(f"{seconds:.0f} s, of which {slowest.seconds:.1f} s for {slowest.row.name}")
+    print(f"{seconds:.0f} s, of which {slowest.seconds:.1f} s for {slowest.comparison.name}")
 
 
 def print_line(name: str, counts: Counter[Verdict]) -> None:
@@ -68,12 +70,12 @@ def print_line(name: str, counts: Counter[Verdict]) -> None:
 
 
 def print_reasons(results: Sequence[Result]) -> None:
-    rows: dict[str, set[str]] = defaultdict(set)
+    explained: dict[str, set[str]] = defaultdict(set)
     for result in results:
         for reason in result.reasons:
-            rows[reason.why].add(result.row.name)
-    print("Why rows differ:")
-    for why, names in rows.items():
+            explained[reason.why].add(result.comparison.name)
+    print("Why responses differ:")
+    for why, names in explained.items():
         cases = sorted({name.rpartition("/")[0] for name in names})
         print(f"{len(names):5} {why}")
         print(textwrap.fill(", ".join(cases), 118, initial_indent=" " * 6, subsequent_indent=" " * 6))
@@ -84,8 +86,9 @@ def print_failures(results: Sequence[Result]) -> int:
     versions: dict[tuple[str, str], list[int]] = defaultdict(list)
     for result in results:
         for difference in result.unexplained:
-            here = [each.replace(result.row.own_name, "<row>") for each in astuple(difference)]
-            versions[result.row.name.rpartition("/")[0], str(Difference(*here))].append(result.row.version)
+            comparison = result.comparison
+            general = [each.replace(comparison.unique_name, "<name>") for each in astuple(difference)]
+            versions[comparison.name.rpartition("/")[0], str(Difference(*general))].append(comparison.version)
     for (name, shown), of_versions in versions.items():
         print(f"UNEXPLAINED {name}/v{','.join(map(str, of_versions))} {shown}")
     stale = no_longer_needed(results)
@@ -95,7 +98,7 @@ def print_failures(results: Sequence[Result]) -> int:
 
 
 def print_answers(result: Result) -> None:
-    print(f"\n{result.row.name}: {result.verdict}")
+    print(f"\n{result.comparison.name}: {result.verdict}")
     for number, (ours, kafka) in enumerate(result.answers, 1):
         print(f"  answer {number:<{COLUMN - 2}} {'HMB':{COLUMN}} Kafka 4.3.0")
         different = {difference.path for difference in differences(ours, kafka)}

@@ -19,7 +19,7 @@ from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.schema import Request, Struct
 
-from .case import NOBODYS_ID, Captured, Made, Message, Raw, Row, Step, Topic, TopicId, shared_versions
+from .case import NOBODYS_ID, Captured, Comparison, Made, Message, Raw, Step, Topic, TopicId, shared_versions
 
 HOST = "127.0.0.1"
 CLIENT_ID = "same-bytes"
@@ -35,7 +35,7 @@ TOPICS_AT_ONCE = 200
 
 
 class NothingCaptured(Exception):
-    """The next request needs a value that the earlier responses of the row do not contain."""
+    """The next request requires a value that the earlier responses of the comparison do not contain."""
 
 
 class NotReady(Exception):
@@ -64,7 +64,7 @@ def decode(frame: memoryview, api_key: int, version: int) -> object:
 
 
 class Side:
-    """One of the two brokers, HMB or Kafka."""
+    """One of the two compared brokers: HMB or Kafka."""
 
     def __init__(self, name: str, port: int) -> None:
         self.name = name
@@ -150,16 +150,16 @@ class Wire:
 
 
 class Conversation:
-    """The exchange of one row's requests and responses with one broker."""
+    """The requests and responses of one comparison, exchanged with one broker."""
 
-    def __init__(self, side: Side, row: Row) -> None:
+    def __init__(self, side: Side, comparison: Comparison) -> None:
         self._side = side
-        self._row = row
+        self._comparison = comparison
         self._wires: dict[str, Wire] = {}
         self._captured: dict[str, object] = {}
 
     def send(self, step: Step) -> None:
-        message, version = self._row.message(step)
+        message, version = self._comparison.message(step)
         if step.connection not in self._wires:
             self._wires[step.connection] = Wire(self._side.port)
         wire = self._wires[step.connection]
@@ -173,7 +173,7 @@ class Conversation:
 
         If the step has `until`, repeat the request until it accepts a response or time is over.
         """
-        message, version = self._row.message(step)
+        message, version = self._comparison.message(step)
         wire = self._wires[step.connection]
         deadline = time.monotonic() + PATIENCE_SECONDS
         answer = wire.receive(message.api_key, version, step.seconds)
@@ -205,7 +205,7 @@ class Conversation:
         if isinstance(value, list):
             return [self._filled(each) for each in value]
         if isinstance(value, TopicId):
-            return self._side.topic_ids.get(self._row.fill(value.name), NOBODYS_ID)
+            return self._side.topic_ids.get(self._comparison.fill(value.name), NOBODYS_ID)
         if isinstance(value, Made):
             try:
                 return value.make(self._captured)
@@ -215,7 +215,7 @@ class Conversation:
             if value.name not in self._captured:
                 raise NothingCaptured
             return self._captured[value.name]
-        return self._row.fill(value) if isinstance(value, str) else value
+        return self._comparison.fill(value) if isinstance(value, str) else value
 
 
 def both(conversations: Iterable[Conversation], step: Step) -> list[object]:

@@ -1,10 +1,10 @@
-"""A row of the table: the requests that both brokers receive, their version, and the preparation.
+"""Test cases and comparisons: the requests that both brokers receive, their version, and the topics that they require.
 
-A request is a message object. The following placeholders stand for values that are known only when the row runs:
+A request is a message object. The following placeholders are replaced by values when the comparison runs:
 
-- `<row>` inside a text is the name of the row, so that the topics and groups of two rows are different;
+- `<name>` inside a text is the name of the comparison, so two comparisons use different topics and groups;
 - `id_of("events")` is the id that each broker has assigned to that topic;
-- `captured("member")` is a value that an earlier step of the row found in this broker's response;
+- `captured("member")` is a value that an earlier step of the comparison found in this broker's response;
 - `made(f)` is the result of calling `f` with all captured values, such as records that contain a producer id.
 """
 
@@ -20,8 +20,8 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.messages import api_name, request_class
 from hmb.protocol.schema import Request, version_range
 
-# The first version of each API that Kafka 4 supports. Kafka 4 has dropped older versions. The rows of ApiVersions check
-# these numbers.
+# The first version of each API that Kafka 4 supports. Kafka 4 has dropped older versions. A comparison of ApiVersions
+# checks these numbers.
 FIRST_VERSIONS: Mapping[ApiKey, int] = {
     ApiKey.PRODUCE: 3,
     ApiKey.FETCH: 4,
@@ -101,7 +101,7 @@ class Step:
     capture: Mapping[str, Capture] = field(default_factory=dict)
     connection: str = "first"
     answered: bool = True  # False for acks=0: the next response on the connection belongs to the next request
-    later: bool = False  # whether to read the response after all other steps of the row
+    later: bool = False  # whether to read the response after all other steps of the comparison
     until: Callable[[Any], bool] | None = None  # Repeat the request until this function accepts the response.
     seconds: float = ENOUGH  # the longest wait for the response
     # If True, repeat the request while the responses differ, because a change reaches Kafka's broker only after a
@@ -141,8 +141,8 @@ def case(name: str, *steps: Step | Message | Callable[[int], Message], **options
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row of the table: a case in one version of its API."""
+class Comparison:
+    """One test case in one version of its API."""
 
     case: Case
     version: int
@@ -152,8 +152,8 @@ class Row:
         return f"{api_name(self.case.key())}/{self.case.name}/v{self.version}"
 
     @property
-    def own_name(self) -> str:
-        """The text that replaces `<row>`: a valid topic name."""
+    def unique_name(self) -> str:
+        """Return the text that replaces `<name>`. The text is a valid topic name."""
         return re.sub(r"[^a-zA-Z0-9-]+", "-", self.name)
 
     @property
@@ -165,12 +165,12 @@ class Row:
         return {key_of(step.message) for step in self.case.steps}
 
     def fill(self, text: str) -> str:
-        return text.replace("<row>", self.own_name)
+        return text.replace("<name>", self.unique_name)
 
     def message(self, step: Step) -> tuple[Message, int]:
         """Return the message to send and its version.
 
-        The version is the row's version, or the newest one if the step uses a different API.
+        The version is the comparison's version, or the newest one if the step uses a different API.
         """
         if isinstance(step.message, Raw):
             return step.message, step.message.answer_version
@@ -179,8 +179,8 @@ class Row:
         return step.message if isinstance(step.message, Request) else step.message(version), version
 
 
-def rows(case: Case) -> Iterator[Row]:
+def comparisons_of(case: Case) -> Iterator[Comparison]:
     wanted = [version_range(part) for part in case.versions.split(",")]
     for version in shared_versions(case.key()):
         if any(version in part for part in wanted):
-            yield Row(case, version)
+            yield Comparison(case, version)

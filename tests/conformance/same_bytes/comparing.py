@@ -76,7 +76,7 @@ def shortened(text: str) -> str:
 
 
 class Normalizer:
-    """Converts the responses of one broker in one row to trees."""
+    """Converts one broker's responses in one comparison to trees."""
 
     def __init__(self, known: Mapping[object, str], may_differ: Collection[str], ignored: Collection[str]) -> None:
         self._known = known  # value -> its placeholder

@@ -1,6 +1,6 @@
 """The reasons for every difference between the responses of HMB and Kafka.
 
-Each entry has a reason and patterns of the rows, fields and values that it explains. An entry that explains no
+Each entry has a reason, and patterns for comparisons, fields and values that it explains. An entry that explains no
 difference fails the test. The list therefore describes exactly how HMB differs from Kafka.
 """
 
@@ -22,23 +22,23 @@ CLOSED, SILENT, ABSENT = "connection closed", "no answer", "(absent)"
 
 @dataclass(frozen=True)
 class Explanation:
-    """A reason, and shell patterns (`*`, `?`) for the rows, fields and values that it explains."""
+    """A reason, and shell patterns (`*`, `?`) for the comparisons, fields and values that it explains."""
 
     why: str
-    rows: str
+    comparisons: str
     field: str
     ours: str
     kafka: str
 
-    def covers(self, row: str, field: str, ours: str, kafka: str) -> bool:
-        pairs = ((row, self.rows), (field, self.field), (ours, self.ours), (kafka, self.kafka))
+    def covers(self, comparison: str, field: str, ours: str, kafka: str) -> bool:
+        pairs = ((comparison, self.comparisons), (field, self.field), (ours, self.ours), (kafka, self.kafka))
         return all(fnmatchcase(value, pattern) for value, pattern in pairs)
 
 
 def because(why: str, *differences: tuple[str, str, str, str]) -> Iterator[Explanation]:
-    """Return explanations with one reason for several differences: (rows, field, HMB's value, Kafka's value)."""
-    for rows, field, ours, kafka in differences:
-        yield Explanation(why, rows, field, ours, kafka)
+    """Return explanations with one reason for several differences: (comparisons, field, HMB's value, Kafka's value)."""
+    for comparisons, field, ours, kafka in differences:
+        yield Explanation(why, comparisons, field, ours, kafka)
 
 
 OFFERS = [

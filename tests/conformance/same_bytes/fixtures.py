@@ -17,7 +17,7 @@ from hmb.records import Record, encode_batch
 from hmb.records.compression import Codec
 
 from .brokers import PATIENCE_SECONDS, PAUSE_SECONDS, NotReady, Side
-from .case import Row, Topic
+from .case import Comparison, Topic
 
 CONFIG = {
     "group.initial.rebalance.delay.ms": "0",
@@ -29,7 +29,7 @@ CONFIG = {
 TIME = 1_700_000_000_000  # the timestamp of the oldest record, in ms
 # The records have old timestamps, so retention is off in every topic that contains records.
 TOPICS = {
-    "empty": Topic(),  # No row writes to this topic.
+    "empty": Topic(),  # No comparison writes to this topic.
     "two": Topic(partitions=2),
     "three": Topic(partitions=3),
     "filled": Topic(configs={"retention.ms": "-1"}),
@@ -76,19 +76,19 @@ def produce(
 
 
 @contextmanager
-def both_brokers(table: Sequence[Row]) -> Iterator[tuple[Side, Side, peers.Peer]]:
+def both_brokers(comparisons: Sequence[Comparison]) -> Iterator[tuple[Side, Side, peers.Peer]]:
     """Start HMB and Kafka 4.3.0 with equal topics and records. Yield both brokers, and HMB's process for its log."""
     with ExitStack() as stack:
         hmb = stack.enter_context(peers.Hmb(config=CONFIG))
         kafka = stack.enter_context(peers.Kafka43(config=CONFIG))
         ours, theirs = Side("HMB", hmb.port), Side("Kafka 4.3.0", kafka.port)
         for side in (ours, theirs):
-            prepare(side, table)
+            prepare(side, comparisons)
         yield ours, theirs, hmb
 
 
-def prepare(side: Side, table: Iterable[Row]) -> None:
-    side.create_topics(TOPICS | {name: topic for row in table for name, topic in row.topics.items()})
+def prepare(side: Side, comparisons: Iterable[Comparison]) -> None:
+    side.create_topics(TOPICS | {name: topic for each in comparisons for name, topic in each.topics.items()})
     for batch in FILLING:
         _until(side, produce("filled", batch), lambda answer: not answer.responses[0].partition_responses[0].error_code)
     # Kafka creates its internal topics when the first group needs them, and allocates producer ids in the background.

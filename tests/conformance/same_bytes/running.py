@@ -1,4 +1,4 @@
-"""Sends the requests of all rows to HMB and Kafka, one row after another."""
+"""Runs all comparisons, one after the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from hmb.broker.handlers import HANDLERS
 
 from .brokers import PAUSE_SECONDS, Conversation, Side, both
-from .case import Case, Row, Step
+from .case import Case, Comparison, Step
 from .comparing import Difference, Normalizer, differences
 from .explained import EXPLAINED, Explanation
 
@@ -30,9 +30,9 @@ class Verdict(StrEnum):
 
 @dataclass
 class Result:
-    """The result of one row: both responses of every step as trees, and their differences."""
+    """The result of one comparison: both responses to each request as trees, and their differences."""
 
-    row: Row
+    comparison: Comparison
     answers: list[tuple[Any, Any]] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
     unexplained: list[Difference] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Result:
 
     @property
     def verdict(self) -> Verdict:
-        if not self.row.api_keys <= SERVED:
+        if not self.comparison.api_keys <= SERVED:
             return Verdict.NOT_SERVED
         if self.unexplained:
             return Verdict.UNEXPLAINED
@@ -50,15 +50,17 @@ class Result:
         return Verdict.TEXT if self.differences else Verdict.EQUAL
 
 
-def run(ours: Side, kafka: Side, table: Iterable[Row], each: Callable[[Result], None] = lambda _: None) -> list[Result]:
-    """Send all rows whose API HMB serves to both brokers, which already have the topics.
+def run(
+    ours: Side, kafka: Side, comparisons: Iterable[Comparison], each: Callable[[Result], None] = lambda _: None
+) -> list[Result]:
+    """Run each comparison whose API HMB serves. Both brokers already have the topics.
 
     Call `each` with every result.
     """
     results = []
-    for row in table:
-        result, started = Result(row), time.monotonic()
-        if row.api_keys <= SERVED:
+    for comparison in comparisons:
+        result, started = Result(comparison), time.monotonic()
+        if comparison.api_keys <= SERVED:
             _run(result, ours, kafka)
         result.seconds = time.monotonic() - started
         results.append(result)
@@ -67,20 +69,20 @@ def run(ours: Side, kafka: Side, table: Iterable[Row], each: Callable[[Result], 
 
 
 def _run(result: Result, ours: Side, kafka: Side) -> None:
-    row = result.row
-    conversations = [Conversation(side, row) for side in (ours, kafka)]
+    comparison = result.comparison
+    conversations = [Conversation(side, comparison) for side in (ours, kafka)]
     try:
         later: list[Step] = []
         answers = []
-        for step in row.case.steps:
+        for step in comparison.case.steps:
             if step.later or not step.answered:
                 for conversation in conversations:
                     conversation.send(step)
                 later += [step] if step.later else []
             else:
-                answers.append(_settled(conversations, step, row.case))
+                answers.append(_settled(conversations, step, comparison.case))
         answers += [[conversation.receive(step) for conversation in conversations] for step in later]
-        normalizers = _normalizers(conversations, row.case)
+        normalizers = _normalizers(conversations, comparison.case)
         for number, pair in enumerate(answers, 1):
             trees = _trees(normalizers, pair)
             result.answers.append(trees)
@@ -117,7 +119,7 @@ def _explain(result: Result) -> None:
     for difference in result.differences:
         if difference.is_text:
             continue
-        what = result.row.name, difference.path, difference.ours, difference.kafka
+        what = result.comparison.name, difference.path, difference.ours, difference.kafka
         why = next((each for each in EXPLAINED if each.covers(*what)), None)
         if why is None:
             result.unexplained.append(difference)

@@ -14,7 +14,7 @@ from ..case import FOREVER, Case, Step, Topic, case
 TOPIC, BROKER, LOGGER = 2, 4, 8
 KINDS = {"unknown": 0, "any": 1, "group": 32, "client metrics": 16, "kind 3": 3, "kind -1": -1, "kind 99": 99}
 SET, DELETE, APPEND, SUBTRACT = range(4)
-OWN = {"<row>": Topic(configs={"retention.ms": "5000", "cleanup.policy": "compact"})}
+OWN = {"<name>": Topic(configs={"retention.ms": "5000", "cleanup.policy": "compact"})}
 # The broker settings that are compared. Most others depend on the machine, or exist in only one of the two brokers.
 BROKER_KEYS = ["log.retention.ms", "log.cleanup.policy", "message.max.bytes", "auto.create.topics.enable", "broker.id"]
 Described = DescribeConfigsRequest.DescribeConfigsResource
@@ -32,7 +32,7 @@ def describe(*resources: Described, synonyms: bool = False, documentation: bool 
     )
 
 
-def altered(configs: Mapping[str, str | None], name: str = "<row>", kind: int = TOPIC) -> Altered:
+def altered(configs: Mapping[str, str | None], name: str = "<name>", kind: int = TOPIC) -> Altered:
     values = [Altered.AlterableConfig(name=key, value=value) for key, value in configs.items()]
     return Altered(resource_type=kind, resource_name=name, configs=values)
 
@@ -44,7 +44,7 @@ def alter(*resources: Altered, validate_only: bool = False) -> AlterConfigsReque
 Change = tuple[str, int, str | None]
 
 
-def changed(*changes: Change, name: str = "<row>", kind: int = TOPIC) -> Changed:
+def changed(*changes: Change, name: str = "<name>", kind: int = TOPIC) -> Changed:
     values = [
         Changed.AlterableConfig(name=key, config_operation=operation, value=value) for key, operation, value in changes
     ]
@@ -56,7 +56,7 @@ def change(*resources: Changed, validate_only: bool = False) -> IncrementalAlter
 
 
 KEYS = ["cleanup.policy", "retention.ms", "segment.bytes", "max.message.bytes"]
-SHOWN = Step(describe(described("<row>", KEYS), synonyms=True), settles=True)
+SHOWN = Step(describe(described("<name>", KEYS), synonyms=True), settles=True)
 
 
 def then_described(name: str, *steps: Any, topics: Mapping[str, Topic] = OWN, versions: str = "1,2") -> Case:
@@ -128,7 +128,7 @@ ALTER = [
         alter(
             Altered(
                 resource_type=TOPIC,
-                resource_name="<row>",
+                resource_name="<name>",
                 configs=[Altered.AlterableConfig(name="retention.ms", value=n) for n in "12"],
             )
         ),
@@ -192,13 +192,13 @@ CHANGE = [
         "append to a default",
         change(changed(("cleanup.policy", APPEND, "compact"))),
         versions="1",
-        topics={"<row>": Topic()},
+        topics={"<name>": Topic()},
     ),
     then_described(
         "subtract from a default",
         change(changed(("cleanup.policy", SUBTRACT, "delete"))),
         versions="1",
-        topics={"<row>": Topic()},
+        topics={"<name>": Topic()},
     ),
     then_described(
         "twice the same topic",

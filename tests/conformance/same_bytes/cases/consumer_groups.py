@@ -16,7 +16,8 @@ JOIN = {"subscribed_topic_names": ["three"], "rebalance_timeout_ms": 30_000, "to
 
 
 def beat(epoch: Any, member: Any = ID, **options: Any) -> ConsumerGroupHeartbeatRequest:
-    return ConsumerGroupHeartbeatRequest(**{"group_id": "<row>", "member_id": member, "member_epoch": epoch, **options})
+    fields = {"group_id": "<name>", "member_id": member, "member_epoch": epoch, **options}
+    return ConsumerGroupHeartbeatRequest(**fields)
 
 
 def join(member: Any = ID, **options: Any) -> ConsumerGroupHeartbeatRequest:
@@ -63,7 +64,7 @@ BEAT = [
     case("no rebalance timeout", join(rebalance_timeout_ms=-1)),
     case("rebalance timeout 0", join(rebalance_timeout_ms=0)),
     case("rebalance timeout -5", join(rebalance_timeout_ms=-5)),
-    case("owned not said", join(topic_partitions=None)),
+    case("owned partitions missing", join(topic_partitions=None)),
     case("owns at once", join(topic_partitions=owns(0))),
     case("no subscription", join(subscribed_topic_names=None)),
     case("empty subscription", join(subscribed_topic_names=[])),
@@ -111,7 +112,7 @@ TWO = [
         "two members, described",
         *OWNING,
         SECOND_JOINS,
-        describe("<row>"),
+        describe("<name>"),
         api_key=ConsumerGroupHeartbeatRequest.api_key,
     ),
     case("two members of two topics", *OWNING, join(OTHER, subscribed_topic_names=["three", "two"]), beat(EPOCH, ME)),
@@ -121,11 +122,11 @@ DESCRIBE = [
     case("unknown", describe("nobody")),
     case("empty id", describe("")),
     case("unknown twice", describe("nobody", "nobody")),
-    case("joined", *JOINED, beat(EPOCH, ME, topic_partitions=owns(0, 1, 2)), describe("<row>")),
-    case("joined, owns nothing yet", *JOINED, describe("<row>")),
-    case("operations", *JOINED, describe("<row>", operations=True)),
-    case("left", *JOINED, beat(-1, ME), describe("<row>")),
-    case("instance and rack", join(instance_id="instance", rack_id="r1"), describe("<row>")),
-    case("classic group", *stable(), describe("<row>")),
+    case("joined", *JOINED, beat(EPOCH, ME, topic_partitions=owns(0, 1, 2)), describe("<name>")),
+    case("joined, owns nothing yet", *JOINED, describe("<name>")),
+    case("operations", *JOINED, describe("<name>", operations=True)),
+    case("left", *JOINED, beat(-1, ME), describe("<name>")),
+    case("instance and rack", join(instance_id="instance", rack_id="r1"), describe("<name>")),
+    case("classic group", *stable(), describe("<name>")),
 ]
 CASES: list[Case] = [*BEAT, *TWO, *DESCRIBE]

@@ -123,7 +123,7 @@ def topics(*wanted: Creatable, validate_only: bool = False, timeout: int = 30_00
 
 
 def one(
-    name: str = "<row>", partitions: int = 1, factor: int = 1, validate_only: bool = False, **options: Any
+    name: str = "<name>", partitions: int = 1, factor: int = 1, validate_only: bool = False, **options: Any
 ) -> CreateTopicsRequest:
     wanted = Creatable(name=name, num_partitions=partitions, replication_factor=factor, **options)
     return topics(wanted, validate_only=validate_only)
@@ -139,7 +139,7 @@ def configured(configs: Mapping[str, str | None], **options: Any) -> CreateTopic
 
 
 def twice(first: Mapping[str, Any], second: Mapping[str, Any]) -> CreateTopicsRequest:
-    both = ({"name": "<row>", "num_partitions": 1, "replication_factor": 1, **each} for each in (first, second))
+    both = ({"name": "<name>", "num_partitions": 1, "replication_factor": 1, **each} for each in (first, second))
     return topics(*(Creatable(**each) for each in both))
 
 
@@ -159,17 +159,17 @@ CASES_BUT_FOR_SETTINGS = [
     case(
         "good and bad",
         topics(
-            Creatable(name="<row>", num_partitions=1, replication_factor=1),
+            Creatable(name="<name>", num_partitions=1, replication_factor=1),
             Creatable(name="a/b", num_partitions=1, replication_factor=1),
         ),
     ),
-    case("collision of dot and underscore", one("<row>.a_b"), one("<row>_a.b")),
+    case("collision of dot and underscore", one("<name>.a_b"), one("<name>_a.b")),
     case(
         "collision within a request",
-        topics(*(Creatable(name=n, num_partitions=1, replication_factor=1) for n in ("<row>.c", "<row>_c"))),
+        topics(*(Creatable(name=n, num_partitions=1, replication_factor=1) for n in ("<name>.c", "<name>_c"))),
     ),
-    case("timeout 0", topics(Creatable(name="<row>", num_partitions=1, replication_factor=1), timeout=0)),
-    case("timeout -1", topics(Creatable(name="<row>", num_partitions=1, replication_factor=1), timeout=-1)),
+    case("timeout 0", topics(Creatable(name="<name>", num_partitions=1, replication_factor=1), timeout=0)),
+    case("timeout -1", topics(Creatable(name="<name>", num_partitions=1, replication_factor=1), timeout=-1)),
     *(case(f"name {what}", one(name, validate_only=True)) for what, name in NAMES.items()),
     *(
         case(what, one(partitions=partitions, factor=factor, validate_only=True))

@@ -25,12 +25,12 @@ def listed(states: tuple[str, ...] = (), types: tuple[str, ...] = ()) -> ListGro
 
 
 def list_with(name: str, **options: Any) -> Case:
-    """Make a case that lists groups after the row has created a stable group."""
+    """Make a case that lists groups after the comparison has created a stable group."""
     newest = "5" if "types" in options else "4+"
     return case(name, *stable(), listed(**options), versions=newest, api_key=ListGroupsRequest.api_key)
 
 
-# These rows run before all other rows with groups, so that they list only the groups that they create themselves.
+# These cases run before all other cases with groups. They list only the groups that they create themselves.
 LIST_CASES: list[Case] = [
     case("no groups", listed()),
     case("stable", *stable(), listed(), api_key=ListGroupsRequest.api_key),
@@ -60,25 +60,25 @@ CASES: list[Case] = [
     case("unknown", describe("nobody")),
     case("empty id", describe("")),
     case("unknown twice", describe("nobody", "nobody")),
-    case("stable", *stable(), describe("<row>")),
-    case("stable, twice", *stable(), describe("<row>", "<row>")),
-    case("stable and unknown", *stable(), describe("<row>", "nobody")),
-    case("static", *static(), describe("<row>")),
-    case("not synced", *joined(), describe("<row>")),
-    case("emptied", *emptied(), describe("<row>")),
-    case("rebalancing", *second_joins(), describe("<row>")),
-    case("operations", *stable(), describe("<row>", operations=True), versions="3+"),
+    case("stable", *stable(), describe("<name>")),
+    case("stable, twice", *stable(), describe("<name>", "<name>")),
+    case("stable and unknown", *stable(), describe("<name>", "nobody")),
+    case("static", *static(), describe("<name>")),
+    case("not synced", *joined(), describe("<name>")),
+    case("emptied", *emptied(), describe("<name>")),
+    case("rebalancing", *second_joins(), describe("<name>")),
+    case("operations", *stable(), describe("<name>", operations=True), versions="3+"),
     case("operations, unknown", describe("nobody", operations=True), versions="3+"),
-    case("type of no consumer", *stable(protocol_type="connect"), describe("<row>")),
+    case("type of no consumer", *stable(protocol_type="connect"), describe("<name>")),
     case("none", delete()),
     case("unknown", delete("nobody")),
     case("empty id", delete("")),
     case("unknown twice", delete("nobody", "nobody")),
-    case("stable", *stable(), delete("<row>"), describe("<row>"), api_key=DeleteGroupsRequest.api_key),
-    case("not synced", *joined(), delete("<row>")),
-    case("id given, not yet joined", *joined()[:1], delete("<row>")),
-    case("emptied", *emptied(), delete("<row>"), describe("<row>"), api_key=DeleteGroupsRequest.api_key),
-    case("emptied, twice", *emptied(), delete("<row>"), delete("<row>")),
-    case("emptied, twice in a request", *emptied(), delete("<row>", "<row>")),
-    case("emptied and unknown", *emptied(), delete("<row>", "nobody")),
+    case("stable", *stable(), delete("<name>"), describe("<name>"), api_key=DeleteGroupsRequest.api_key),
+    case("not synced", *joined(), delete("<name>")),
+    case("id given, not yet joined", *joined()[:1], delete("<name>")),
+    case("emptied", *emptied(), delete("<name>"), describe("<name>"), api_key=DeleteGroupsRequest.api_key),
+    case("emptied, twice", *emptied(), delete("<name>"), delete("<name>")),
+    case("emptied, twice in a request", *emptied(), delete("<name>", "<name>")),
+    case("emptied and unknown", *emptied(), delete("<name>", "nobody")),
 ]

@@ -24,7 +24,7 @@ RANGE = {"range": SUBSCRIPTION}
 def join(member: Any = "", protocols: Mapping[str, bytes] = RANGE, **options: Any) -> JoinGroupRequest:
     return JoinGroupRequest(
         **{
-            "group_id": "<row>",
+            "group_id": "<name>",
             "session_timeout_ms": 30_000,
             "rebalance_timeout_ms": 30_000,
             "member_id": member,
@@ -42,7 +42,7 @@ def sync(
     assignments = [Assignment(member_id=each, assignment=assignment) for each, assignment in given.items()]
     return SyncGroupRequest(
         **{
-            "group_id": "<row>",
+            "group_id": "<name>",
             "generation_id": generation,
             "member_id": member,
             "protocol_type": "consumer",
@@ -54,10 +54,10 @@ def sync(
 
 
 def heartbeat(member: Any, generation: int = 1, **options: Any) -> HeartbeatRequest:
-    return HeartbeatRequest(**{"group_id": "<row>", "generation_id": generation, "member_id": member, **options})
+    return HeartbeatRequest(**{"group_id": "<name>", "generation_id": generation, "member_id": member, **options})
 
 
-def leave(*members: Leaver, group: str = "<row>") -> LeaveGroupRequest:
+def leave(*members: Leaver, group: str = "<name>") -> LeaveGroupRequest:
     return LeaveGroupRequest(group_id=group, members=list(members))
 
 

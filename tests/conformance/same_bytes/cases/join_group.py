@@ -33,7 +33,7 @@ CASES: list[Case] = [
     case("unknown member of an unknown group", join("nobody")),
     case("no member id, client's own name", join("same-bytes")),
     case("empty group id", join(group_id="")),
-    case("long group id", join(group_id="<row>" + "g" * 300)),
+    case("long group id", join(group_id="<name>" + "g" * 300)),
     case("group id of spaces", join(group_id="  "), versions="9"),
     case("no protocols", join(protocols={})),
     case("no protocols, with id", NEW, join(ME, protocols={})),

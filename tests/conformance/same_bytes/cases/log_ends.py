@@ -15,11 +15,11 @@ from .produce import GOOD, to
 
 DeletedTopic = DeleteRecordsRequest.DeleteRecordsTopic
 AskedTopic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
-OWN = {"<row>": Topic(partitions=2, configs={"retention.ms": "-1"})}
-FILLED = [Step(to("<row>", GOOD)), Step(to("<row>", GOOD))]  # offsets 0-1 and 2-3
+OWN = {"<name>": Topic(partitions=2, configs={"retention.ms": "-1"})}
+FILLED = [Step(to("<name>", GOOD)), Step(to("<name>", GOOD))]  # offsets 0-1 and 2-3
 
 
-def delete(offsets: Mapping[int, int], topic: str = "<row>", timeout: int = 10_000) -> DeleteRecordsRequest:
+def delete(offsets: Mapping[int, int], topic: str = "<name>", timeout: int = 10_000) -> DeleteRecordsRequest:
     return deleted(DeletedTopic(name=topic, partitions=_partitions(offsets)), timeout=timeout)
 
 
@@ -43,7 +43,7 @@ def epochs(
 
 def then_read(name: str, request: DeleteRecordsRequest, versions: str = "2") -> Case:
     """Make a case that deletes records, and then reads the log start offset and an offset below it."""
-    steps: list[Any] = [*FILLED, request, at("<row>", -2), of("<row>", 0), of("<row>", 2)]
+    steps: list[Any] = [*FILLED, request, at("<name>", -2), of("<name>", 0), of("<name>", 2)]
     return case(name, *steps, topics=OWN, versions=versions, api_key=DeleteRecordsRequest.api_key)
 
 

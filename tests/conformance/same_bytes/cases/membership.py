@@ -32,7 +32,7 @@ def about(key: Any, name: str, *steps: Any, **options: Any) -> Case:
     return case(name, *steps, **{"api_key": key.api_key, **options})
 
 
-def left(version: int, member: Any = ME, group: str = "<row>") -> Message:
+def left(version: int, member: Any = ME, group: str = "<name>") -> Message:
     """Return the LeaveGroup request of one member. Version 3 and later contain a list of members."""
     if version < 3:
         return LeaveGroupRequest(group_id=group, member_id=member)
@@ -60,7 +60,7 @@ SYNC = [
     about(SyncGroupRequest, "other protocol", *joined(), sync(ME, protocol_name="roundrobin"), versions="5+"),
     about(
         SyncGroupRequest,
-        "protocol not said",
+        "protocol missing",
         *joined(),
         sync(ME, protocol_type=None, protocol_name=None),
         versions="5+",
@@ -102,7 +102,7 @@ HEARTBEAT = [
     about(HeartbeatRequest, "empty group", *emptied(), heartbeat(ME)),
     about(HeartbeatRequest, "static", *static(), heartbeat(ME, **STATIC), versions="3+"),
     about(HeartbeatRequest, "static, wrong id", *static(), heartbeat("nobody", **STATIC), versions="3+"),
-    about(HeartbeatRequest, "static, instance not said", *static(), heartbeat(ME), versions="3+"),
+    about(HeartbeatRequest, "static, instance missing", *static(), heartbeat(ME), versions="3+"),
     about(
         HeartbeatRequest,
         "static, unknown instance",

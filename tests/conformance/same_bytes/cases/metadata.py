@@ -54,7 +54,7 @@ CASES: list[Case] = [
     case("unknown, may not be created", names("nobody", create=False), versions="4+"),
     case("one known, one unknown", names("three", "nobody", create=False), versions="4+"),
     case("unknown twice", names("nobody", "nobody", create=False), versions="4+"),
-    case("unknown, may be created", names("<row>")),
+    case("unknown, may be created", names("<name>")),
     case("operations of topics", names("three", include_topic_authorized_operations=True), versions="8+"),
     case("operations, unknown", names("nobody", create=False, include_topic_authorized_operations=True), versions="8+"),
     case(

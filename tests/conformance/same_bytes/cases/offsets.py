@@ -37,7 +37,7 @@ def commit(
         for index, offset in offsets.items()
     ]
     topics = [Topic(name=topic, topic_id=id_of(topic) if topic_id is None else topic_id, partitions=parts)]
-    return OffsetCommitRequest(**{"group_id": "<row>", "topics": topics, **options})
+    return OffsetCommitRequest(**{"group_id": "<name>", "topics": topics, **options})
 
 
 def by_member(generation: int = 1, member: Any = ME, **options: Any) -> OffsetCommitRequest:
@@ -46,7 +46,7 @@ def by_member(generation: int = 1, member: Any = ME, **options: Any) -> OffsetCo
 
 def fetch(
     topics: Mapping[str, list[int]] | None = None,
-    group: str = "<row>",
+    group: str = "<name>",
     stable: bool = False,
     unknown: bool = False,
     **options: Any,
@@ -72,7 +72,7 @@ def groups(*wanted: Group) -> OffsetFetchRequest:
     return OffsetFetchRequest(groups=list(wanted))
 
 
-def delete(topics: Mapping[str, list[int]], group: str = "<row>") -> OffsetDeleteRequest:
+def delete(topics: Mapping[str, list[int]], group: str = "<name>") -> OffsetDeleteRequest:
     topic, partition = (
         OffsetDeleteRequest.OffsetDeleteRequestTopic,
         OffsetDeleteRequest.OffsetDeleteRequestTopic.OffsetDeleteRequestPartition,
@@ -157,13 +157,13 @@ FETCH = [
     case(
         "two groups",
         commit(),
-        groups(Group(group_id="<row>", topics=None), Group(group_id="nobody", topics=None)),
+        groups(Group(group_id="<name>", topics=None), Group(group_id="nobody", topics=None)),
         versions="8+",
     ),
     case(
         "same group twice",
         commit(),
-        groups(Group(group_id="<row>", topics=None), Group(group_id="<row>", topics=None)),
+        groups(Group(group_id="<name>", topics=None), Group(group_id="<name>", topics=None)),
         versions="8+",
     ),
     case("no groups", groups(), versions="8+"),

@@ -19,7 +19,7 @@ from ..case import Case, Step, Topic, case
 Wanted = CreatePartitionsRequest.CreatePartitionsTopic
 Assignment = Wanted.CreatePartitionsAssignment
 Cursor = DescribeTopicPartitionsRequest.Cursor
-OWN = {"<row>": Topic(partitions=2)}
+OWN = {"<name>": Topic(partitions=2)}
 ASSIGNMENTS: Mapping[str, list[list[int]]] = {
     "good": [[0]],
     "empty": [],
@@ -43,7 +43,7 @@ PLACES: Mapping[str, Mapping[str, list[int]]] = {
 Numbers = Mapping[str, list[int]]
 
 
-def more(count: int, name: str = "<row>", brokers: list[list[int]] | None = None) -> Wanted:
+def more(count: int, name: str = "<name>", brokers: list[list[int]] | None = None) -> Wanted:
     assignments = None if brokers is None else [Assignment(broker_ids=ids) for ids in brokers]
     return Wanted(name=name, count=count, assignments=assignments)
 
@@ -55,7 +55,7 @@ def create(*topics: Wanted, validate_only: bool = False, timeout: int = 30_000) 
 def counted(count: int) -> Step:
     """Return a step that waits until the topic has `count` partitions."""
     return Step(
-        MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="<row>")]),
+        MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="<name>")]),
         until=lambda answer: len(answer.topics[0].partitions) == count,
     )
 
@@ -138,7 +138,7 @@ CREATE = [
     create_case("equal, assigned", two(2, [])),
     *(create_case(f"assignment {what}", two(3, brokers)) for what, brokers in ASSIGNMENTS.items()),
 ]
-# The responses to these requests contain all topics, so they run before the rows that create topics.
+# The responses to these requests contain all topics, so these cases run before all cases that create topics.
 ALL_CASES = [
     case("all", elect(None)),
     case("unclean, all", elect(None, 1), versions="1+"),

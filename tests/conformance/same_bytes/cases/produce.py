@@ -18,7 +18,7 @@ from .api_versions import OFFERS, named
 
 TopicData = ProduceRequest.TopicProduceData
 PartitionData = TopicData.PartitionProduceData
-OWN = {"<row>": Topic(configs={"retention.ms": "-1"})}
+OWN = {"<name>": Topic(configs={"retention.ms": "-1"})}
 GOOD = encode_batch(records("a", "b"))
 
 
@@ -135,19 +135,19 @@ IDEMPOTENT: Mapping[str, list[bytes]] = {
 }
 
 
-def fetched(topic: str = "<row>") -> FetchRequest:
+def fetched(topic: str = "<name>") -> FetchRequest:
     wanted = FetchRequest.FetchTopic.FetchPartition(partition_max_bytes=1 << 20)
     asked = FetchRequest.FetchTopic(topic=topic, topic_id=id_of(topic), partitions=[wanted])
     return FetchRequest(max_wait_ms=0, min_bytes=0, topics=[asked])
 
 
-def stored(name: str, *data: bytes | None, versions: str = "13", topic: str = "<row>") -> Case:
+def stored(name: str, *data: bytes | None, versions: str = "13", topic: str = "<name>") -> Case:
     """Make a case that sends each item of `data` in one request, and then reads the log.
 
     Several versions may share a topic. Each version then appends to it.
     """
     steps = [Step(to(topic, each), seconds=FOREVER if each is None else ENOUGH) for each in data]
-    topics = OWN if topic == "<row>" else {}
+    topics = OWN if topic == "<name>" else {}
     return case(name, *steps, fetched(topic), versions=versions, topics=topics, api_key=ProduceRequest.api_key)
 
 
@@ -204,27 +204,27 @@ CASES: list[Case] = [
     case("unknown topic, null records", nobody(None)),
     case("unknown topic, wrong CRC", nobody(BAD_BATCHES["wrong CRC"])),
     case("unknown topic, messages v1", nobody(BAD_BATCHES["messages v1"])),
-    case("known and unknown topic", several(data("<row>", p0=GOOD), data("nobody", NOBODYS_ID, p0=GOOD)), topics=OWN),
+    case("known and unknown topic", several(data("<name>", p0=GOOD), data("nobody", NOBODYS_ID, p0=GOOD)), topics=OWN),
     case(
         "good and bad partition",
-        several(data("<row>", p0=GOOD, p1=BAD_BATCHES["wrong CRC"], p9=GOOD)),
-        topics={"<row>": Topic(partitions=2)},
+        several(data("<name>", p0=GOOD, p1=BAD_BATCHES["wrong CRC"], p9=GOOD)),
+        topics={"<name>": Topic(partitions=2)},
     ),
     case(
         "good and null partition",
         Step(
-            several(data("<row>", p0=GOOD, p1=None)),
+            several(data("<name>", p0=GOOD, p1=None)),
             seconds=FOREVER,
         ),
         versions="7",
-        topics={"<row>": Topic(partitions=2)},
+        topics={"<name>": Topic(partitions=2)},
     ),
     case(
         "same topic twice",
-        several(data("<row>", p0=GOOD), data("<row>", p1=GOOD)),
-        topics={"<row>": Topic(partitions=2)},
+        several(data("<name>", p0=GOOD), data("<name>", p1=GOOD)),
+        topics={"<name>": Topic(partitions=2)},
     ),
-    case("same partition twice", to("<row>", GOOD, GOOD), topics=OWN),
+    case("same partition twice", to("<name>", GOOD, GOOD), topics=OWN),
     case("internal topic", to("__consumer_offsets", GOOD)),
     *(stored(f"batch {what}", each) for what, each in BAD_BATCHES.items()),
     *(stored(f"idempotent {what}", *each, versions="7") for what, each in IDEMPOTENT.items()),
@@ -245,11 +245,11 @@ CASES: list[Case] = [
     ),
     case(
         "log append time, duplicate",
-        to("<row>", by(7, 0, 0)),
-        to("<row>", by(7, 0, 0)),
-        topics={"<row>": Topic(configs={"message.timestamp.type": "LogAppendTime"})},
+        to("<name>", by(7, 0, 0)),
+        to("<name>", by(7, 0, 0)),
+        topics={"<name>": Topic(configs={"message.timestamp.type": "LogAppendTime"})},
         versions="13",
         may_differ=("log_append_time_ms",),
     ),
-    case("gzip to a topic of gzip", to("<row>", batch(codec=Codec.GZIP)), topics={"<row>": Topic()}, versions="13"),
+    case("gzip to a topic of gzip", to("<name>", batch(codec=Codec.GZIP)), topics={"<name>": Topic()}, versions="13"),
 ]

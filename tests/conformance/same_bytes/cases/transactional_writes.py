@@ -23,29 +23,34 @@ Fetched = FetchRequest.FetchTopic
 Committed = TxnOffsetCommitRequest.TxnOffsetCommitRequestTopic
 CommittedPartition = Committed.TxnOffsetCommitRequestPartition
 Marker = WriteTxnMarkersRequest.WritableTxnMarker
-OWN = {"<row>": Topic(configs={"retention.ms": "-1"})}
+OWN = {"<name>": Topic(configs={"retention.ms": "-1"})}
 BROKERS_OWN = ("producer_id", "records", "last_timestamp", "transaction_start_time_ms")
 
 
 def produce(
-    sequence: int = 0, *, epochs_on: int = 0, name: str | None = "<row>", transactional: bool = True, partition: int = 0
+    sequence: int = 0,
+    *,
+    epochs_on: int = 0,
+    name: str | None = "<name>",
+    transactional: bool = True,
+    partition: int = 0,
 ) -> ProduceRequest:
     """Return a Produce with two records of the captured producer, with `epochs_on` added to its epoch."""
     data = made(
         lambda known: memoryview(by(known["id"], known["epoch"] + epochs_on, sequence, transactional=transactional))
     )
     part = TopicData.PartitionProduceData(index=partition, records=data)
-    topic = TopicData(name="<row>", topic_id=id_of("<row>"), partition_data=[part])
+    topic = TopicData(name="<name>", topic_id=id_of("<name>"), partition_data=[part])
     return ProduceRequest(transactional_id=name, acks=-1, timeout_ms=10_000, topic_data=[topic])
 
 
 def seen(committed: bool = True) -> FetchRequest:
     part = Fetched.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1_000_000)
-    topic = Fetched(topic="<row>", topic_id=id_of("<row>"), partitions=[part])
+    topic = Fetched(topic="<name>", topic_id=id_of("<name>"), partitions=[part])
     return FetchRequest(max_wait_ms=0, max_bytes=1_000_000, isolation_level=int(committed), topics=[topic])
 
 
-def known(*partitions: int, topic: str = "<row>") -> DescribeProducersRequest:
+def known(*partitions: int, topic: str = "<name>") -> DescribeProducersRequest:
     asked = DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=list(partitions or (0,)))
     return DescribeProducersRequest(topics=[asked])
 
@@ -58,10 +63,10 @@ def writing(name: str, *steps: Any, **options: Any) -> Case:
     )
 
 
-MINE = ("<row>", 0)
+MINE = ("<name>", 0)
 WRITING = [
     writing("in a transaction", add(MINE), produce()),
-    writing("in a transaction that is not said", produce()),
+    writing("in a transaction that is not given", produce()),
     writing("in a transaction, committed", add(MINE), produce(), end(), over()),
     writing("in a transaction, aborted", add(MINE), produce(), end(False), over()),
     writing("idempotent duplicate in a transaction", add(MINE), produce(), produce()),
@@ -69,7 +74,7 @@ WRITING = [
     writing("in a transaction, a gap at its beginning", add(MINE), produce(5)),
     writing("in a transaction, earlier epoch", add(MINE), produce(epochs_on=-1)),
     writing("in a transaction, later epoch", add(MINE), produce(epochs_on=1)),
-    writing("in a transaction, unknown id", produce(name="<row>-nobody")),
+    writing("in a transaction, unknown id", produce(name="<name>-nobody")),
     writing("in a transaction, empty id", produce(name="")),
     writing("in a transaction, unknown partition", produce(partition=5)),
     writing("in a transaction, a batch that is not", add(MINE), produce(), produce(2, transactional=False)),
@@ -89,14 +94,14 @@ def commit(
         CommittedPartition(partition_index=index, committed_offset=offset, committed_metadata=metadata)
         for index, offset in (offsets or {0: 5}).items()
     ]
-    said: dict[str, Any] = {
-        "transactional_id": "<row>",
-        "group_id": "<row>",
+    given: dict[str, Any] = {
+        "transactional_id": "<name>",
+        "group_id": "<name>",
         "producer_id": ID,
         "producer_epoch": EPOCH,
         "topics": [Committed(name=topic, partitions=parts)],
     }
-    return lambda version: TxnOffsetCommitRequest(**(said | options))
+    return lambda version: TxnOffsetCommitRequest(**(given | options))
 
 
 def committing(name: str, *steps: Any, **options: Any) -> Case:
@@ -119,7 +124,7 @@ def offset(value: int) -> Callable[[int], Request]:
 
 COMMITTING = [
     committing("in a transaction", init(), offsets(), commit()),
-    committing("in a transaction that is not said", init(), commit()),
+    committing("in a transaction that is not given", init(), commit()),
     committing("committed", init(), offsets(), commit(), end(), over()),
     committing("aborted", init(), offsets(), commit(), end(False), over()),
     committing("over another, aborted", plain.commit(offsets={0: 1}), init(), offsets(), commit(), end(False), over()),
@@ -132,7 +137,7 @@ COMMITTING = [
     committing("null metadata", init(), offsets(), commit(metadata=None), end(), over()),
     committing("metadata of 4,097", init(), offsets(), commit(metadata="x" * 4097), end(), over()),
     committing("empty group", init(), offsets(), commit(group_id="")),
-    committing("unknown id", init(), commit(transactional_id="<row>-nobody")),
+    committing("unknown id", init(), commit(transactional_id="<name>-nobody")),
     committing("empty id", init(), commit(transactional_id="")),
     committing("other producer", init(), offsets(), commit(producer_id=OTHER_ID)),
     committing("earlier epoch", init(), offsets(), commit(producer_epoch=EARLIER)),
@@ -158,7 +163,7 @@ def marker(
     *,
     id: Any = ID,
     epoch: Any = EPOCH,
-    topic: str = "<row>",
+    topic: str = "<name>",
     coordinator: int = 0,
     rules: int = 0,
 ) -> Callable[[int], Request]:

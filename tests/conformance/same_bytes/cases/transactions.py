@@ -28,7 +28,7 @@ EARLIER = made(lambda known: known["epoch"] - 1)
 OTHER_ID = made(lambda known: known["id"] + 1_000_000)
 
 
-def ask_for_id(name: str = "<row>", timeout: int = 60_000, **known: Any) -> InitProducerIdRequest:
+def ask_for_id(name: str = "<name>", timeout: int = 60_000, **known: Any) -> InitProducerIdRequest:
     return InitProducerIdRequest(transactional_id=name, transaction_timeout_ms=timeout, **known)
 
 
@@ -50,7 +50,7 @@ def again() -> InitProducerIdRequest:
 
 
 def add(
-    *partitions: tuple[str, int], name: str = "<row>", id: Any = ID, epoch: Any = EPOCH, verify: bool = False
+    *partitions: tuple[str, int], name: str = "<name>", id: Any = ID, epoch: Any = EPOCH, verify: bool = False
 ) -> Callable[[int], Request]:
     topics: dict[str, list[int]] = {}
     for topic, partition in partitions or (("three", 0),):
@@ -73,16 +73,16 @@ def add(
     return request
 
 
-def offsets(group: str = "<row>", name: str = "<row>", id: Any = ID, epoch: Any = EPOCH) -> AddOffsetsToTxnRequest:
+def offsets(group: str = "<name>", name: str = "<name>", id: Any = ID, epoch: Any = EPOCH) -> AddOffsetsToTxnRequest:
     return AddOffsetsToTxnRequest(transactional_id=name, producer_id=id, producer_epoch=epoch, group_id=group)
 
 
-def end(commit: bool = True, name: str = "<row>", id: Any = ID, epoch: Any = EPOCH) -> EndTxnRequest:
+def end(commit: bool = True, name: str = "<name>", id: Any = ID, epoch: Any = EPOCH) -> EndTxnRequest:
     return EndTxnRequest(transactional_id=name, producer_id=id, producer_epoch=epoch, committed=commit)
 
 
 def describe(*names: str) -> DescribeTransactionsRequest:
-    return DescribeTransactionsRequest(transactional_ids=list(names or ("<row>",)))
+    return DescribeTransactionsRequest(transactional_ids=list(names or ("<name>",)))
 
 
 def over() -> Step:
@@ -91,7 +91,7 @@ def over() -> Step:
 
 
 def listed(states: Sequence[str] = (), **options: Any) -> Callable[[int], Request]:
-    """Return a ListTransactions for the transactions of this row only."""
+    """Return a ListTransactions for the transactions of this comparison only."""
     return lambda version: ListTransactionsRequest(state_filters=list(states), producer_id_filters=[ID], **options)
 
 
@@ -149,7 +149,7 @@ ADDING = [
     adding("known and unknown", add(("three", 0), ("nobody", 0), ("two", 1))),
     adding("negative partition", add(("three", -1))),
     adding("internal topic", add(("__consumer_offsets", 0))),
-    adding("unknown id", add(name="<row>-nobody")),
+    adding("unknown id", add(name="<name>-nobody")),
     adding("empty id", add(name="")),
     adding("other producer", add(id=OTHER_ID)),
     adding("no producer", add(id=-1)),
@@ -159,7 +159,7 @@ ADDING = [
     adding("verified", add(), add(("three", 0), ("three", 1), verify=True), versions="4+"),
     adding("verified, earlier epoch", add(epoch=EARLIER, verify=True), versions="4+"),
     adding("verified, other producer", add(id=OTHER_ID, verify=True), versions="4+"),
-    adding("verified, unknown id", add(name="<row>-nobody", verify=True), versions="4+"),
+    adding("verified, unknown id", add(name="<name>-nobody", verify=True), versions="4+"),
     adding("verified, empty id", add(name="", verify=True), versions="4+"),
     adding("verified, unknown topic", add(("nobody", 0), verify=True), versions="4+"),
     adding("no transactions", AddPartitionsToTxnRequest(), versions="4+"),
@@ -183,7 +183,7 @@ OFFSETS = [
         ("good", offsets()),
         ("empty group", offsets("")),
         ("twice", offsets(), offsets()),
-        ("unknown id", offsets(name="<row>-nobody")),
+        ("unknown id", offsets(name="<name>-nobody")),
         ("empty id", offsets(name="")),
         ("other producer", offsets(id=OTHER_ID)),
         ("earlier epoch", offsets(epoch=EARLIER)),
@@ -206,7 +206,7 @@ ENDING = [
             ending(f"{what}, earlier epoch", add(), end(commit, epoch=EARLIER)),
             ending(f"{what}, later epoch", add(), end(commit, epoch=LATER)),
             ending(f"{what}, other producer", add(), end(commit, id=OTHER_ID)),
-            ending(f"{what}, unknown id", add(), end(commit, name="<row>-nobody")),
+            ending(f"{what}, unknown id", add(), end(commit, name="<name>-nobody")),
             ending(f"{what}, empty id", add(), end(commit, name="")),
             ending(f"{what} of offsets", offsets(), end(commit)),
         )
@@ -214,11 +214,11 @@ ENDING = [
     ending("after the producer is shut out", add(), init(), end(epoch=EARLIER)),
 ]
 DESCRIBING = [
-    case("unknown", describe("<row>"), **OWN_IDS),
+    case("unknown", describe("<name>"), **OWN_IDS),
     case("empty", describe(""), **OWN_IDS),
     case("none", DescribeTransactionsRequest(), **OWN_IDS),
     case("new", init(), describe(), **OWN_IDS),
-    case("new and unknown", init(), describe("<row>", "<row>-nobody"), **OWN_IDS),
+    case("new and unknown", init(), describe("<name>", "<name>-nobody"), **OWN_IDS),
     case(
         "open",
         init(),
@@ -241,7 +241,7 @@ LISTING = [
     case("that last 10^9 ms, not begun", init(), listed(duration_filter=10**9), versions="1+", **OWN_IDS),
     *(
         case(f"pattern {number}: {pattern}", init(), listed(transactional_id_pattern=pattern), versions="2+", **OWN_IDS)
-        for number, pattern in enumerate(("", ".*", "<row>", "L.*", "nobody", "(", "a{2", "List.*v[0-9]"), 1)
+        for number, pattern in enumerate(("", ".*", "<name>", "L.*", "nobody", "(", "a{2", "List.*v[0-9]"), 1)
     ),
 ]
 CASES: list[Case] = [*STARTING, *ADDING, *OFFSETS, *ENDING, *DESCRIBING, *LISTING]

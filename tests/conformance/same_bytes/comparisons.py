@@ -1,8 +1,8 @@
-"""The table: the rows of all cases, in the order in which they run."""
+"""The list of all comparisons, in the order in which they run."""
 
 from __future__ import annotations
 
-from .case import Case, Row, rows
+from .case import Case, Comparison, comparisons_of
 from .cases import (
     api_versions,
     configs,
@@ -26,7 +26,7 @@ from .cases import (
     versions,
 )
 
-# The rows that request all topics or all groups run first, because later rows create more topics and groups.
+# The cases that request all topics or all groups run first, because later cases create more topics and groups.
 MODULES = [
     metadata,
     api_versions,
@@ -54,13 +54,13 @@ CASES: list[Case] = [
     *partitions.ALL_CASES,
     *(case for module in MODULES for case in module.CASES),
 ]
-TABLE: list[Row] = [row for case in CASES for row in rows(case)]
+COMPARISONS: list[Comparison] = [each for case in CASES for each in comparisons_of(case)]
 
 
-def sample() -> list[Row]:
+def sample() -> list[Comparison]:
     """Return each case in its first version, in its last version, and in one version between them."""
-    chosen: list[Row] = []
+    chosen: list[Comparison] = []
     for number, case in enumerate(CASES):
-        of_case = list(rows(case))
+        of_case = list(comparisons_of(case))
         chosen += [of_case[index] for index in sorted({0, number % len(of_case), len(of_case) - 1})]
     return chosen
