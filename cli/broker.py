@@ -1,6 +1,6 @@
 """`hmb broker`: run a broker with settings from several places, until a signal stops it.
 
-A setting can come from four sources. If several sources have it, the last one in this list wins:
+A setting can come from four sources. If several sources have the setting, the last one in this list takes precedence:
 
 1. `server.properties` (--config)
 2. the environment: HMB_LOG_SEGMENT_BYTES sets log.segment.bytes

@@ -21,7 +21,7 @@ def command() -> None:
     """Store addresses of clusters, and choose the one that all commands use.
 
     A profile is a file in Kafka's format for clients. The option -b and the environment variable HMB_BOOTSTRAP_SERVERS
-    win over the current profile.
+    take precedence over the current profile.
     """
 
 

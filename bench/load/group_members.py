@@ -22,7 +22,7 @@ from .. import peers
 
 VERSIONS = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3}
 SESSION_MS = 45_000
-ASSIGNMENT = bytes(100)  # The broker passes an assignment on without reading it, so any bytes will do.
+ASSIGNMENT = bytes(100)  # Any bytes are valid, because the broker passes an assignment on without reading it.
 METADATA = bytes(50)
 Expected = TypeVar("Expected", bound=Response)
 

@@ -51,7 +51,7 @@ class Installation:
 
     @property
     def command(self) -> Path:
-        """The `hmb` command, which an installation puts beside its Python."""
+        """The `hmb` command, which an installation puts into the folder of its Python."""
         return self.python.with_name("hmb")
 
 

@@ -15,8 +15,8 @@ from .tables import text
 def command(files: tuple[Path, ...]) -> None:
     """Print the tables of runs that were kept, also of a benchmark that was interrupted.
 
-    FILES are files of samples. Without FILES the newest run of each benchmark in hmb-bench/ counts, or else the newest
-    published one. Only runs of the same machine and scale share a table.
+    FILES are files of samples. Without FILES the command takes the newest run of each benchmark in hmb-bench/, or else
+    the newest published one. Only runs of the same machine and scale share a table.
     """
     for origin, samples in by_origin(files).items():
         click.echo(f"{origin.suite}: {origin}")

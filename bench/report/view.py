@@ -90,7 +90,10 @@ class SampleView:
     x_label: Callable[[Sample], str] = lambda _: ""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
-        """Return one table for each title, each with a summary of its ratios if these need one."""
+        """Return one table for each title.
+
+        A table with several cells or many rounds is followed by a summary of its ratios.
+        """
         found: list[Table] = []
         for title, of_title in group_by(samples, self.title).items():
             cells = self.runs(of_title)

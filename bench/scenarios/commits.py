@@ -3,10 +3,10 @@
     hmb bench commits                                  # HMB, synced to disk and not, and Kafka 4.3.0
     hmb bench commits --connections 50 --in-flight 1   # each connection waits for its response
 
-A commit does not promise the same everywhere. HMB responds when the record is on disk (`log.flush.acks.all`, as for
-acks=all). Kafka responds when the record is in the page cache, and relies on replicas on other machines. HMB therefore
-runs twice. With `log.flush.acks.all=false` it promises the same as Kafka, and only this line should be compared with
-Kafka's.
+The response to a commit promises different things in HMB and in Kafka. HMB responds when the record is on disk
+(`log.flush.acks.all`, as for acks=all). Kafka responds when the record is in the page cache, and relies on replicas on
+other machines. HMB therefore runs twice. With `log.flush.acks.all=false` it promises the same as Kafka. Compare only
+the figures of this setting with Kafka's.
 
 Each connection has a group and a partition of its own and commits growing offsets (`load/committers.py`). The client is
 one process with one thread that only copies bytes. Its CPU time is the same for all brokers. A run counts only if no

@@ -9,8 +9,8 @@ deleted. Then the next gigabyte follows. The settings are the defaults, except f
 (`peers/broker_process.py`). "Idle" is the memory right after the broker's start.
 
 Producer: HMB's performance producer sends records of 100 B as fast as it can, with buffer.memory 32 MiB. "Idle" is the
-peak of a process that sends one record. The goal is the size of the buffer and 30 MB more. Its broker keeps
-only the newest segments.
+peak of a process that sends one record. The goal is a peak of at most 30 MB above the size of the buffer. The broker of
+this run keeps only the newest segments.
 
 Resident memory is VmRSS, and its peak is VmHWM. The page cache, which contains the newest bytes of the logs, belongs to
 the kernel and is in neither of them.

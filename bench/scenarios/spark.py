@@ -216,10 +216,10 @@ def _connector(jars: Path) -> str:
 
 @scenario("spark", VIEW)
 @click.option(
-    "-b", "--bootstrap-server", "bootstrap", metavar="HOST:PORT", help="Use this broker. Without it HMB's starts."
+    "-b", "--bootstrap-server", "bootstrap", metavar="HOST:PORT", help="Use this broker, not a new one of HMB."
 )
 @click.option(
-    "--jars", type=click.Path(path_type=Path), metavar="DIR", help="Spark's Kafka connector and its dependencies."
+    "--jars", type=click.Path(path_type=Path), metavar="DIR", help="A folder with the jars of Spark's Kafka connector."
 )
 @click.option(
     "--only", type=CommaList(click.Choice(KINDS)), default=list(KINDS), metavar="KIND,...",

@@ -16,6 +16,6 @@ Read in this order:
 
 1. `cells`    the ten cells, and what the thesis measured in them
 2. `suite`    the command `hmb bench thesis`: all pairs alternately
-3. `tables`   rates and ratios beside the thesis's own, costs, goals
+3. `tables`   rates and ratios, compared with the thesis's own; costs and goals
 4. `charts`   the thesis's two charts, and the same charts of the repetition
 """

@@ -1,7 +1,8 @@
 """`hmb configs`: settings of topics, brokers, loggers and groups, to show and to change.
 
 An entity is named as kafka-configs names it, in the long form (`--entity-type topics --entity-name weather`) or in the
-short one (`--topic weather`). A setting has a value and a source. The first source that has the setting wins::
+short one (`--topic weather`). A setting has a value and a source. The first source that has the setting takes
+precedence::
 
     --topic weather --add-config segment.bytes=1MiB     dynamic_topic_config
     --broker 0 --add-config log.segment.bytes=2MiB      dynamic_broker_config

@@ -109,7 +109,7 @@ class ReadProgress:
     is_joining: bool = False  # Whether the group has not assigned partitions yet.
 
     def state(self) -> tuple[int, int] | None:
-        """Return a value that changes with each answer; None while the command does not wait for the broker."""
+        """Return a value that changes with each response; None while the command does not wait for the broker."""
         return (self.polled, self.answers) if self.is_waiting else None
 
 
@@ -129,7 +129,7 @@ def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tup
         keywords["on_revoked"] = lambda partitions: commits.before_revocation(member, partitions)
     keywords.setdefault("max_poll_records", POLL_RECORDS)
     member: Consumer = _open(options, auto_commit=False, **keywords)
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM commits and leaves, like Ctrl-C.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM acts like Ctrl-C.
     try:
         yield member, commits
     finally:
@@ -209,7 +209,7 @@ def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool
         return lambda: False
     ends = consumer.end_offsets(consumer.assignment)
     if any(consumer.position(it) > end for it, end in ends.items()):
-        return lambda: False  # FROM does not exist. The first poll raises that error.
+        return lambda: False  # The offset FROM does not exist. The first poll raises that error.
     return lambda: all(consumer.position(it) >= min(until, end) for it, end in ends.items())
 
 

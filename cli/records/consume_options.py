@@ -87,7 +87,10 @@ class ConsumeOptions:
             raise click.UsageError(f"--delimiter and {both[0]} exclude each other")
 
     def keywords(self) -> dict[str, Any]:
-        """Return the keywords for `hmb.Consumer`. An option wins over a setting. Raises click.UsageError."""
+        """Return the keywords for `hmb.Consumer`. Raises click.UsageError.
+
+        An option takes precedence over a setting.
+        """
         start, until = self._start_and_end()
         keywords = dict(self.client.keywords)
         if (reset := keywords.get("offset", "latest")) not in RESETS:

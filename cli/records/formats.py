@@ -161,7 +161,7 @@ class HeaderPiece:
 
 
 def parse_format(text: str) -> RecordFormat:
-    """Parse the value of -f. The error names the character at which the mistake is."""
+    """Parse the value of -f. The error names the position of the mistake."""
     return FormatParser(text, OF_RECORD).parse()
 
 

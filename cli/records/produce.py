@@ -62,7 +62,7 @@ def command(**given: Any) -> None:
     producer = _open(servers, keywords)
     transaction = ProduceTransaction(producer, options.abort) if "transactional_id" in keywords else None
     started = time.monotonic()
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM prints the counts, like Ctrl-C.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGTERM acts like Ctrl-C.
     try:
         limit = keywords.get("delivery_timeout", DELIVERY_TIMEOUT)
         patience = Patience(partial(_awaited, servers, tally, producer, limit), lambda: tally.oldest)

@@ -117,7 +117,7 @@ class ProduceOptions:
         return kcat_line(self.key_delimiter, self.empty_is_null, key)
 
     def keywords(self) -> dict[str, Any]:
-        """Return the keywords for `hmb.Producer`. An option wins over a setting."""
+        """Return the keywords for `hmb.Producer`, in which an option takes precedence over a setting."""
         acks = {"-1": -1, "1": 1, "0": 0}.get(self.acks, self.acks) if self.acks else None
         given = {"acks": acks, "compression": self.codec, "partitioner": self.partitioner}
         keywords = dict(self.client.keywords) | {name: value for name, value in given.items() if value is not None}

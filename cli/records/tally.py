@@ -124,7 +124,10 @@ class Tally:
 
     @property
     def missing(self) -> str:
-        """A text with the number of lost or unacknowledged records and the first one; empty if all are delivered."""
+        """A text with the number of lost or unacknowledged records and the position of the first one.
+
+        The text is empty if all records are delivered.
+        """
         with self._settled:
             in_flight = [(portion.where(0), len(portion)) for portion in self._in_flight]
             unanswered = _sum([*self._unanswered, *in_flight], "not acknowledged")

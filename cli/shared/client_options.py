@@ -4,8 +4,8 @@
 settings have Kafka's names. `hmb.client.settings` describes them. A file for Kafka's own tools can be used unchanged.
 If HMB's clients do not have a setting, the command prints a warning with the most similar name.
 
-A setting can come from three places. `-X` wins over the file of `--config`, and the file wins over the current profile.
-The module `profiles` lists the sources of the cluster's address in their order.
+A setting can come from three places. `-X` takes precedence over the file of `--config`, and the file takes precedence
+over the current profile. The module `profiles` lists the sources of the cluster's address in their order.
 """
 
 from __future__ import annotations
@@ -142,12 +142,12 @@ def client_keywords(
 ) -> dict[str, Any]:
     """Return the keywords for a client, from the profile, the file `config` and -X.
 
-    -X wins over the file, and the file wins over the profile.
+    -X takes precedence over the file, and the file takes precedence over the profile.
     """
     from hmb.client.settings import SettingError, keywords
 
     properties = {name: text for name, text in profiles.current_properties().items() if name in known}
-    properties.pop(profiles.SERVERS_SETTING, None)  # This setting is already the default of -b.
+    properties.pop(profiles.SERVERS_SETTING, None)  # This setting of the profile is already the default of -b.
     origins = dict.fromkeys(properties, f"profile {profiles.current()!r}: ")
     for origin, more in ((f"{config}: ", read_settings(config)), ("-X ", dict(given))):
         properties |= more
@@ -158,7 +158,7 @@ def client_keywords(
         raise CliError(f"{origins[error.name]}{error}", USAGE) from None
     for name in found.unknown:
         if origins[name] != "-X " and (name in producer_settings() or name in consumer_settings()):
-            continue  # One file often serves a producer and a consumer.
+            continue  # One file often contains the settings of producers and of consumers.
         near = difflib.get_close_matches(name, known, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         click.echo(f"hmb: {origins[name]}{name}: unknown setting, ignored{hint}", err=True)

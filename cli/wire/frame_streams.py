@@ -153,11 +153,11 @@ class _FrameStream:
         self._is_held = False
 
     def _must_hold(self) -> bool:
-        """Whether the frame, whose head is known, is returned only when it is complete."""
+        """Whether the stream keeps the current frame until the frame is complete. The frame's head is known."""
         return False
 
     def _show_frame(self, wire: memoryview) -> bytes | memoryview:
-        """Show the frame, of which `wire` was kept. Return the bytes to send if the frame was held."""
+        """Show the frame, whose kept bytes are `wire`. Return the bytes to send if the frame was held."""
         raise NotImplementedError
 
 

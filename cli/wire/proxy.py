@@ -108,7 +108,7 @@ class Proxy:
             self._start(f"requests-{link.number}", lambda c=client, li=link: self._serve(c, li, servers))  # type: ignore[misc]
 
     def _address_of(self, broker: Address, is_only: bool, here: Address) -> Address:
-        """Return the listener for this broker, as a client sees it that has connected to `here`."""
+        """Return the address of this broker's listener for a client that has connected to `here`."""
         with self._lock:
             if is_only and broker not in self._listeners:
                 self._listeners[broker] = self.address
@@ -226,7 +226,7 @@ def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | 
             if not _is_sent(target, stream.feed(data)):
                 _shut(source)
                 return
-    except BaseException:  # An observer failed. The other direction must end, too.
+    except BaseException:  # Both directions must end.
         _shut(source)
         _shut(target)
         raise

@@ -6,8 +6,8 @@ A frame is one line::
     10:30:00.125 #1 <- Produce v13 (5) 60 B 1.8 ms responses=[{name='weather', ...
 
 The columns are the time, the number of the connection, the direction, the API and its version, the correlation id and
-the size. A response also has the time since its request. `frames.brief` makes the rest of the line, which ends where
-the terminal ends.
+the size. A response also has the time since its request. `frames.brief` makes the rest of the line. The line is cut at
+the width of the terminal.
 """
 
 from __future__ import annotations

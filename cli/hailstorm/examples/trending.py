@@ -45,7 +45,7 @@ def words(line: str) -> Iterable[Counted]:
 
 
 def local_top(item: Counted, state: dict[str, int]) -> Iterable[Any]:
-    """Send the whole list of this instance, the largest count first."""
+    """Return the top words of this instance as one list, the largest count first."""
     return [("top", tuple(top.result(state)))]
 
 
