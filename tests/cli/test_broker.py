@@ -15,7 +15,9 @@ from tests.cli.conftest import Hmb, start
 
 
 @pytest.mark.parametrize(("sent", "exit_code"), [(signal.SIGTERM, 0), (signal.SIGHUP, 0), (signal.SIGINT, 130)])
-def test_says_its_address_and_ends_cleanly(run: Hmb, tmp_path: Path, sent: signal.Signals, exit_code: int) -> None:
+def test_the_broker_prints_its_address_and_stops_cleanly(
+    run: Hmb, tmp_path: Path, sent: signal.Signals, exit_code: int
+) -> None:
     process = start("broker", "--port", "0", "--data-dir", str(tmp_path))
     assert process.stdout is not None
     line = process.stdout.readline().decode()

@@ -69,7 +69,7 @@ def test_produce_completes_a_topic_and_then_files(populated: str, monkeypatch: p
     assert complete(f"hmb produce -b {populated} -t events ev", monkeypatch) == ["file,ev"]
 
 
-def test_a_broker_that_is_not_there_offers_nothing(monkeypatch: pytest.MonkeyPatch, mute: str) -> None:
+def test_a_broker_that_does_not_run_completes_no_names(monkeypatch: pytest.MonkeyPatch, mute: str) -> None:
     monkeypatch.setattr("hmb.cli.shared.completion.TIMEOUT", 0.05)
     assert complete("hmb consume -b 127.0.0.1:1 e", monkeypatch) == []
     assert complete(f"hmb consume -b {mute} e", monkeypatch) == []

@@ -1,4 +1,4 @@
-"""Ctrl-C before a command runs, and after it has ended."""
+"""Tests of Ctrl-C before a command runs, and after it has ended."""
 
 import signal
 import subprocess

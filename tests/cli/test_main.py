@@ -1,4 +1,4 @@
-"""The group of all commands: its help, and its cost."""
+"""Tests of `hmb` without a command: its help, and the modules that it imports."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Each error is one line that names the error and its place, with an exit code of its own."""
+"""Each error is one line that names the error and its place, with its own exit code."""
 
 import json
 from pathlib import Path
@@ -133,7 +133,7 @@ def test_with_a_broker(run: Hmb, servers: str, arguments: list[str], stdin: str,
     assert result.stdout == ""
 
 
-def test_an_offset_that_is_not_there(run: Hmb, servers: str) -> None:
+def test_an_offset_that_does_not_exist(run: Hmb, servers: str) -> None:
     run("produce", "short", "-p", "0", "-b", servers, stdin="x\n")
     result = run("consume", "short", "-p", "0", "-o", "9", "-b", servers, exit_code=1)
     assert result.stderr == "hmb: short-0 has no offset 9; it starts at 0 and ends before 1 (OFFSET_OUT_OF_RANGE)\n"

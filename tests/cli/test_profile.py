@@ -1,4 +1,4 @@
-"""The address of a cluster: options, the environment and profiles."""
+"""Tests of the sources of a cluster's address: options, the environment and profiles."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A server that is not a Kafka broker."""
+"""Runs a server whose answers are chosen by a test, for example one that is not a Kafka broker."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ TOPIC = ConfigResource(ResourceType.TOPIC, "t")
         (lambda admin: admin.alter_configs(TOPIC, delete="retention.ms"), "settings to delete must be a list"),
     ],
 )
-def test_a_text_was_taken_for_a_list_of_its_letters(call: Callable[[Admin], Any], message: str) -> None:
+def test_a_string_was_treated_as_a_list_of_letters(call: Callable[[Admin], Any], message: str) -> None:
     with Admin("127.0.0.1:1") as admin, pytest.raises(TypeError, match=message):
         call(admin)
 

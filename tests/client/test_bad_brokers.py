@@ -118,7 +118,7 @@ def dribble(client: socket.socket) -> None:
 @pytest.mark.parametrize(
     "serve", [hang_up, say_nothing, speak_html, claim_gigabytes, answer_with_zeros, dribble], ids=lambda it: it.__name__
 )
-def test_a_server_that_is_no_broker(use: Callable[[str], None], serve: Callable[[socket.socket], None]) -> None:
+def test_a_server_that_is_not_a_broker(use: Callable[[str], None], serve: Callable[[socket.socket], None]) -> None:
     started = time.monotonic()
     with raw_server(serve) as port, pytest.raises(ConnectionFailed, match=f"127.0.0.1:{port}"):
         use(f"127.0.0.1:{port}")
@@ -126,7 +126,7 @@ def test_a_server_that_is_no_broker(use: Callable[[str], None], serve: Callable[
 
 
 @each_client
-def test_a_broker_that_is_not_there(use: Callable[[str], None]) -> None:
+def test_a_broker_that_does_not_exist(use: Callable[[str], None]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(ConnectionFailed, match=f"127.0.0.1:{port}"):
@@ -215,7 +215,7 @@ def test_damaged_responses_raise_errors_of_this_library_or_have_no_effect(
 
 
 @each_seed
-def test_damaged_answers_to_other_questions(damage: tuple[Damage, str], seed: int) -> None:
+def test_damaged_responses_to_further_requests(damage: tuple[Damage, str], seed: int) -> None:
     for number, ask in enumerate(QUESTIONS):
         with suppress(ConnectionFailed, KafkaError), Admin(damage[1], request_timeout=CLIENT_TIMEOUT) as admin:
             damage[0].begin(seed * len(QUESTIONS) + number)

@@ -27,7 +27,7 @@ from tests.client.raw_server import raw_server
 from tests.client.scripted_broker import Clock, HangUp, ScriptedBroker
 
 
-def test_speaks_the_newest_version_that_both_know(servers: str) -> None:
+def test_the_newest_version_that_both_sides_support_is_used(servers: str) -> None:
     host, _, port = servers.partition(":")
     with Connection(host, int(port)) as connection:
         assert connection.version_of(MetadataRequest) == MetadataRequest.versions[-1]
@@ -36,7 +36,7 @@ def test_speaks_the_newest_version_that_both_know(servers: str) -> None:
         assert [broker.port for broker in response.brokers] == [int(port)]
 
 
-def test_takes_an_older_broker_as_it_is() -> None:
+def test_an_older_broker_is_supported() -> None:
     with (
         ScriptedBroker(lambda request, version: None, {MetadataRequest: 1, ListOffsetsRequest: -1}) as broker,
         Connection("127.0.0.1", broker.port) as connection,
@@ -68,7 +68,7 @@ def no_offsets(request: Request, version: int) -> ListOffsetsResponse:
 
 
 @pytest.mark.parametrize("has_groups", [True, False])
-def test_a_broker_that_hangs_up_on_api_versions_alone_is_spoken_to_in_versions_0(has_groups: bool) -> None:
+def test_a_broker_that_closes_only_after_api_versions_gets_requests_of_version_0(has_groups: bool) -> None:
     def answer(request: Request, version: int) -> Response:
         return ListGroupsResponse() if has_groups and request.api_key == 16 else no_offsets(request, version)
 
@@ -83,13 +83,13 @@ def test_a_broker_that_hangs_up_on_api_versions_alone_is_spoken_to_in_versions_0
         assert [it.port for it in response.brokers] == [broker.port]
 
 
-def test_a_broker_that_closes_the_connection_once_is_asked_again() -> None:
+def test_a_broker_that_closes_the_connection_once_gets_the_request_again() -> None:
     with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port) as connection:
         broker.hang_ups = 1
         assert connection.version_of(MetadataRequest) == MetadataRequest.versions[-1]
 
 
-def test_a_broker_that_hangs_up_on_everything_is_not_an_old_one() -> None:
+def test_a_broker_that_closes_every_connection_is_not_treated_as_an_old_one() -> None:
     with (
         raw_server(lambda client: (client.recv(1024), None)[1]) as port,
         Connection("127.0.0.1", port) as connection,
@@ -98,7 +98,7 @@ def test_a_broker_that_hangs_up_on_everything_is_not_an_old_one() -> None:
         connection.version_of(MetadataRequest)
 
 
-def test_a_broker_with_too_many_connections_is_not_an_old_one() -> None:
+def test_a_broker_with_too_many_connections_is_not_treated_as_an_old_one() -> None:
     with hmb.Broker(config={"max.connections": "1"}) as broker:
         host, _, port = broker.bootstrap_servers.partition(":")
         with Connection(host, int(port)) as first, Connection(host, int(port)) as second:
@@ -107,7 +107,7 @@ def test_a_broker_with_too_many_connections_is_not_an_old_one() -> None:
                 second.version_of(MetadataRequest)
 
 
-def test_a_broker_that_has_named_its_versions_is_never_an_old_one() -> None:
+def test_a_broker_that_has_named_its_versions_is_never_treated_as_an_old_one() -> None:
     clock = Clock()
     known = KnownBrokers(clock)
     with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port, known=known) as connection:
@@ -158,7 +158,7 @@ def test_a_server_that_does_not_answer() -> None:
     "said",
     [b"HTTP/1.1 400 Bad\r\n\r\n", b"\x00\x00\x00\x04\xff\xff\xff\xff", b"\xff\xff\xff\xff", b"\x00\x00\x00\x09abc"],
 )
-def test_a_server_that_speaks_something_else(said: bytes) -> None:
+def test_a_server_of_another_protocol(said: bytes) -> None:
     def speak(client: socket.socket) -> None:
         client.recv(1024)
         client.sendall(said)
@@ -213,7 +213,7 @@ def test_opens_again_after_a_failure() -> None:
         assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()
 
 
-def test_an_answer_that_comes_byte_by_byte_is_late_as_a_whole() -> None:
+def test_the_time_limit_of_a_response_is_for_all_its_bytes() -> None:
     def trickle(client: socket.socket) -> None:
         with suppress(OSError):
             client.sendall(b"\x00\x01\x00\x00")
@@ -238,7 +238,7 @@ def test_a_connection_that_was_closed_while_it_was_idle_is_opened_again_before_a
         assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()
 
 
-def test_an_answer_that_is_not_awaited_for_the_connections_whole_timeout() -> None:
+def test_a_wait_for_a_response_may_be_shorter_than_the_connections_timeout() -> None:
     done = threading.Event()
 
     def never(request: Request, version: int) -> Response:

@@ -38,18 +38,18 @@ def test_a_topic_and_its_leaders(servers: str) -> None:
     assert topic in Cluster(servers).topics()
 
 
-def test_starts_from_any_address_that_answers(servers: str) -> None:
+def test_any_address_that_answers_is_enough(servers: str) -> None:
     assert Cluster(f"127.0.0.1:1,{servers}").topics() == Cluster(servers).topics()
 
 
-def test_names_every_address_that_does_not() -> None:
+def test_the_error_names_every_address_without_a_response() -> None:
     with pytest.raises(ConnectionFailed, match=r"nobody listens on 127.0.0.1:1; nobody listens on 127.0.0.1:2"):
         Cluster("127.0.0.1:1,127.0.0.1:2").topics()
 
 
-def test_a_thread_does_not_wait_for_ever_for_its_turn(servers: str) -> None:
+def test_a_thread_waits_for_the_metadata_lock_only_for_a_limited_time(servers: str) -> None:
     cluster = Cluster(servers, timeout=0.01)
-    with cluster._lock:  # A request of another thread without a response holds the lock, too.
+    with cluster._lock:  # Another thread that waits for a response holds the same lock.
         for ask in (cluster.topics, lambda: cluster.topic("t")):
             with pytest.raises(ConnectionFailed, match=r"no broker answered within 0\.02 s"):
                 ask()

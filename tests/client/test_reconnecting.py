@@ -1,4 +1,4 @@
-"""Tests of the pauses after failed connections."""
+"""Tests of the pauses between attempts to connect after failed connections."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def test_the_pause_doubles_up_to_a_limit(failures: int, pause: float) -> None:
     assert pause * (1 - JITTER) <= pause_after(failures) <= pause * (1 + JITTER) + 0.02
 
 
-def test_clients_drift_apart() -> None:
+def test_the_pauses_of_several_clients_differ() -> None:
     assert len({pause_after(9) for _ in range(100)}) > 5
 
 
-def test_an_answer_makes_up_for_all_failures() -> None:
+def test_a_response_resets_the_count_of_failures() -> None:
     known = KnownBrokers(clock := Clock())
     for _ in range(9):
         known.failed(ADDRESS, "it is down")

@@ -7,7 +7,7 @@ from pathlib import Path
 import hmb
 
 
-def test_a_restart_is_waited_for(tmp_path: Path) -> None:
+def test_clients_wait_for_a_restart(tmp_path: Path) -> None:
     broker = hmb.Broker(tmp_path).start()
     port = int(broker.bootstrap_servers.rpartition(":")[2])
     with hmb.Producer(broker.bootstrap_servers, retry_backoff=0.01) as producer:

@@ -63,7 +63,7 @@ def dies(request: MetadataRequest) -> MetadataResponse:
     raise HangUp
 
 
-def test_another_broker_is_asked_when_one_dies() -> None:
+def test_another_broker_gets_the_request_when_one_dies() -> None:
     with ScriptedBroker(answer) as one, ScriptedBroker(answer) as two:
         brokers = Brokers(one, two)
         brokers.leaders["t"] = (1, 0)
@@ -76,7 +76,7 @@ def test_another_broker_is_asked_when_one_dies() -> None:
             cluster.close()
 
 
-def test_when_all_are_dead_each_is_named() -> None:
+def test_the_error_names_every_dead_broker() -> None:
     with ScriptedBroker(answer) as one, ScriptedBroker(answer) as two:
         Brokers(one, two).leaders["t"] = (1, 0)
         cluster = Cluster(one.address)
@@ -224,7 +224,7 @@ def test_topics_are_found_by_their_ids() -> None:
         assert cluster.topic_name(UUID(int=3)) is None
 
 
-def test_a_broker_that_is_of_another_cluster_now_is_left_for_the_bootstrap_servers() -> None:
+def test_a_broker_that_moved_to_another_cluster_is_replaced_by_the_bootstrap_servers() -> None:
     with ScriptedBroker(answer) as bootstrap, ScriptedBroker(answer) as other:
         brokers = Brokers(bootstrap, other)
         brokers.leaders["t"] = (1, 0)
@@ -256,7 +256,7 @@ def test_a_broker_that_does_not_answer_costs_one_timeout() -> None:
         done.set()
 
 
-def test_a_broker_that_answers_nonsense_is_left_for_another() -> None:
+def test_a_broker_with_invalid_responses_is_replaced_by_another() -> None:
     with raw_server(lambda client: client.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")) as port:
         with ScriptedBroker(answer) as good:
             Brokers(good).leaders["t"] = (1, 0)

@@ -37,7 +37,7 @@ T0 = 1_700_000_000_000
 KEEP = {"retention.ms": "-1"}
 ROWS = "topic, partition, offset, hex(key), hex(value), unix_micros(timestamp), timestampType"
 COMMITTED = {"kafka.isolation.level": "read_committed"}
-# For each query whose results differ: the reason.
+# The reason for each query whose results differ.
 DIFFERENT = {
     "misspelled option": "the connector ignores what it does not know; hmb asks whether another option was meant",
     "endingTimestamp in a stream": "the connector ignores it; hmb refuses it like the other ends",

@@ -1,4 +1,4 @@
-"""The search for Java, the checks of package versions, and the messages of both."""
+"""Tests of the search for Java and of the checks of package versions, with their messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_java_home_takes_precedence_over_the_path(monkeypatch: pytest.MonkeyPatc
     assert find_java() == Java(in_home, "17.0.15", "JAVA_HOME")
 
 
-def test_an_old_java_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_old_java_is_skipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("JAVA_HOME", str(put_java(tmp_path / "old", "1.8.0_292")))
     assert find_java() is None
     monkeypatch.setenv("PATH", str(put_java(tmp_path / "new", "17") / "bin"), prepend=":")

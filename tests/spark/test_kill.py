@@ -1,4 +1,4 @@
-"""Kills each kind of process once. The long experiment is `python -m tests.spark.kill --kills 20`."""
+"""Tests that streaming queries survive the kill of each kind of process. `python -m tests.spark.kill` runs longer."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from hmb.spark.tasks import DataLossError  # noqa: E402
 
 
 class Crash(BaseException):
-    """An exception that nothing catches. It stands for the death of the process."""
+    """An exception that no code catches. It simulates the death of the process."""
 
 
 def fill(servers: str, topic: str, first: int, end: int) -> None:
@@ -198,7 +198,7 @@ def test_directories_that_cannot_be_written(servers: str, topic: str, tmp_path: 
     assert mistaken(topic, str(file), "-b", servers) == (1, f"hmb: {file} is not a directory")
     code, line = mistaken(topic, str(file / "below"), "-b", servers)
     assert (code, line) == (1, f"hmb: {file / 'below'}: Not a directory")
-    closed = Path("/proc/hmb")  # Even root cannot create a folder in /proc.
+    closed = Path("/proc/hmb")  # Even the root user cannot create a folder in /proc.
     assert mistaken(topic, str(closed), "-b", servers)[1].startswith(f"hmb: {closed}: ")
     assert file.read_text() == "mine"
 

@@ -22,7 +22,7 @@ def cells(text: str, kind: str) -> list[str]:
     return ["".join(cell["source"]) for cell in made["cells"] if cell["cell_type"] == kind]
 
 
-def test_the_documentation_lists_them_all() -> None:
+def test_the_documentation_lists_all_notebooks() -> None:
     listed = (FOLDER / "index.md").read_text().partition("{toctree}")[2].split()
     assert NOTEBOOKS and set(NOTEBOOKS) <= set(listed)
 

@@ -72,7 +72,7 @@ def test_the_order_of_rows_does_not_matter(options: SinkOptions) -> None:
     assert_committed(options, b"a", b"b", b"c")
 
 
-def test_tasks_batches_and_queries_do_not_mind_each_other(options: SinkOptions) -> None:
+def test_tasks_batches_and_queries_are_independent(options: SinkOptions) -> None:
     for query, batch, task in (("one", 0, 0), ("one", 0, 1), ("one", 1, 0), ("two", 0, 0)):
         deliver_once(options, query, batch, task, iter([rows("a")]))
     assert_committed(options, *[b"a"] * 4)
@@ -85,7 +85,7 @@ def test_a_repeated_batch_with_other_rows_is_an_error(options: SinkOptions) -> N
     assert_committed(options, b"a", b"b")
 
 
-def test_a_checkpoint_that_was_set_back_is_an_error(options: SinkOptions) -> None:
+def test_a_checkpoint_with_an_earlier_batch_is_an_error(options: SinkOptions) -> None:
     deliver_once(options, "query", 7, 0, iter([rows("a")]))
     with pytest.raises(ReplayError, match="the query writes batch 6, but batch 7 was written already"):
         deliver_once(options, "query", 6, 0, iter([rows("a")]))
@@ -114,7 +114,7 @@ def test_an_attempt_that_dies_leaves_nothing(options: SinkOptions) -> None:
     producer.close()
 
 
-def test_of_two_attempts_at_once_one_is_shut_out(options: SinkOptions) -> None:
+def test_of_two_concurrent_attempts_one_is_fenced(options: SinkOptions) -> None:
     def overtaken() -> Iterator[pa.RecordBatch]:
         yield rows("a", "b")
         # A newer run of the same task writes all its rows.

@@ -1,4 +1,4 @@
-"""The meaning of each option, and the error message for each mistake."""
+"""Tests of the options of the data source: the meaning of each option, and the error message for each mistake."""
 
 import pytest
 

@@ -32,7 +32,7 @@ def test_all_rows_are_delivered_when_it_returns(servers: str, topic: str) -> Non
     assert sorted(it.value or b"" for it in records(servers, topic)) == [b"", b"a", *[b"b"] * 5000]
 
 
-def test_no_rows_need_no_broker() -> None:
+def test_writing_no_rows_requires_no_broker() -> None:
     assert deliver(SinkOptions("localhost:1", topic="t"), 0, batches()) == 0
 
 
@@ -41,7 +41,7 @@ def test_a_partition_column(servers: str, topic: str) -> None:
     assert {(it.partition, it.value) for it in records(servers, topic)} == {(2, b"a"), (0, b"b")}
 
 
-def test_a_partition_that_is_not_there_names_the_row(servers: str, topic: str) -> None:
+def test_the_error_of_a_missing_partition_names_the_row(servers: str, topic: str) -> None:
     rows = batches([b"a", b"b"], partition=pa.array([2, 9], pa.int32()), key=["x", "y"])
     with pytest.raises(UndeliveredError, match=rf"row 1 of task 4 \(topic '{topic}', key 'y'\) was not delivered: .*9"):
         deliver(SinkOptions(servers, topic=topic), 4, rows)

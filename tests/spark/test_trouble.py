@@ -178,7 +178,7 @@ def test_a_topic_is_deleted_between_two_runs(
 # Large records
 
 
-def test_ten_megabytes_there_and_back(spark: SparkSession, servers: str, topic: str) -> None:
+def test_a_record_of_ten_megabytes_is_written_and_read(spark: SparkSession, servers: str, topic: str) -> None:
     large = {"max.message.bytes": "20000000"}
     with hmb.Admin(servers) as admin:
         raised(admin.create_topics([NewTopic(f"{topic}-large", 1, configs=large)])[f"{topic}-large"])

@@ -57,7 +57,7 @@ def test_settings_of_the_client(run: Hmb, servers: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", ["offsets", "meta"])
 def test_a_reader_that_has_seen_enough(servers: str, command: str) -> None:
-    """The output is larger than the buffer of a pipe, 64 KiB."""
+    """A reader like `head` closes the pipe. The output is larger than the buffer of a pipe, 64 KiB."""
     topic = "many" * 60
     with hmb.Admin(servers) as admin:
         admin.create_topics([NewTopic(topic, 300)])

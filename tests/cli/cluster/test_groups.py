@@ -140,7 +140,7 @@ def test_a_reset_is_planned_and_then_done(
         assert [it.offset for it in admin.list_group_offsets(group, chosen).values()] == expected
 
 
-def test_an_exported_plan_is_taken_back(run: Hmb, servers: str, topic: str, tmp_path: Path) -> None:
+def test_an_exported_plan_is_imported(run: Hmb, servers: str, topic: str, tmp_path: Path) -> None:
     commit(servers, "exported", topic, 4, 5)
     reset = ("groups", "reset", "exported", "-b", servers)
     exported = run(*reset, "--all-topics", "--to-current", "--export").stdout
@@ -185,7 +185,7 @@ def test_an_active_group_is_not_reset(run: Hmb, servers: str, topic: str) -> Non
         (["--from-file", "/no/such/file"], 3, "/no/such/file: No such file"),
     ],
 )
-def test_what_cannot_be_reset(
+def test_groups_that_cannot_be_reset(
     run: Hmb, servers: str, topic: str, options: list[str], exit_code: int, message: str
 ) -> None:
     commit(servers, "mistaken", topic, 4)
@@ -206,7 +206,7 @@ def test_a_missing_group_is_reported(run: Hmb, servers: str, topic: str) -> None
     assert "group nobody" in run("groups", "describe", "nobody", *at).stdout
 
 
-def test_committed_offsets_are_forgotten(run: Hmb, servers: str, topic: str) -> None:
+def test_committed_offsets_are_deleted(run: Hmb, servers: str, topic: str) -> None:
     delete = ("groups", "delete-offsets", "forgetful", "-b", servers, "--topic")
     commit(servers, "forgetful", topic, 4, 5)
     header, row = run(*delete, f"{topic}:1,2").stdout.splitlines()
@@ -217,7 +217,7 @@ def test_committed_offsets_are_forgotten(run: Hmb, servers: str, topic: str) -> 
         assert "GROUP_SUBSCRIBED_TO_TOPIC" in run(*delete, topic, exit_code=1).stderr
 
 
-def test_members_are_sent_away(run: Hmb, servers: str, topic: str) -> None:
+def test_members_are_removed(run: Hmb, servers: str, topic: str) -> None:
     remove = ("groups", "remove-members", "crowd", "-b", servers)
     with member(servers, "crowd", topic, group_instance_id="one"):
         assert "has no instance 'two'" in run(*remove, "--instance", "two", exit_code=1).stderr

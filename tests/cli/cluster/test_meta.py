@@ -23,7 +23,7 @@ def test_brokers_and_partitions(run: Hmb, servers: str) -> None:
     assert described["topics"][0]["partitions"][2]["isr"] == [0]
 
 
-def test_what_the_broker_can_do(run: Hmb, servers: str) -> None:
+def test_the_apis_of_the_broker(run: Hmb, servers: str) -> None:
     head, *lines = run("meta", "--versions", "-b", servers).stdout.splitlines()
     assert head.startswith(f"broker 0, {servers}, ")
     produce = next(line.split() for line in lines if " PRODUCE " in line)

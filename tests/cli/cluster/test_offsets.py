@@ -30,7 +30,7 @@ def test_the_ends_of_all_partitions(run: Hmb, servers: str, topic: str) -> None:
     assert "__consumer_offsets" not in {it["topic"] for it in everything}
 
 
-def test_where_a_partition_is_at_a_time(run: Hmb, servers: str, topic: str) -> None:
+def test_the_offset_of_a_time(run: Hmb, servers: str, topic: str) -> None:
     times = ("1970-01-01T00:00:01.005Z", "-1m", "max-timestamp", "earliest", "-1")
     options = [option for time in times for option in ("--time", time)]
     lines = run("offsets", f"{topic}:0", *options, "--json", "-b", servers).stdout.splitlines()

@@ -63,7 +63,7 @@ def test_a_topic_is_altered(run: Hmb, servers: str) -> None:
     )
 
 
-def test_what_was_done_as_json(run: Hmb, servers: str) -> None:
+def test_the_results_of_changes_as_json(run: Hmb, servers: str) -> None:
     create = ("topics", "create", "j", "--json", "-b", servers)
     assert json.loads(run(*create).stdout) == {"topic": "j", "created": True}
     assert json.loads(run(*create, "--if-not-exists").stdout) == {"topic": "j", "created": False}
@@ -85,7 +85,7 @@ def test_topics_of_kafka_itself_are_listed_when_asked_for(run: Hmb, servers: str
     assert "__consumer_offsets" in run("topics", "list", "--internal", "-b", servers).stdout.splitlines()
 
 
-def test_partitions_are_put_on_brokers_by_hand(run: Hmb, servers: str) -> None:
+def test_a_replica_assignment_of_the_user(run: Hmb, servers: str) -> None:
     create = ("topics", "create", "placed", "-b", servers)
     run(*create, "--replica-assignment", "0,0,0")
     described = json.loads(run("topics", "describe", "placed", "--json", "-b", servers).stdout)
@@ -137,7 +137,7 @@ def test_the_oldest_records_are_deleted(run: Hmb, servers: str) -> None:
     assert trim("--offset", "3").splitlines()[1].split() == ["0", "10", "10", "10", "0"]  # No record is left to delete.
 
 
-def test_what_cannot_be_trimmed(run: Hmb, servers: str) -> None:
+def test_topics_that_cannot_be_trimmed(run: Hmb, servers: str) -> None:
     trim = Trimming(run, servers, "untrimmed")
     assert trim("--offset", "11", exit_code=1) == "hmb: untrimmed-0 ends before offset 10, so it has no offset 10\n"
     assert "choose one: --offset, --time, --keep or --all" in trim(exit_code=2)

@@ -238,7 +238,7 @@ def test_inspect_prints_a_summary_in_json_and_names_the_bytes_after_the_entries(
     assert "damaged at position 16" in run("index-inspect", str(index), exit_code=5).stderr
 
 
-def test_progress_where_it_is_wanted(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_printed_only_on_a_terminal(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dump_log, "LARGE_FILE", 1)
     monkeypatch.setattr(dump_log, "PROGRESS_INTERVAL", 0)
     for is_terminal in (True, False):

@@ -58,7 +58,7 @@ def log(servers: str) -> Iterator[str]:
         (["-e", "-X", "auto.offset.reset=latest", "-q", "-u"], "01234567"),
     ],
 )
-def test_which_records(run: Hmb, servers: str, log: str, options: list[str], printed: str) -> None:
+def test_the_selected_records(run: Hmb, servers: str, log: str, options: list[str], printed: str) -> None:
     options = options if "-p" in options or "-o" not in options else [*options, "-p", "0"]
     result = run("consume", log, *options, "-b", servers)
     assert result.stdout.replace("\n", "") == printed
@@ -83,7 +83,9 @@ def test_which_records(run: Hmb, servers: str, log: str, options: list[str], pri
         (["--property=print.value=false", "--property=print.key=true", r"--property=line.separator=\0"], b"k1\0"),
     ],
 )  # fmt: skip
-def test_how_they_are_printed(run: Hmb, servers: str, log: str, options: list[str], printed: bytes | None) -> None:
+def test_the_format_of_printed_records(
+    run: Hmb, servers: str, log: str, options: list[str], printed: bytes | None
+) -> None:
     result = run("consume", log, "-o", "1:2", "-p", "0", *options, "-b", servers, exit_code=0 if printed else 2)
     assert result.stdout_bytes == (printed or b"")
 
@@ -146,7 +148,7 @@ def test_consume_waits_for_the_first_topic_that_matches_a_pattern(run: Hmb, serv
         (["-X", "security.protocol=SASL_SSL"], "this client speaks neither TLS nor SASL"),
     ],
 )
-def test_what_makes_no_sense(run: Hmb, options: list[str], message: str) -> None:
+def test_options_that_make_no_sense(run: Hmb, options: list[str], message: str) -> None:
     result = run("consume", "t", *options, "-b", "127.0.0.1:1", exit_code=2)
     assert message in " ".join(result.stderr.split())
 
@@ -158,7 +160,7 @@ def test_a_pattern_without_a_match_is_reported(run: Hmb, servers: str, log: str,
     assert run("consume", "--pattern", "lo.", "-e", "-c", "1", "-b", servers).stderr == ""
 
 
-def test_a_setting_that_is_none_is_named_with_the_nearest(run: Hmb, servers: str, log: str) -> None:
+def test_an_unknown_setting_is_reported_with_the_nearest_name(run: Hmb, servers: str, log: str) -> None:
     result = run("consume", log, "-e", "-c", "1", "-X", "fetch.max.byte=1", "-b", servers)
     assert result.stderr == "hmb: -X fetch.max.byte: unknown setting, ignored; did you mean 'fetch.max.bytes'?\n"
 
@@ -184,7 +186,7 @@ def test_the_wait_for_a_dead_broker_is_reported(
     assert result.stderr.count("not committed") == len(options) // 2
 
 
-def test_a_topic_that_is_deleted_meanwhile_ends_it(run: Hmb, servers: str) -> None:
+def test_the_deletion_of_the_topic_ends_the_command(run: Hmb, servers: str) -> None:
     run("produce", "doomed", "-b", servers, stdin="last words\n")
     process = start("consume", "doomed", "--from-beginning", "-b", servers)
     assert process.stdout is not None

@@ -57,7 +57,7 @@ def test_the_end_for_a_group(run: Hmb, shared: str, group: str) -> None:
     assert run(*consume, "-o", "stored").stdout == ""
 
 
-def test_where_a_group_begins_that_has_committed_nothing(run: Hmb, shared: str, group: str) -> None:
+def test_the_start_of_a_group_without_committed_offsets(run: Hmb, shared: str, group: str) -> None:
     assert run("consume", "shared", "-G", group, "-b", shared, "--timeout-ms", "1").stdout == ""
     consume = ("consume", "shared", "-b", shared, "-c", "1")
     assert run(*consume, "-G", f"{group}-a", "--tail", "2").stdout == "9998\n"
@@ -67,7 +67,7 @@ def test_where_a_group_begins_that_has_committed_nothing(run: Hmb, shared: str, 
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
-def test_what_was_printed_is_committed_when_it_is_stopped(shared: str, group: str, stop: signal.Signals) -> None:
+def test_printed_records_are_committed_at_the_stop(shared: str, group: str, stop: signal.Signals) -> None:
     options = ("--from-beginning", "-v")
     process = start("consume", "shared", "-G", group, *options, "-b", shared, stdout=subprocess.DEVNULL)
     assert process.stderr is not None
@@ -78,7 +78,7 @@ def test_what_was_printed_is_committed_when_it_is_stopped(shared: str, group: st
     assert committed(shared, group) == RECORDS
 
 
-def test_what_could_not_be_printed_is_not_committed(shared: str, group: str) -> None:
+def test_records_that_could_not_be_printed_are_not_committed(shared: str, group: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     process = start("consume", "shared", "-G", group, "--from-beginning", "-b", shared, stdout=writer)
@@ -93,7 +93,7 @@ def test_two_members_share(run: Hmb, shared: str, group: str) -> None:
     members = [start("consume", "halves", "-G", group, "--from-beginning", "-b", shared) for _ in range(2)]
     outputs = [member.stdout for member in members]
     with hmb.Admin(shared) as admin:
-        while True:  # until each member has one partition
+        while True:  # Repeat until each member has one partition.
             found = admin.describe_groups([group])[group]
             if not isinstance(found, Exception) and sorted(len(it.assignment) for it in found.members) == [1, 1]:
                 break

@@ -59,7 +59,7 @@ def test_letters(text: str, printed: bytes) -> None:
         ("%T %d{strftime[%F]}", b"-1 1969-12-31"),
     ],
 )
-def test_null_is_its_marker_and_has_the_length_minus_one(text: str, printed: bytes) -> None:
+def test_null_is_printed_as_its_marker_and_with_length_minus_one(text: str, printed: bytes) -> None:
     assert write(text, TOMBSTONE, b"NULL") == printed
 
 
@@ -101,7 +101,7 @@ def test_a_mistake_is_shown_with_its_place(text: str, message: str, place: int) 
 
 
 @given(st.text(alphabet="%{}[]()#\\x0ntkvshTdpoKR41unpackstrftimehex \n\x00é", max_size=30))
-def test_any_format_is_understood_or_refused(text: str) -> None:
+def test_any_format_is_parsed_or_refused(text: str) -> None:
     try:
         written = parse_format(text)
     except click.BadParameter:

@@ -58,7 +58,7 @@ def read(servers: str, topic: str) -> list[list[Sent]]:
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(records, min_size=1, max_size=40))
-def test_a_copy_is_the_original(run: Hmb, broker: str, sent: list[Sent]) -> None:
+def test_a_copy_equals_the_original(run: Hmb, broker: str, sent: list[Sent]) -> None:
     topic = f"original{next(NUMBERS)}"
     with hmb.Producer(broker) as producer:
         for it in sent:

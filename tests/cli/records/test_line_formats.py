@@ -96,7 +96,7 @@ def test_properties_that_mean_nothing(given: str) -> None:
         KafkaLine(properties(given), None)
 
 
-def test_json_with_a_key_for_those_that_have_none() -> None:
+def test_json_with_a_key_for_records_without_one() -> None:
     parse = json_line(b"fixed")
     assert parse(b'{"value": "v"}').key == b"fixed"
     assert parse(b'{"value": null, "key": "own", "partition": 2}') == LineRecord(b"own", None, (), None, 2)
@@ -113,7 +113,7 @@ class Portions(io.RawIOBase):
 
 
 @given(st.lists(st.binary(max_size=6), max_size=6), st.sampled_from([b"\n", b"ab", b"aab", b"\0\0"]), st.data())
-def test_lines_however_they_come(lines: list[bytes], delimiter: bytes, data: st.DataObject) -> None:
+def test_lines_in_any_division_of_the_input(lines: list[bytes], delimiter: bytes, data: st.DataObject) -> None:
     text = delimiter.join(lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
     portions = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)], strict=True)]

@@ -107,7 +107,7 @@ def test_several() -> None:
 
 
 @given(st.text(alphabet="0123456789:@+-seTZhmd. startendoldstored", max_size=24))
-def test_any_text_is_understood_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_refused(text: str) -> None:
     try:
         span = parse_span(text)
     except click.BadParameter:

@@ -106,7 +106,7 @@ def test_input_that_cannot_be_read(run: Hmb, servers: str, topic: str, tmp_path:
     assert result.stderr.splitlines()[-1] == f"hmb: {tmp_path}: Is a directory"
 
 
-def test_a_rate_makes_it_last(run: Hmb, servers: str, topic: str) -> None:
+def test_a_rate_slows_the_command_down(run: Hmb, servers: str, topic: str) -> None:
     result = run("produce", topic, "--rate", "20/s", "-b", servers, stdin="x\n" * 5)
     seconds = re.search(r"5 records sent to \S+ in ([\d.]+) s", result.stderr)
     # The command sends 2, 2 and 1 records, with a pause after the first and the second group.
@@ -210,7 +210,7 @@ def test_options_override_a_configuration_file(run: Hmb, servers: str, topic: st
         (["t", "-X", "enable.idempotence=true", "--acks", "1"], "hmb: idempotence needs acks=-1"),
     ],
 )
-def test_what_makes_no_sense(run: Hmb, options: list[str], message: str) -> None:
+def test_options_that_make_no_sense(run: Hmb, options: list[str], message: str) -> None:
     assert message in " ".join(run("produce", *options, "-b", NOBODY, exit_code=2).stderr.split())
 
 

@@ -32,7 +32,7 @@ def topic() -> str:
     return next(NAMES)
 
 
-def test_lines_come_back_as_they_went(run: Hmb, servers: str, topic: str) -> None:
+def test_consumed_lines_equal_the_produced_lines(run: Hmb, servers: str, topic: str) -> None:
     lines = b"first\n\n\xff\xfe not text \x00\r\nlast without newline"
     result = run("produce", topic, "-p", "0", "-b", servers, stdin=lines)
     assert result.stdout == ""
@@ -80,14 +80,14 @@ def test_delimiters_have_the_escapes_of_kcat(run: Hmb, servers: str, topic: str,
         (["-e", "-p", "1", "-p", "2"], ""),
     ],
 )
-def test_from_where_and_how_far(run: Hmb, servers: str, options: list[str], expected: str) -> None:
+def test_starts_and_ends(run: Hmb, servers: str, options: list[str], expected: str) -> None:
     run("topics", "create", "ten", "--if-not-exists", "--partitions", "3", "-b", servers)
     if not run("consume", "ten", "-e", "-b", servers).stdout:
         run("produce", "ten", "-p", "0", "-b", servers, stdin="".join(f"{number}\n" for number in range(10)))
     assert run("consume", "ten", *options, "-b", servers).stdout.replace("\n", "") == expected
 
 
-def test_json_goes_back_in_byte_for_byte(run: Hmb, servers: str, topic: str) -> None:
+def test_json_is_produced_again_byte_for_byte(run: Hmb, servers: str, topic: str) -> None:
     headers = (("text", b"a\xc3\xa9"), ("binary", b"\xff"), ("null", None), ("text", b""))
     with Producer(servers) as producer:
         producer.send(topic, b"\x80\x00", b"key", 0, headers, timestamp=1234567890123)
@@ -230,7 +230,7 @@ def test_produce_stops_at_the_first_failure_though_its_input_does_not_end(
     monkeypatch.setattr("hmb.cli.records.produce.DELIVERY_TIMEOUT", 0.2)
     monkeypatch.setattr("hmb.cli.records.produce.GRACE", 0.01)
     reader, writer = os.pipe()
-    os.write(writer, b"1\n2\n3\n")  # The pipe stays open.
+    os.write(writer, b"1\n2\n3\n")  # The pipe stays open, so the command expects more input.
     with ScriptedBroker(Silent(0)) as broker, os.fdopen(reader, "rb") as stdin, os.fdopen(writer, "wb"):
         result = run("produce", "t", "-b", broker.address, stdin=stdin, exit_code=4)
     tally, error = result.stderr.splitlines()
@@ -239,7 +239,7 @@ def test_produce_stops_at_the_first_failure_though_its_input_does_not_end(
     assert error.startswith("hmb: 3 records for t-0 not delivered in 0.2 s: ")
 
 
-def test_all_that_is_lost_is_counted_and_not_the_first_batch_alone(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_lost_records_are_counted_and_not_only_the_first_batch(run: Hmb, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hmb.cli.records.produce.DELIVERY_TIMEOUT", 0.2)
     monkeypatch.setattr("hmb.cli.records.produce.GRACE", 0.01)
     monkeypatch.setattr("hmb.cli.records.produce.BATCH_SIZE", 1)  # With this size, each line is a batch.
@@ -251,7 +251,7 @@ def test_all_that_is_lost_is_counted_and_not_the_first_batch_alone(run: Hmb, mon
     assert error.startswith("hmb: 1 records for t-0 not delivered in 0.2 s: ")
 
 
-def test_produce_that_is_terminated_says_how_far_it_came(run: Hmb, servers: str, topic: str) -> None:
+def test_a_terminated_produce_reports_its_progress(run: Hmb, servers: str, topic: str) -> None:
     process = start("produce", topic, "-p", "0", "-b", servers, stdin=subprocess.PIPE)
     assert process.stdin is not None
     process.stdin.write(b"now\n")

@@ -63,7 +63,7 @@ def test_a_refused_line_that_is_never_reported(monkeypatch: pytest.MonkeyPatch) 
         tally.raise_error()
 
 
-def test_what_may_be_in_the_log_is_not_called_lost() -> None:
+def test_records_that_the_log_may_contain_are_not_reported_as_lost() -> None:
     """Records that the log may contain are not reported as lost, because a user would send them twice."""
     tally = Tally(lambda: None)
     refused, late, under_way = portion(1, 2), portion(3, 4, 5), portion(6)

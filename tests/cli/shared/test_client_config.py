@@ -52,7 +52,7 @@ def test_texts_become_values(tmp_path: Path) -> None:
         ("security.protocol", "SSL", "this client speaks neither TLS nor SASL; use PLAINTEXT"),
     ],
 )
-def test_a_text_that_is_no_value(name: str, text: str, message: str) -> None:
+def test_a_text_that_is_not_a_valid_value(name: str, text: str, message: str) -> None:
     with pytest.raises(CliError) as caught:
         client_keywords(PRODUCER_SETTINGS, None, ((name, text),))
     assert str(caught.value).startswith(f"-X {name}={text}: {message}")
@@ -66,13 +66,16 @@ def test_an_unknown_name_is_a_warning(capsys: pytest.CaptureFixture[str]) -> Non
     assert second.startswith("hmb: -X sasl.jaas.config: unknown setting, ignored")
 
 
-def test_a_file_may_be_of_a_producer_and_of_a_consumer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_may_contain_settings_of_producers_and_consumers(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "client.properties"
     file.write_text("linger.ms=5\ngroup.id=g\n")
     assert client_keywords(PRODUCER_SETTINGS, str(file), ()) == {"linger_ms": 5.0}
     assert client_keywords(CONSUMER_SETTINGS, str(file), ()) == {"group": "g"}
     assert capsys.readouterr().err == ""
-    client_keywords(PRODUCER_SETTINGS, str(file), (("group.id", "g"),))  # -X is meant for this producer.
+    # A consumer's setting in -X gets a warning, because -X applies only to this producer.
+    client_keywords(PRODUCER_SETTINGS, str(file), (("group.id", "g"),))
     assert capsys.readouterr().err.startswith("hmb: -X group.id: unknown setting, ignored")
 
 

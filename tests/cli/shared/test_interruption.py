@@ -1,4 +1,4 @@
-"""Ctrl-C waits for the end of a step, up to a time limit."""
+"""Tests of Ctrl-C during a step of a command: it waits for the end of the step, up to a time limit."""
 
 import signal
 import threading
@@ -26,7 +26,7 @@ def test_a_step_that_does_not_end_is_interrupted(number: signal.Signals) -> None
         pytest.fail("it was not interrupted")
 
 
-def test_whoever_presses_it_twice_means_it() -> None:
+def test_a_second_ctrl_c_ends_the_command_at_once() -> None:
     with pytest.raises(KeyboardInterrupt), uninterrupted(60):
         signal.raise_signal(signal.SIGINT)
         signal.raise_signal(signal.SIGINT)

@@ -42,7 +42,7 @@ def test_nothing_is_printed_during_progress_or_without_a_wait(
     assert capsys.readouterr().err == ""
 
 
-def test_it_says_it_again_when_something_has_moved_in_between(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_reason_is_printed_again_after_progress(capsys: pytest.CaptureFixture[str]) -> None:
     moved = 0
     asked = threading.Semaphore(0)
 

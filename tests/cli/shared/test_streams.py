@@ -66,7 +66,7 @@ def test_a_consumer_without_records_ends_when_its_reader_closes_the_pipe(servers
     assert (consumer.returncode, errors) == (0, b"")
 
 
-def test_what_ctrl_c_interrupts_is_not_written_twice() -> None:
+def test_output_that_ctrl_c_interrupts_is_not_written_twice() -> None:
     """Regression: after Ctrl-C during the system call, `hmb consume` printed its last lines a second time."""
     program = """
 import io, signal, sys

@@ -51,7 +51,7 @@ def test_a_file_and_standard_input(run: Hmb, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [path.name for path in GOLDEN.glob("*.txt")])
-def test_an_answer_behind_its_request(run: Hmb, name: str) -> None:
+def test_a_response_after_its_request(run: Hmb, name: str) -> None:
     sides = load(GOLDEN / name)
     output = run("decode", str(GOLDEN / name)).stdout.splitlines()
     titles = [line for line in output if " v" in line and "  " not in line]
@@ -59,7 +59,7 @@ def test_an_answer_behind_its_request(run: Hmb, name: str) -> None:
     assert [title.rsplit(maxsplit=4)[1:3] for title in titles] == [[kind, f"v{version},"] for kind in sides]
 
 
-def test_an_answer_was_taken_for_that_of_another_connection(run: Hmb) -> None:
+def test_a_response_was_matched_with_a_request_of_another_connection(run: Hmb) -> None:
     other = bytearray.fromhex(METADATA)
     other[8:12] = REQUEST[8:12]  # The copied bytes are the correlation id.
     dump = "\n".join(f"    000000  {wire.hex(' ')}" for wire in (REQUEST, other, RESPONSE))
@@ -88,7 +88,7 @@ def test_several_requests(run: Hmb) -> None:
 def test_records_alone(run: Hmb, magic: int, codec: Codec) -> None:
     data = encode_batch(RECORDS, codec=codec) if magic == 2 else encode_message_set(RECORDS, magic, codec)
     output = run("decode", "--records", stdin=data.hex()).stdout
-    assert output == run("decode", stdin=data.hex()).stdout  # The CRC shows that these are records.
+    assert output == run("decode", stdin=data.hex()).stdout  # The command recognizes records by their CRC.
     assert f"records, {len(data)} bytes" in output
     assert f"b'{'v' * 50}'" in output
 
@@ -108,17 +108,18 @@ def test_an_answer_in_another_version(run: Hmb) -> None:
     assert "ProduceResponse.responses in version 8, byte 8 of 77: length 138087, but 65 bytes are left" in result.stderr
 
 
-def test_an_answer_with_bytes_behind_it(run: Hmb) -> None:
+def test_a_response_with_additional_bytes(run: Hmb) -> None:
     longer = (len(RESPONSE) - 2).to_bytes(4, "big") + RESPONSE[4:] + b"\0\0"
     result = run("decode", "--api", "Produce", "--version", "9", stdin=longer, exit_code=5)
     assert "byte 77: 2 bytes are left after the message" in result.stderr
 
 
 @pytest.mark.parametrize("length", range(1, len(REQUEST)))
-def test_a_request_that_was_cut_is_shown_up_to_there(run: Hmb, length: int) -> None:
+def test_a_cut_request_is_shown_up_to_the_cut(run: Hmb, length: int) -> None:
     result = run("decode", stdin=REQUEST[:length], exit_code=5)
     complete_lines, shown = (
-        [line.partition(" = ")[0] for line in output.splitlines()[1:]]  # The meaning of a number may be after the cut.
+        # The comparison leaves out values, because a value may be after the cut.
+        [line.partition(" = ")[0] for line in output.splitlines()[1:]]
         for output in (run("decode", stdin=REQUEST).stdout, result.stdout)
     )
     until = next((number for number, line in enumerate(shown) if "unreadable" in line or "cut" in line), len(shown))

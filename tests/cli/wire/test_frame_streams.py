@@ -52,7 +52,7 @@ def in_pieces(feed: Callable[[bytes], bytes], data: bytes, cuts: list[int]) -> b
 
 @given(data=st.data())
 @settings(max_examples=60, deadline=None)
-def test_the_same_bytes_come_out(data: st.DataObject) -> None:
+def test_the_streams_return_the_bytes_that_they_receive(data: st.DataObject) -> None:
     names = data.draw(st.lists(st.sampled_from(sorted(ANSWERED)), max_size=4))
     pair = Pair()
     for side, feed in (("request", pair.requests.feed), ("response", pair.responses.feed)):
@@ -63,7 +63,7 @@ def test_the_same_bytes_come_out(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", ANSWERED)
-def test_an_answer_is_known_by_its_request(name: str) -> None:
+def test_a_response_is_decoded_like_its_request(name: str) -> None:
     pair = Pair()
     pair.requests.feed(ANSWERED[name]["request"].wire)
     pair.responses.feed(ANSWERED[name]["response"].wire)
@@ -92,7 +92,7 @@ def test_invalid_frames_are_reported_once() -> None:
         assert pair.warnings[0].startswith(f"byte {len(metadata)}: not a frame of Kafka's protocol")
 
 
-def test_of_a_large_frame_only_the_beginning_is_kept() -> None:
+def test_only_the_beginning_of_a_large_frame_is_stored() -> None:
     pair = Pair()
     head = wire(ClientConnection("me").request(ProduceRequest(acks=1), 9))[4:]
     large = (MAX_KEPT + 1000).to_bytes(4, "big") + head + bytes(MAX_KEPT + 1000 - len(head))
@@ -119,7 +119,7 @@ def test_a_produce_without_acks_has_no_answer() -> None:
     assert pair.seen[2].request is not None and pair.seen[2].request.frame.api == "Metadata"
 
 
-def test_an_answer_to_nothing() -> None:
+def test_a_response_without_a_request() -> None:
     pair = Pair()
     answer = wire(ServerConnection().respond(RequestHeader(correlation_id=7), MetadataResponse(), 1))
     assert pair.responses.feed(answer) == answer
@@ -190,7 +190,7 @@ def test_whether_a_broker_is_the_only_one() -> None:
     assert answers == [True, False, False]
 
 
-def test_an_answer_that_cannot_be_decoded_goes_through() -> None:
+def test_a_response_that_cannot_be_decoded_is_forwarded() -> None:
     pair = Pair(moved)
     pair.requests.feed(wire(ClientConnection("me").request(MetadataRequest(topics=[]), 1)))
     broken = bytes.fromhex("00000008 00000000 00000009")

@@ -1,4 +1,4 @@
-"""Bytes in all forms that `hmb decode` accepts."""
+"""Tests of the input of `hmb decode`: it accepts bytes in several text formats."""
 
 from collections.abc import Callable
 
@@ -109,7 +109,7 @@ def test_an_offset_of_0_begins_another_piece() -> None:
         ("00000000  00 00  |..|\n*\nffffffffffff\n", r"line 3: a row of \* cannot reach to ffffffffffff"),
     ],
 )
-def test_what_cannot_be_read(text: str, problem: str) -> None:
+def test_input_that_is_not_valid(text: str, problem: str) -> None:
     with pytest.raises(HexError, match=problem):
         read_bytes(text.encode())
 
@@ -136,7 +136,7 @@ def test_packets() -> None:
     assert read_bytes(tcpdump(there[0], back[0], *there[1:], back[1])) == [b"first second, ", b"answer"]
 
 
-def test_after_a_packet_that_is_missing_another_piece_begins() -> None:
+def test_a_missing_packet_begins_another_piece() -> None:
     assert read_bytes(tcpdump(packet(1, 2, 0, b"abc"), packet(1, 2, 5, b"fgh"))) == [b"abc", b"fgh"]
 
 
@@ -147,7 +147,7 @@ def test_packets_with_an_ethernet_header() -> None:
 SNIFFED = "21:42:45.916 #1 -> Some v0 (0) 50 B hmb\n" + "".join(f"    {line}\n" for line in ANNOTATED.splitlines()[1:])
 
 
-def test_what_sniff_prints_was_no_hexadecimal_digit() -> None:
+def test_the_output_of_sniff_was_refused_as_hexadecimal() -> None:
     assert read_bytes((SNIFFED * 2).encode()) == [BYTES, BYTES]
     assert read_bytes(SNIFFED.replace("aa bb", "\u00e4\u00f6").encode()) == [BYTES]
 

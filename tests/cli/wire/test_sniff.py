@@ -76,7 +76,7 @@ def test_confluent_kafka_in_a_group(servers: str) -> None:
     assert {line.split()[3] for line in output.splitlines() if line[:1].isdigit()} == {"Produce", "FindCoordinator"}
 
 
-def test_what_it_shows_with_hex_was_no_hexadecimal_digit_for_decode(run: Hmb, servers: str) -> None:
+def test_decode_refused_the_hex_output_of_sniff(run: Hmb, servers: str) -> None:
     with sniffing(servers, "--hex") as (address, process):
         with hmb.Producer(address) as producer:
             producer.send("sniffed-decoded", "wért".encode(), partition=0)
@@ -200,7 +200,7 @@ def received(connection: socket.socket, size: int) -> bytes:
         return data
 
 
-def test_each_half_of_a_connection_closes_by_itself(far: Far, proxy: Proxy) -> None:
+def test_each_direction_of_a_connection_closes_separately(far: Far, proxy: Proxy) -> None:
     client, broker = connected(far, proxy)
     with client, broker:
         client.sendall(b"not kafka's")
@@ -212,7 +212,7 @@ def test_each_half_of_a_connection_closes_by_itself(far: Far, proxy: Proxy) -> N
     assert far.closed.wait(20)
 
 
-def test_a_broker_that_is_not_there(far: Far, proxy: Proxy) -> None:
+def test_a_broker_that_does_not_exist(far: Far, proxy: Proxy) -> None:
     far.listener.close()
     with socket.create_connection(proxy.address, 20) as client:
         assert received(client, 1) == b""
@@ -240,7 +240,8 @@ def test_a_client_that_does_not_read_stops_the_broker(far: Far, proxy: Proxy) ->
         with pytest.raises(TimeoutError):
             while sent < 1 << 27:
                 sent += broker.send(chunk if sent == 0 else chunk[4:])
-        assert len(received(client, sent // 2)) == sent // 2  # The broker can continue to send.
+        # The client reads again, so the broker can continue to send.
+        assert len(received(client, sent // 2)) == sent // 2
         broker.settimeout(20)
         assert broker.send(b"more")
 
@@ -250,7 +251,7 @@ def test_each_broker_gets_a_listener_of_its_own(far: Far, proxy: Proxy) -> None:
     brokers = [MetadataBroker(host="127.0.0.1", port=other.getsockname()[1]) for other in others]
     client, broker = connected(far, proxy)
     with client, broker:
-        for _ in range(2):  # The second response opens no listener.
+        for _ in range(2):  # The second response opens no further listener.
             asking = ClientConnection("me")
             client.sendall(wire(asking.request(MetadataRequest(topics=[]), 1)))
             with broker.makefile("rb") as stream:
@@ -269,7 +270,7 @@ def test_each_broker_gets_a_listener_of_its_own(far: Far, proxy: Proxy) -> None:
             other.close()
 
 
-def test_what_the_observer_raises_ends_it() -> None:
+def test_an_exception_of_the_observer_ends_the_proxy() -> None:
     def on_frame(link: Link, seen: SeenFrame) -> None:
         raise BrokenPipeError
 

@@ -50,7 +50,7 @@ def test_a_value_has_a_source_and_synonyms(servers: str) -> None:
         admin.delete_topics(["t"])
 
 
-def test_a_name_that_a_topic_does_not_know_changes_nothing(servers: str) -> None:
+def test_an_unknown_setting_of_a_topic_changes_nothing(servers: str) -> None:
     with Admin(servers) as admin:
         admin.create_topics(["t"])
         for delete in (["flush.mss"], ["nonsense"]):
@@ -106,7 +106,7 @@ def test_an_old_broker_gets_all_settings_again_and_a_warning_is_logged(caplog: p
     assert "older than Kafka 2.3: all settings of topic 't' are written again" in caplog.messages[0]
 
 
-def test_with_an_old_broker_a_secret_that_cannot_be_written_again_is_not_lost() -> None:
+def test_on_an_old_broker_a_secret_setting_is_not_lost() -> None:
     old = OldBroker(b="20")
     old.hidden = {"b"}
     with old.serve() as broker, Admin(broker.address) as admin:

@@ -47,7 +47,7 @@ def member(servers: str, group: str, **settings: str) -> Iterator[hmb.Consumer]:
         yield consumer
 
 
-def test_committed_offsets_are_set_read_and_forgotten(admin: Admin) -> None:
+def test_committed_offsets_are_set_read_and_deleted(admin: Admin) -> None:
     offsets: dict[TopicPartition, int | OffsetAndMetadata] = {ZERO: 7, ONE: OffsetAndMetadata(2, "by hand", 0)}
     assert admin.alter_group_offsets("g", offsets) == {ZERO: None, ONE: None}
     assert admin.list_group_offsets("g") == {ZERO: OffsetAndMetadata(7), ONE: OffsetAndMetadata(2, "by hand", 0)}
@@ -83,14 +83,14 @@ def test_groups_with_their_members(admin: Admin, servers: str, protocol: str) ->
     assert not raised(admin.describe_groups([group])[group]).is_active
 
 
-def test_a_group_that_there_is_not(admin: Admin) -> None:
+def test_a_group_that_does_not_exist(admin: Admin) -> None:
     for results in (admin.describe_groups(["none"]), admin.delete_groups(["none"])):
         error = results["none"]
         assert isinstance(error, KafkaError)
         assert (error.code, error.message) == (ErrorCode.GROUP_ID_NOT_FOUND, "there is no group 'none'")
 
 
-def test_members_are_sent_away(admin: Admin, servers: str) -> None:
+def test_members_are_removed(admin: Admin, servers: str) -> None:
     with member(servers, "removed", group_instance_id="static"):
         results = admin.remove_members("removed", group_instance_ids=["static", "other"])
         assert results["static"] is None
@@ -107,7 +107,7 @@ def test_the_lag_in_records_and_in_time(admin: Admin) -> None:
     assert admin.describe_lag("late", times=False)[ZERO].unread_since is None
 
 
-def test_the_time_of_many_lags_is_found_though_one_answer_does_not_hold_them_all(servers: str) -> None:
+def test_the_lag_in_time_of_many_partitions_requires_several_fetches(servers: str) -> None:
     with hmb.Producer(servers, linger_ms=50) as producer:
         for partition in range(3):
             producer.send("wide", bytes(100_000), partition=partition, timestamp=100 + partition)
@@ -117,7 +117,7 @@ def test_the_time_of_many_lags_is_found_though_one_answer_does_not_hold_them_all
         assert [lag.unread_since for lag in admin.describe_lag("wide").values()] == [100, 101, 102]
 
 
-def test_the_time_of_more_lags_than_one_request_asks_about(servers: str) -> None:
+def test_the_lag_in_time_of_more_partitions_than_one_request_contains(servers: str) -> None:
     partitions = [TopicPartition("many", number) for number in range(120)]
     with Admin(servers) as admin, hmb.Producer(servers) as producer:
         admin.create_topics([NewTopic("many", 120)])

@@ -95,6 +95,6 @@ def test_asking_an_old_broker_for_a_topic_does_not_create_it() -> None:
         assert admin.cluster.topic("t", create=True).name == "t"
 
 
-def test_a_broker_that_is_not_there() -> None:
+def test_a_broker_that_does_not_exist() -> None:
     with pytest.raises(hmb.client.ConnectionFailed, match=r"nobody listens on 127\.0\.0\.1:1"):
         Admin("127.0.0.1:1").list_topics()

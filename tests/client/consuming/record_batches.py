@@ -1,4 +1,4 @@
-"""Arrow columns of bytes without a consumer, for tests."""
+"""Decodes the bytes of record batches to Arrow columns without a consumer, for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of one partition, for a scripted broker."""
+"""The log of one partition, from which a scripted broker answers requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RECORDS = [Record(timestamp=1, value=b"%d" % number) for number in range(4)]
 
 
 class Log:
-    """Answers requests as a broker with one partition, which contains these bytes from offset 0 to `end`."""
+    """Answers requests like a broker with one partition. The partition contains `data`, with the offsets 0 to `end`."""
 
     def __init__(self, data: bytes, end: int, *troubles: ErrorCode | bool) -> None:
         self.data, self.end = data, end

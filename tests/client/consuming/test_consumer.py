@@ -31,7 +31,7 @@ def values(servers: str, topic: str, **options: object) -> list[bytes | None]:
     ("offset", "expected"),
     [("earliest", b"abcde"), ("latest", b""), (0, b"abcde"), (3, b"de"), (5, b""), (-2, b"de"), (-99, b"abcde")],
 )
-def test_where_it_starts(servers: str, offset: object, expected: bytes) -> None:
+def test_the_start_of_a_consumer(servers: str, offset: object, expected: bytes) -> None:
     topic = f"starts{offset}"
     write(servers, topic, b"a", b"b", b"c", b"d", b"e")
     assert b"".join(value or b"" for value in values(servers, topic, offset=offset, partitions=[0])) == expected
@@ -79,20 +79,20 @@ def test_several_topics(servers: str) -> None:
         consumer.poll()
 
 
-def test_a_topic_that_is_not_there_is_not_made(servers: str) -> None:
+def test_a_topic_that_does_not_exist_is_not_created(servers: str) -> None:
     for _ in range(2):
         with pytest.raises(KafkaError, match="there is no topic 'nowhere'"):
             Consumer(servers, "nowhere")
 
 
-def test_an_offset_that_is_not_there(servers: str) -> None:
+def test_an_offset_that_does_not_exist(servers: str) -> None:
     write(servers, "short", b"x")
     with pytest.raises(KafkaError, match="short-0 has no offset 9; it starts at 0 and ends before 1") as caught:
         Consumer(servers, "short", offset=9, partitions=[0]).poll(10)
     assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def test_an_offset_that_is_not_there_is_an_error_also_where_reading_ends_at_the_end(servers: str) -> None:
+def test_an_offset_that_does_not_exist_is_an_error_also_if_reading_ends_at_the_end(servers: str) -> None:
     write(servers, "shorter", b"x")
     with pytest.raises(KafkaError, match="shorter-0 has no offset 9; it starts at 0 and ends before 1") as caught:
         values(servers, "shorter", offset=9, partitions=[0])
@@ -132,7 +132,7 @@ def numbered(records: list[Record]) -> list[Record]:
     return [Record(offset, record.timestamp, record.key, record.value) for offset, record in enumerate(records)]
 
 
-def test_brokers_of_version_0_are_understood() -> None:
+def test_brokers_with_only_version_0_are_supported() -> None:
     log = Log(encode_message_set(numbered(RECORDS), 0), 4)
     with ScriptedBroker(log, {FetchRequest: 0, ListOffsetsRequest: 0}) as broker:
         assert values(broker.address, "t") == [b"0", b"1", b"2", b"3"]
@@ -166,7 +166,7 @@ def test_an_error_that_lasts_is_raised_at_the_end() -> None:
         values(broker.address, "t", retry_for=0.0)
 
 
-def test_damage_is_named_with_its_place() -> None:
+def test_damage_is_reported_with_its_position() -> None:
     data = bytearray(encode_batch(RECORDS))
     data[-1] ^= 1
     with ScriptedBroker(Log(bytes(data), 4)) as broker:
@@ -175,7 +175,7 @@ def test_damage_is_named_with_its_place() -> None:
         assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
 
 
-class Two:
+class TwoTopics:
     """Answers as a broker with the topics a and b. A test may choose one response of b."""
 
     def __init__(self, trouble: ErrorCode, data_of_b: bytes) -> None:
@@ -213,7 +213,8 @@ DAMAGED = encode_batch(RECORDS[:2]) + encode_batch(RECORDS[2:], base_offset=2)[:
 def test_an_error_of_one_partition_loses_nothing_of_another(
     order: tuple[str, str], trouble: ErrorCode, data_of_b: bytes, of_b: list[bytes], message: str, by_poll: bool
 ) -> None:
-    with ScriptedBroker(Two(trouble, data_of_b)) as broker, Consumer(broker.address, *order, until="end") as consumer:
+    answer = TwoTopics(trouble, data_of_b)
+    with ScriptedBroker(answer) as broker, Consumer(broker.address, *order, until="end") as consumer:
         got: list[tuple[str, bytes | None]] = []
         read = iter(lambda: consumer.poll(10), []) if by_poll else ([record] for record in consumer)
         with pytest.raises(KafkaError, match=message):

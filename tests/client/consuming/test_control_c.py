@@ -29,7 +29,7 @@ def interrupting(at: bytes) -> Callable[[bytes], bytes]:
     return deserialize
 
 
-def test_control_c_in_the_second_batch_of_a_poll_gives_the_first_one_back() -> None:
+def test_after_control_c_in_the_second_batch_the_next_poll_returns_the_first_batch() -> None:
     log = Log(SMALL_BATCHES, 4)
     with ScriptedBroker(log) as broker:
         consumer = Consumer(broker.address, "t", until="end", value_deserializer=interrupting(b"2"))

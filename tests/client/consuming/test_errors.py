@@ -73,7 +73,7 @@ def test_arrow_batches_and_deserializers_exclude_each_other() -> None:
         consumer.poll_arrow()
 
 
-def test_bytes_that_are_no_batches_are_named_with_their_place() -> None:
+def test_bytes_that_are_not_batches_are_reported_with_their_position() -> None:
     with ScriptedBroker(Log(b"garbage" * 100, 4)) as broker, Consumer(broker.address, "t") as consumer:
         with pytest.raises(KafkaError, match="t-0 from offset 0: neither a batch nor a message begins at 0") as caught:
             consumer.poll(10)
@@ -249,7 +249,7 @@ class Late:
         return self.log(request, version)
 
 
-def test_an_answer_that_is_late_is_asked_for_again() -> None:
+def test_a_late_response_is_requested_again() -> None:
     late = Late(Log(encode_batch(RECORDS), 4), 1, 20)
     with ScriptedBroker(late) as broker:
         with Consumer(broker.address, "t", request_timeout=0.2, max_wait_ms=10) as consumer:
@@ -257,7 +257,7 @@ def test_an_answer_that_is_late_is_asked_for_again() -> None:
         late.over.set()
 
 
-def test_a_broker_that_is_late_for_too_long_is_named() -> None:
+def test_a_broker_that_is_late_for_too_long_is_reported() -> None:
     late = Late(Log(encode_batch(RECORDS), 4), 100, 20)
     with ScriptedBroker(late) as broker:
         with (
@@ -268,7 +268,7 @@ def test_a_broker_that_is_late_for_too_long_is_named() -> None:
         late.over.set()
 
 
-def test_poll_comes_back_in_time_though_a_broker_is_silent() -> None:
+def test_poll_returns_in_time_while_a_broker_is_silent() -> None:
     late = Late(Log(encode_batch(RECORDS), 4), 100, 20)
     with ScriptedBroker(late) as broker:
         with Consumer(broker.address, "t") as consumer:
@@ -301,7 +301,7 @@ def test_a_leader_that_moves_is_followed() -> None:
             assert poll_all(consumer, 2) == [b"2", b"3"]
 
 
-def test_a_leader_that_dies_keeps_the_others_from_nothing() -> None:
+def test_a_leader_that_dies_does_not_delay_other_partitions() -> None:
     def dies(request: Request, version: int) -> Response | None:
         if isinstance(request, FetchRequest):
             raise HangUp
@@ -338,7 +338,7 @@ def test_control_c_in_the_middle_of_an_answer_loses_nothing(monkeypatch: pytest.
         assert poll_all(consumer, 4) == [b"0", b"1", b"2", b"3"]
 
 
-def test_a_second_thread_is_turned_away() -> None:
+def test_a_second_thread_gets_an_error() -> None:
     late = Late(Log(encode_batch(RECORDS), 4), 1, 20)
     with ScriptedBroker(late) as broker, Consumer(broker.address, "t") as consumer:
         polling = threading.Thread(target=consumer.poll, args=(10,))

@@ -76,7 +76,7 @@ def test_a_response_that_arrived_between_two_polls_is_not_late() -> None:
         assert fetcher.errors.count == 0
 
 
-def test_an_answer_to_a_fetch_from_elsewhere_is_not_taken() -> None:
+def test_a_response_to_a_fetch_from_another_offset_is_ignored() -> None:
     with ScriptedBroker(Piecemeal(5)) as broker, Consumer(broker.address, "t") as consumer:
         assert len(consumer.poll(10)) == 2  # The fetch from offset 2 on is in flight now.
         consumer.seek(TopicPartition("t", 0), 6)

@@ -80,7 +80,7 @@ def test_a_later_member_begins_at_the_committed_offsets(servers: str, topic: str
 
 
 @each_kind
-def test_two_members_read_every_record_once_though_one_comes_in_the_middle(servers: str, topic: str, kind: Any) -> None:
+def test_two_members_read_every_record_once_though_one_joins_later(servers: str, topic: str, kind: Any) -> None:
     with reader(servers, topic, **kind) as first:
         records = read(first)
         with reader(servers, topic, **kind) as second:

@@ -1,4 +1,4 @@
-"""A comparison of the consumer with a model: after any steps, it returns each partition's records in order."""
+"""Compares the consumer with a model. After any steps, the consumer returns each partition's records in order."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def taken(consumer: Consumer, step: str, count: object) -> Iterator[tuple[int, i
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(actions=st.lists(steps, max_size=25))
-def test_records_come_in_order_from_where_one_is(written: str, actions: list[tuple[str, object]]) -> None:
+def test_records_are_returned_in_order_from_the_position(written: str, actions: list[tuple[str, object]]) -> None:
     options = {"max_wait_ms": 5, "max_partition_bytes": 700}
     with Consumer(written, until="end", **options) as consumer:  # type: ignore[arg-type]
         consumer.assign(PARTITIONS)

@@ -40,7 +40,7 @@ def read(consumer: Consumer, count: int) -> list[int]:
     [("earliest", 0), (7, 7), (-2, 8), (FromStart(3), 3), (FromStart(99), 10), (AtTime(NOW + DAY + 1), 2),
      (AtTime(NOW + 99 * DAY), 10), ("latest", 10)],
 )  # fmt: skip
-def test_where_it_starts(servers: str, offset: Any, first: int) -> None:
+def test_the_start_of_a_consumer(servers: str, offset: Any, first: int) -> None:
     partition = write(servers, f"starts-{NAME.sub('-', str(offset))}")
     with Consumer(servers, partition.topic, partitions=[0], offset=offset) as consumer:
         assert consumer.position(partition) == first
@@ -52,7 +52,7 @@ def test_where_it_starts(servers: str, offset: Any, first: int) -> None:
 @pytest.mark.parametrize(
     ("until", "last"), [(4, 3), (AtTime(NOW + 4 * DAY), 3), (AtTime(NOW + 99 * DAY), 9), ("end", 9)]
 )
-def test_where_it_stops(servers: str, until: Any, last: int) -> None:
+def test_the_end_of_a_consumer(servers: str, until: Any, last: int) -> None:
     partition = write(servers, f"stops-{last}-{until == 'end'}")
     with Consumer(servers, partition.topic, partitions=[0], until=until) as consumer:
         assert [int(record.value) for record in consumer] == list(range(last + 1))
@@ -60,7 +60,7 @@ def test_where_it_stops(servers: str, until: Any, last: int) -> None:
         assert consumer.poll(10) == []
 
 
-def test_it_waits_for_an_offset_at_which_it_is_to_stop(servers: str) -> None:
+def test_a_consumer_waits_for_the_offset_at_which_it_stops(servers: str) -> None:
     partition = write(servers, "later", 3)
     with Consumer(servers, "later", partitions=[0], until=5) as consumer:
         assert read(consumer, 3) == [0, 1, 2]
@@ -170,14 +170,14 @@ def test_no_records_of_a_paused_partition_are_returned(servers: str) -> None:
     zero, one = write(servers, "pause", 3, 0), write(servers, "pause", 3, 1)
     with Consumer(servers, "pause", partitions=[0, 1]) as consumer:
         first = consumer.poll(10, 1)[0]
-        here, there = (zero, one) if first.partition == 0 else (one, zero)
-        consumer.pause(here)
-        assert consumer.paused == {here}
-        assert read(consumer, 3) == [0, 1, 2]  # The records belong to the second topic.
-        assert consumer.position(here) == 1
+        paused, other = (zero, one) if first.partition == 0 else (one, zero)
+        consumer.pause(paused)
+        assert consumer.paused == {paused}
+        assert read(consumer, 3) == [0, 1, 2]  # All three records belong to the partition that is not paused.
+        assert consumer.position(paused) == 1
         assert consumer.poll(0.05) == []
-        consumer.resume(here)
-        consumer.pause(there)
+        consumer.resume(paused)
+        consumer.pause(other)
         assert read(consumer, 2) == [1, 2]
 
 

@@ -65,7 +65,7 @@ def test_several_partitions_are_fetched_at_once_and_an_error_of_one_is_its_own(s
             consumer.multifetch([PartitionFetch("several", 0, 0), PartitionFetch("several", 0, 1)])
 
 
-def test_offsets_before_a_time_are_where_segments_begin() -> None:
+def test_offsets_before_a_time_are_starts_of_segments() -> None:
     with hmb.Broker() as broker:
         with hmb.Admin(broker.bootstrap_servers) as admin:
             admin.create_topics([NewTopic("rolled", 1, configs={"segment.bytes": "1048576"})])
@@ -98,7 +98,7 @@ def test_a_broker_that_no_longer_lists_segments(time: int, count: int, offsets: 
         assert consumer.offsets_before("t", 0, time, count) == offsets
 
 
-def test_a_closed_one_connected_again(servers: str) -> None:
+def test_a_closed_client_connected_again(servers: str) -> None:
     produced(servers, "closed", 1)
     with hmb.SimpleConsumer(servers) as consumer:
         assert consumer.fetch("closed", 0, 0)

@@ -144,7 +144,7 @@ def test_a_topic_that_is_deleted_is_an_error_that_names_it(servers: str, monkeyp
         assert read_until(consumer, bool) == [b"2"]
 
 
-def test_a_topic_that_is_deleted_just_drops_out_of_a_pattern(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_topic_no_longer_matches_a_pattern(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hmb.client.consuming.partition_errors.GONE_AFTER", 0.1)
     write(servers, "pat-1", b"1")
     write(servers, "pat-2", b"2")

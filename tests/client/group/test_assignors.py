@@ -44,7 +44,7 @@ def after(members: list[SubscribedMember], assignment: Assignment, generation: i
     return [it._replace(owned=frozenset(assignment[it.member_id]), generation=generation) for it in members]
 
 
-def test_range_cuts_each_topic_into_runs_as_in_kafka_javadoc() -> None:
+def test_range_divides_each_topic_into_ranges_as_in_kafka_javadoc() -> None:
     members = [reader("C1", "ab"), reader("C0", "ab")]
     assert shown(assign_range(members, {"a": 3, "b": 3})) == {"C0": "a0 a1 b0 b1", "C1": "a2 b2"}
 
@@ -67,12 +67,12 @@ def test_sticky_moves_only_the_partitions_of_a_member_that_left_as_in_kafkas_jav
     assert [len(owned) for owned in second.values()] == [4, 4]
 
 
-def test_sticky_evens_out_where_members_read_different_topics_as_in_kafka_javadoc() -> None:
+def test_sticky_balances_members_with_different_topics_as_in_kafka_javadoc() -> None:
     members = [reader("C0", "a"), reader("C1", "ab"), reader("C2", "abc")]
     assert shown(assign_sticky(members, {"a": 1, "b": 2, "c": 3})) == {"C0": "a0", "C1": "b0 b1", "C2": "c0 c1 c2"}
 
 
-def test_static_members_come_first_and_keep_their_place_when_their_member_ids_change() -> None:
+def test_static_members_come_first_and_keep_their_order_when_their_member_ids_change() -> None:
     members = [reader("x-1", instance_id="i1"), reader("a"), reader("b-7", instance_id="i0")]
     assert shown(assign_range(members, {"a": 3})) == {"b-7": "a0", "x-1": "a1", "a": "a2"}
 
@@ -129,7 +129,7 @@ ASSIGNMENTS_OF_KAFKA = [
 
 
 @pytest.mark.parametrize(("name", "topics", "group", "expected"), ASSIGNMENTS_OF_KAFKA)
-def test_gives_the_result_of_kafkas_assignor(name: str, topics: str, group: str, expected: str) -> None:
+def test_the_results_equal_those_of_kafkas_assignors(name: str, topics: str, group: str, expected: str) -> None:
     counts = {topic[0]: int(topic[1:]) for topic in topics.split()}
     members = [
         SubscribedMember(member_id, frozenset(wanted), instance_id or None)
@@ -147,7 +147,7 @@ TOPICS = st.sets(st.sampled_from("abcd")).map("".join)
 
 @st.composite
 def groups(draw: st.DrawFn, alike: bool = False) -> tuple[list[SubscribedMember], dict[str, int]]:
-    """Draw members with partitions that they owned before. Their claims may contradict each other."""
+    """Draw members with partitions that they owned before. Two members may claim to own the same partition."""
     counts = draw(COUNTS)
     every = [TopicPartition(topic, number) for topic, count in counts.items() for number in range(count)]
     same = draw(TOPICS) if alike else None
@@ -189,14 +189,14 @@ def test_the_order_of_the_members_does_not_matter(
 
 
 @given(group=groups(alike=True))
-def test_sticky_gives_members_equally_many(group: tuple[list[SubscribedMember], dict[str, int]]) -> None:
+def test_sticky_gives_equally_many_partitions_to_members(group: tuple[list[SubscribedMember], dict[str, int]]) -> None:
     members, counts = group
     sizes = [len(owned) for owned in assign_sticky(members, counts).values()]
     assert max(sizes) - min(sizes) <= 1
 
 
 @given(group=groups())
-def test_sticky_leaves_nothing_that_one_move_could_make_more_even(
+def test_no_single_move_makes_the_result_of_sticky_more_even(
     group: tuple[list[SubscribedMember], dict[str, int]],
 ) -> None:
     members, counts = group
@@ -208,14 +208,16 @@ def test_sticky_leaves_nothing_that_one_move_could_make_more_even(
 
 
 @given(group=groups(), gone=st.integers(0, 5))
-def test_sticky_takes_nothing_away_that_balance_does_not_ask_for(
+def test_sticky_moves_only_partitions_that_balance_requires(
     group: tuple[list[SubscribedMember], dict[str, int]], gone: int
 ) -> None:
     members, counts = group
     members = after(members, assign_sticky(members, counts), 4)
-    assert assign_sticky(members, counts) == {it.member_id: it.owned for it in members}  # A second run changes nothing.
+    # A second assignment changes nothing.
+    assert assign_sticky(members, counts) == {it.member_id: it.owned for it in members}
     left = [it for number, it in enumerate(members) if number != gone]
-    if len({it.topics for it in members}) == 1 and left:  # Each member gets more partitions, so none may lose any.
+    # After a member has left, no other member may lose a partition.
+    if len({it.topics for it in members}) == 1 and left:
         assignment = assign_sticky(left, counts)
         assert all(it.owned <= assignment[it.member_id] for it in left)
 

@@ -52,7 +52,9 @@ def test_a_group_in_every_version(servers: str, version: int, monkeypatch: pytes
     members[0].close()
 
 
-def test_a_static_member_needs_a_broker_that_knows_of_them(servers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_static_member_requires_a_broker_with_static_membership(
+    servers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Connection, "version_of", lambda self, request, at_most=None: 4)
     member = Member(servers, "static", "static", group_instance_id="i")
     with pytest.raises(KafkaError, match=r"need Kafka 2\.3"):

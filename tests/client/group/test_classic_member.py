@@ -91,14 +91,14 @@ def joined_as(*members: str) -> list[JoinGroupResponse.JoinGroupResponseMember]:
     return [JoinGroupResponse.JoinGroupResponseMember(member_id=it, metadata=said) for it in members]
 
 
-def test_asks_for_nothing_before_it_subscribes() -> None:
+def test_a_member_sends_no_request_before_it_subscribes() -> None:
     member = ClassicGroupMember(MemberSettings(group_id="g"))
     member.polled(0)
     assert member.next_call() is None and member.next_request(0) is None and member.is_stable
     assert member.deadline() == NEVER
 
 
-def test_joins_with_the_id_that_it_is_given() -> None:
+def test_a_member_joins_with_the_id_from_the_coordinator() -> None:
     driven = Driven("b", "a", session_timeout=7, max_poll_interval=11)
     assert driven.calls() == []
     request = driven.request(JoinGroupRequest)
@@ -111,7 +111,7 @@ def test_joins_with_the_id_that_it_is_given() -> None:
     assert driven.member.response_timeout(request) == 11 + 30
 
 
-def test_a_follower_asks_for_its_assignment_and_takes_it_over_when_the_consumer_polls() -> None:
+def test_a_follower_requests_its_assignment_and_applies_it_when_the_consumer_polls() -> None:
     driven = Driven()
     driven.calls()
     driven.join(generation=4)
@@ -125,7 +125,7 @@ def test_a_follower_asks_for_its_assignment_and_takes_it_over_when_the_consumer_
     assert driven.member.metadata == GroupMetadata("g", 4, ME)
 
 
-def test_a_leader_looks_the_topics_up_and_shares_them_out() -> None:
+def test_a_leader_looks_up_the_topics_and_assigns_their_partitions() -> None:
     driven = Driven()
     driven.calls()
     driven.join(leader=ME, members=joined_as(ME, OTHER))
@@ -150,7 +150,7 @@ def test_a_leader_that_need_not_assign_sends_no_assignment_and_still_watches_the
     assert driven.state is ClassicMemberState.UNJOINED
 
 
-def test_a_leader_rebalances_when_its_topics_have_changed_and_looks_sooner_where_one_is_missing() -> None:
+def test_a_leader_rebalances_when_topics_change_and_checks_sooner_if_one_is_missing() -> None:
     driven = Driven(metadata_max_age=100.0, heartbeat_interval=3.0)
     driven.calls()
     driven.join(leader=ME, members=joined_as(ME))
@@ -190,7 +190,7 @@ def test_a_cooperative_member_gives_up_only_what_moves_and_joins_again_for_it() 
     driven.request(JoinGroupRequest)
 
 
-def test_a_cooperative_member_gives_up_a_topic_that_it_does_not_want_any_more() -> None:
+def test_a_cooperative_member_gives_up_a_topic_that_it_no_longer_subscribes_to() -> None:
     driven = Driven("a", "b", assignors=COOPERATIVE)
     driven.join_and_sync(0, assignor="cooperative-sticky")
     driven.member.subscribe(["b"])
@@ -231,7 +231,7 @@ def test_the_same_subscription_again_changes_nothing() -> None:
     assert driven.state is ClassicMemberState.STABLE
 
 
-def test_a_group_that_went_on_without_it_has_given_its_partitions_away() -> None:
+def test_a_member_that_the_group_removed_has_lost_its_partitions() -> None:
     for code, member_id in ((ErrorCode.UNKNOWN_MEMBER_ID, ""), (ErrorCode.ILLEGAL_GENERATION, ME)):
         driven = Driven(assignors=COOPERATIVE)
         driven.join_and_sync(0, 1, assignor="cooperative-sticky")
@@ -244,7 +244,7 @@ def test_a_group_that_went_on_without_it_has_given_its_partitions_away() -> None
         assert (request.member_id, said.owned_partitions, said.generation_id) == (member_id, [], -1)
 
 
-def test_partitions_that_are_taken_over_after_the_removal_are_lost_at_once() -> None:
+def test_partitions_that_are_applied_after_the_removal_are_lost_at_once() -> None:
     driven = Driven()
     driven.calls()
     driven.join()
@@ -280,7 +280,7 @@ def test_a_heartbeat_response_from_before_the_join_is_ignored() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NOT_COORDINATOR])
-def test_a_coordinator_that_is_not_ready_is_asked_again_after_growing_pauses(code: ErrorCode) -> None:
+def test_requests_to_a_coordinator_that_is_not_ready_are_repeated_after_growing_pauses(code: ErrorCode) -> None:
     driven = Driven(retry_backoff=0.5)
     driven.calls()
     pauses = []
@@ -330,7 +330,7 @@ def test_a_static_member_that_is_fenced_has_lost_its_partitions() -> None:
     assert driven.member.error is not None
 
 
-def test_an_assignor_that_it_does_not_know_and_a_member_that_talks_nonsense() -> None:
+def test_an_unknown_assignor_and_a_member_with_invalid_metadata() -> None:
     driven = Driven(assignors=("range",))
     driven.calls()
     driven.join(assignor="mine")

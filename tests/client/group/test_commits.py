@@ -196,7 +196,7 @@ def test_a_fatal_error_is_explained_and_reported_to_the_member(code: int, why: s
     assert [(int(it), who) for it, who in refusals] == [(code if code < 1000 else -1, ME)]
 
 
-def test_trying_again_has_an_end() -> None:
+def test_retries_end_after_a_time_limit() -> None:
     coordinator = Coordinator(*[ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 1000)
     with coordinator.broker, pytest.raises(KafkaError, match="still loading"):
         offsets_of(coordinator, request_timeout=0.05).commit({P0: OffsetAndMetadata(1)})
@@ -249,7 +249,7 @@ def test_a_commit_that_cannot_be_sent_fails_at_once() -> None:
     assert isinstance(heard[0], ConnectionFailed)
 
 
-def test_a_callback_that_raises_mixes_up_no_answers() -> None:
+def test_after_a_callback_that_raises_responses_still_match_their_requests() -> None:
     def callback(them: object, error: Exception | None) -> None:
         raise RuntimeError("the program's own fault")
 

@@ -85,14 +85,14 @@ def owned_in(request: ConsumerGroupHeartbeatRequest) -> dict[UUID, list[int]] | 
     return None if topics is None else {it.topic_id: it.partitions for it in topics}
 
 
-def test_asks_for_nothing_before_it_subscribes() -> None:
+def test_a_member_sends_no_request_before_it_subscribes() -> None:
     member = ConsumerGroupMember(MemberSettings(group_id="g"))
     member.polled(0)
     assert member.next_call() is None and member.next_request(0) is None and member.is_stable
     assert member.deadline() == NEVER
 
 
-def test_joins_with_an_id_of_its_own_and_sends_all_fields() -> None:
+def test_a_member_joins_with_its_own_id_and_sends_all_fields() -> None:
     driven = Driven("b", "a", remote_assignor="range", max_poll_interval=11)
     request = driven.heartbeat()
     assert len(request.member_id) == 36
@@ -100,7 +100,7 @@ def test_joins_with_an_id_of_its_own_and_sends_all_fields() -> None:
     assert (request.server_assignor, request.rebalance_timeout_ms, owned_in(request)) == ("range", 11_000, {})
 
 
-def test_takes_over_its_assignment_and_reports_it_at_once() -> None:
+def test_a_member_applies_its_assignment_and_reports_it_at_once() -> None:
     driven = Driven()
     driven.answer(3, 0, 2)
     assert driven.member.next_call() is None  # The topic names are not known yet.
@@ -113,7 +113,7 @@ def test_takes_over_its_assignment_and_reports_it_at_once() -> None:
     assert request.subscribed_topic_names is None and request.rebalance_timeout_ms == -1
 
 
-def test_then_it_only_lives_on() -> None:
+def test_later_heartbeats_contain_only_the_member_and_its_epoch() -> None:
     driven = Driven()
     driven.join_and_reconcile(0)
     assert driven.member.next_request(driven.now) is None
@@ -121,7 +121,7 @@ def test_then_it_only_lives_on() -> None:
     assert driven.now == 1005.0 and owned_in(request) is None and request.subscribed_topic_names is None
 
 
-def test_gives_up_partitions_before_it_takes_over_new_ones() -> None:
+def test_a_member_gives_up_partitions_before_it_gets_new_ones() -> None:
     driven = Driven()
     driven.join_and_reconcile(1, 2)
     driven.answer(2, 0, 1)
@@ -143,7 +143,7 @@ def test_an_assignment_that_arrives_while_the_listener_is_running() -> None:
     assert owned_in(driven.heartbeat()) == {A: [0, 2]}
 
 
-def test_a_topic_without_a_name_so_far_is_taken_over_when_it_has_one() -> None:
+def test_partitions_of_an_unknown_topic_id_are_assigned_when_its_name_is_known() -> None:
     driven = Driven("a", "c")
     unknown = UUID(int=0xC)
     driven.answer(1, topics={A: [0], unknown: [0]})
@@ -172,7 +172,7 @@ def test_a_change_of_the_subscription_is_sent_at_once() -> None:
 
 
 @pytest.mark.parametrize("code", [ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID])
-def test_a_member_that_is_fenced_has_lost_everything_and_joins_again(code: ErrorCode) -> None:
+def test_a_fenced_member_loses_all_partitions_and_joins_again(code: ErrorCode) -> None:
     driven = Driven()
     driven.join_and_reconcile(0, 1)
     before = driven.member.metadata.member_id
@@ -233,7 +233,7 @@ def test_a_fatal_error_contains_advice(code: ErrorCode, why: str) -> None:
     assert driven.member.next_request(driven.now) is None and driven.member.deadline() == NEVER
 
 
-def test_after_a_fatal_error_no_partitions_are_taken_over() -> None:
+def test_after_a_fatal_error_no_partitions_are_applied() -> None:
     driven = Driven()
     driven.join_and_reconcile(0)
     driven.answer(2, 0, 1)

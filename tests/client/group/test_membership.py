@@ -74,7 +74,9 @@ def test_members_share_the_partitions_as_they_come_and_go(servers: str, topic: s
         assert owned == member.owned
 
 
-def test_an_eager_member_gives_up_all_and_a_cooperative_one_what_moves(servers: str, topic: str, join: Join) -> None:
+def test_an_eager_member_gives_up_all_partitions_and_a_cooperative_one_only_those_that_move(
+    servers: str, topic: str, join: Join
+) -> None:
     partitions = make_topic(servers, topic, 2)
     first = join(**EAGER)
     share([first], partitions)
@@ -245,7 +247,7 @@ def test_a_consumer_that_is_not_a_member_commits_nothing_even_in_an_empty_group(
     assert member.membership.offsets.committed(partitions) == dict.fromkeys(partitions)
 
 
-def test_of_two_with_the_same_instance_id_the_first_is_fenced(servers: str, topic: str, join: Join) -> None:
+def test_of_two_members_with_the_same_instance_id_the_first_is_fenced(servers: str, topic: str, join: Join) -> None:
     partitions = make_topic(servers, topic, 2)
     first = join(group_instance_id="i")
     share([first], partitions)
@@ -285,7 +287,7 @@ def test_a_change_of_the_subscription_changes_the_assignment(
     share([member], second)
 
 
-def test_members_of_different_protocols_do_not_fit_in_one_group(servers: str, topic: str, join: Join) -> None:
+def test_members_of_different_protocols_cannot_share_a_group(servers: str, topic: str, join: Join) -> None:
     partitions = make_topic(servers, topic, 2)
     share([join(assignors=("range",))], partitions)
     stranger = join(assignors=("sticky",))

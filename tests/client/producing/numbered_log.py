@@ -21,8 +21,8 @@ class Fault(Enum):
     """The fault that happens to a batch."""
 
     NONE = auto()
-    IS_LOST = auto()  # The connection is lost, too.
-    ANSWER_IS_LOST = auto()  # The connection is lost, too.
+    IS_LOST = auto()  # The broker does not get the batch, and the connection breaks.
+    ANSWER_IS_LOST = auto()  # The broker writes the batch, but the connection breaks before the response.
     COMES_LATE = auto()  # The batch arrives after the connection has broken.
     NOT_LEADER = auto()
     NOT_LEADER_ANY_MORE = auto()  # The batch is written anyway.

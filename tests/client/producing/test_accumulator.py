@@ -60,11 +60,11 @@ def test_records_gather_until_a_batch_is_full() -> None:
     it = accumulator(records=2)
     for value in (b"a", b"b", b"c"):
         append(it, value)
-    (batch,) = take(it)  # The first batch has no room for c, so it is due. The second one lingers.
+    (batch,) = take(it)  # The first batch has no room for c, so it is due. The second batch waits for more records.
     assert values(batch) == [b"a", b"b"]
 
 
-def test_only_front_batches_go_so_that_order_stays() -> None:
+def test_only_the_first_batch_of_a_queue_is_sent() -> None:
     it = accumulator(records=1, linger=0)
     for partition, value in ((0, b"1"), (0, b"2"), (1, b"3")):
         append(it, value, partition)
@@ -123,7 +123,7 @@ def test_freed_memory_lets_a_waiting_thread_continue() -> None:
     assert not waiting.is_alive()
 
 
-def test_a_large_record_is_not_overtaken_for_ever_by_small_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_records_do_not_overtake_a_large_record_permanently(monkeypatch: pytest.MonkeyPatch) -> None:
     it = accumulator(records=1, linger=0, memory=100)
     append(it, b"x" * 60)
     order: list[str] = []
@@ -200,7 +200,7 @@ def test_a_slow_partition_gets_less() -> None:
     assert [batch.partition.partition for batch in it._all_batches()] == [0]
 
 
-def test_closing_lets_all_go_and_takes_no_more() -> None:
+def test_after_close_all_batches_are_due_and_no_records_are_accepted() -> None:
     it = accumulator()
     append(it, b"1")
     it.close()
@@ -218,7 +218,7 @@ def test_an_abandoned_batch_fails_once() -> None:
     it.close()
     it.abandon(TimeoutError("enough"))
     assert str(first.exception()) == str(second.exception()) == "enough"
-    batch.deliver(5, -1)  # The response arrives too late.
+    batch.deliver(5, -1)  # A response to the abandoned batch arrives.
     it.done(batch)
     assert str(first.exception()) == "enough"
     assert (it.used, take(it)) == (0, [])
@@ -256,7 +256,7 @@ def test_control_c_while_a_batch_is_opened_spoils_nothing(monkeypatch: pytest.Mo
     assert values(*take(it)) == [b"2"]
 
 
-def test_a_queue_moves_to_another_lane() -> None:
+def test_a_queue_moves_to_another_sender() -> None:
     it = accumulator(linger=0)
     append(it, b"1")
     (batch,) = take(it)

@@ -1,4 +1,4 @@
-"""Tests of completion: the rejected batches of a partition."""
+"""Tests of the module `completion`, which decides about the rejected batches of a partition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT_ONCE = 0.0  # seconds until the next attempt
 LOST = ConnectionFailed("127.0.0.1", 1, "lost")
 
 
-def test_another_thread_gets_a_queue_when_all_its_batches_are_decided_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_queue_moves_after_the_decision_about_all_its_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The queue must not move to another thread while the decision about one of its batches is still missing."""
     it = Accumulator(RECORD_BATCH_OVERHEAD + RECORD_OVERHEAD, 0, 10_000, 1)
     for value in (b"1", b"2", b"3"):

@@ -84,7 +84,7 @@ def test_a_callback_that_raises_is_logged_and_the_others_are_called(
     assert "a delivery's callback failed" in caplog.text
 
 
-def test_control_c_in_a_callback_that_is_called_at_once_is_the_programs() -> None:
+def test_control_c_in_a_callback_that_runs_at_once_reaches_the_program() -> None:
     def interrupted(delivery: Delivery) -> None:
         raise KeyboardInterrupt
 
@@ -94,7 +94,7 @@ def test_control_c_in_a_callback_that_is_called_at_once_is_the_programs() -> Non
         Delivery(result, 0, 0).add_done_callback(interrupted)
 
 
-def test_a_refused_batch_names_the_guilty_record_to_all_of_it() -> None:
+def test_all_deliveries_of_a_refused_batch_name_the_guilty_record() -> None:
     result = BatchResult(P0)
     result.complete(0, Outcome(3, error=REFUSED, record_errors={1: "it has no key"}))
     errors = [str(Delivery(result, index, 0).exception()) for index in range(3)]
@@ -138,7 +138,7 @@ def test_an_error_of_many_names_the_value() -> None:
         deliveries.result()
 
 
-def test_nothing_at_all_is_done() -> None:
+def test_an_empty_send_many_is_done_at_once() -> None:
     deliveries = Deliveries([])
     done: list[Deliveries] = []
     deliveries.add_done_callback(done.append)
@@ -160,7 +160,7 @@ def test_failures_of_send_many_name_the_lost_values_and_their_cause() -> None:
     assert (list(last.rows), last.failed_row, last.error) == ([5], 5, REFUSED)
 
 
-def test_the_one_to_blame_may_be_in_another_part_of_the_batch_or_in_another_send_many() -> None:
+def test_the_guilty_record_may_be_in_another_part_of_the_batch() -> None:
     result = BatchResult(P0)
     deliveries = Deliveries([BatchSlice(result, 0, [0, 1]), BatchSlice(result, 2, [2, 3])])
     others = Deliveries([BatchSlice(result, 4, [0])])

@@ -51,7 +51,7 @@ def test_a_record_that_is_too_large_alone_fails_alone() -> None:
     assert numbers(broker)[-2:] == [(101, 0, 1), (101, 0, 1)]
 
 
-def test_many_values_that_were_split_know_where_each_range_went() -> None:
+def test_values_of_a_split_batch_have_the_offsets_of_their_ranges() -> None:
     script = Script(TOO_LARGE, produced(offset=10), produced(offset=50))
     with ScriptedBroker(script) as broker, Producer(broker.address) as producer:
         assert producer.send_many("t", [b"1", b"2", b"3", b"4"]).result(10) == [
@@ -63,7 +63,7 @@ def test_many_values_that_were_split_know_where_each_range_went() -> None:
 @pytest.mark.parametrize(
     "lost", [ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID, ErrorCode.INVALID_PRODUCER_EPOCH]
 )
-def test_a_broker_that_lost_track_gets_the_batch_in_a_new_epoch(lost: ErrorCode) -> None:
+def test_after_unknown_producer_id_the_batch_is_sent_in_a_new_epoch(lost: ErrorCode) -> None:
     script = Script(produced(), produced(lost), produced(offset=7))
     with ScriptedBroker(script) as broker, Producer(broker.address, retry_backoff=0.001) as producer:
         producer.send("t", b"1").result(10)
@@ -95,7 +95,7 @@ def test_halves_of_a_batch_that_may_be_written_keep_their_numbers() -> None:
     assert numbers(broker) == [(101, 0, 0), (101, 0, 0), (101, 0, 0), (101, 0, 1)]
 
 
-def test_epochs_that_are_used_up_need_a_new_producer_id() -> None:
+def test_exhausted_epochs_require_a_new_producer_id() -> None:
     class Old(Script):
         def __call__(self, request: Request, version: int) -> Response | None:
             answer = super().__call__(request, version)
@@ -173,7 +173,7 @@ def test_a_leader_that_does_not_answer_does_not_delay_others() -> None:
             waiting.result(10)
 
 
-def test_a_topic_that_has_no_leader_yet_is_waited_for() -> None:
+def test_a_producer_waits_for_the_leader_of_a_new_topic() -> None:
     with ScriptedBroker(Script()) as broker:
         leaders = Leaders(broker, leaders=[-1])
         asked = threading.Event()
@@ -193,7 +193,7 @@ def test_a_topic_that_has_no_leader_yet_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize("acks", [0, 1])
-def test_idempotence_needs_all_acks(acks: int) -> None:
+def test_idempotence_requires_acks_all(acks: int) -> None:
     with pytest.raises(ValueError, match=r"idempotence needs acks=-1 \(all\), not"):
         Producer("127.0.0.1:1", acks=acks, idempotence=True)
     with ScriptedBroker(Script()) as broker, Producer(broker.address, acks=acks) as producer:
@@ -201,7 +201,7 @@ def test_idempotence_needs_all_acks(acks: int) -> None:
     assert numbers(broker) == [(-1, -1, -1)]
 
 
-def test_idempotence_can_be_had_or_not() -> None:
+def test_idempotence_can_be_switched_on_and_off() -> None:
     with ScriptedBroker(Script()) as broker, Producer(broker.address, acks="all", idempotence=False) as producer:
         producer.send("t", b"x").result(10)
     assert numbers(broker) == [(-1, -1, -1)]
@@ -233,13 +233,13 @@ def test_close_fails_records_that_are_not_delivered_in_time() -> None:
         answer.set()
 
 
-def test_a_batch_that_was_never_answered_for_is_an_error() -> None:
+def test_a_batch_without_a_response_is_an_error() -> None:
     other = delivered(ProduceRequest(acks=1, timeout_ms=1, topic_data=[]))
     with ScriptedBroker(Script(other)) as broker, Producer(broker.address) as producer:
         assert "no answer for t-0" in str(producer.send("t", b"x").exception(10))
 
 
-def test_a_broker_that_never_comes_back_is_given_up_with_its_reason() -> None:
+def test_the_error_of_a_broker_that_never_returns_contains_the_reason() -> None:
     with ScriptedBroker(Script()) as broker:
         producer = Producer(broker.address, delivery_timeout=0.05, request_timeout=0.05, retry_backoff=0.001)
         producer.send("t", b"1").result(10)
@@ -263,4 +263,5 @@ def test_batches_that_waited_too_long_fail_with_the_one_before_them() -> None:
         queued = [producer.send("t", b"%d" % number) for number in range(20)]
         assert all(isinstance(delivery.exception(10), ConnectionFailed) for delivery in queued)
         producer.close(10)
-    assert len(values(broker)) < 20  # One more attempt for each batch would have taken a request timeout each.
+    # Most batches had no further attempt, because each attempt takes a whole request timeout.
+    assert len(values(broker)) < 20

@@ -71,7 +71,7 @@ def firsts(log: NumberedLog) -> list[int]:
 
 def test_five_batches_are_in_flight_after_the_broker_has_accepted_one() -> None:
     are_queued, five_are_there = threading.Event(), threading.Event()
-    awaited = {0: are_queued, 1: five_are_there}  # the events before the response to the batch with this value
+    awaited = {0: are_queued, 1: five_are_there}  # value of a batch -> event before its response
 
     def fault(values: list[int]) -> Fault:
         if values[0] in awaited:
@@ -139,7 +139,7 @@ def test_the_batches_after_one_with_an_unknown_result_fail_if_their_results_are_
     with sent(4, faults) as (log, deliveries):
         lost = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
         assert [code(it) for it in deliveries] == [None, ErrorCode.INVALID_RECORD, lost, None, None]
-    assert log.values == [0, 3, 4]  # The broker had certainly rejected these batches.
+    assert log.values == [0, 3, 4]  # Batches 3 and 4 were certainly not written, so they are sent again.
     assert log.seen[-2:] == [(3, 1, 0), (4, 1, 1)]
 
 
@@ -150,14 +150,14 @@ def test_halves_share_the_numbers_of_the_batch_so_later_batches_keep_theirs() ->
     assert log.seen[5:] == [(3, 0, 3), (4, 0, 4), (5, 0, 5), (7, 0, 7)]
 
 
-def test_a_broker_that_knows_nothing_of_a_producer_gets_one_batch_at_first() -> None:
+def test_a_broker_that_does_not_know_the_producer_gets_one_batch_at_first() -> None:
     """The broker would accept the second batch although it has rejected the first."""
     with sent(3, {0: [Fault.NOT_LEADER, Fault.NOT_LEADER]}) as (log, _):
         assert log.values == [0, 1, 2, 3]
     assert firsts(log) == [0, 0, 0, 1, 2, 3]
 
 
-def test_new_batches_do_not_drive_one_that_is_tried_again_from_the_brokers_memory() -> None:
+def test_new_batches_do_not_remove_a_retried_batch_from_the_brokers_memory() -> None:
     """The fourth batch is written and answered with NOT_LEADER twice. At most four batches may follow it."""
     any_more = Fault.NOT_LEADER_ANY_MORE
     faults = {1: [any_more], 3: [Fault.ANSWER_IS_LOST, Fault.NOT_LEADER], 4: [any_more, any_more]}
@@ -210,7 +210,7 @@ def test_failed_batches_are_not_written_twice_or_out_of_order(seed: int) -> None
             assert log.values[delivery.result().offset] == value
 
 
-def test_with_idempotence_five_are_the_most() -> None:
+def test_with_idempotence_at_most_five_batches_are_in_flight() -> None:
     with pytest.raises(ValueError, match="with idempotence max_in_flight is at most 5, not 6"):
         Producer("127.0.0.1:1", max_in_flight=6)
     with pytest.raises(ValueError, match="max_in_flight is at least 1, not 0"):

@@ -43,7 +43,7 @@ def test_hash_is_that_of_a_java_string(key: bytes, hashed: int) -> None:
     assert partitioner_of("hash")(key, 7) == (hashed & 0x7FFFFFFF) % 7
 
 
-def test_random_takes_no_notice_of_keys() -> None:
+def test_the_random_partitioner_ignores_keys() -> None:
     at_random = partitioner_of("random")
     assert {at_random(b"key", 3) for _ in range(100)} == {0, 1, 2}
 

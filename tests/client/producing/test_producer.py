@@ -54,7 +54,7 @@ def test_acks_0_does_not_wait(servers: str) -> None:
         assert producer.send("acks0", b"x").result().offset == -1
 
 
-def test_a_partition_that_is_not_there(servers: str) -> None:
+def test_a_partition_that_does_not_exist(servers: str) -> None:
     with Producer(servers) as producer, pytest.raises(KafkaError, match="topic 'three' has no partition 3"):
         producer.send("three", b"x", partition=3)
 
@@ -139,7 +139,7 @@ def test_a_batch_leaves_its_queue_when_its_futures_are_set_so_that_flush_waits_f
     assert set_before == [True]
 
 
-def test_flush_and_close_do_not_wait_for_ever() -> None:
+def test_flush_and_close_have_a_time_limit() -> None:
     let_go = threading.Event()
     with ScriptedBroker(Script()) as broker:
         producer = Producer(broker.address, linger_ms=3_600_000, delivery_timeout=0.1, request_timeout=0.1)
@@ -180,7 +180,7 @@ def test_retries_end_at_the_delivery_timeout() -> None:
 
 
 @pytest.mark.parametrize("hang_ups", [1, 2, 5])
-def test_a_broker_that_closes_connections_for_a_while_still_receives_headers_and_numbers(hang_ups: int) -> None:
+def test_a_broker_that_closed_connections_for_a_while_gets_headers_and_sequence_numbers(hang_ups: int) -> None:
     script = Script()
     with ScriptedBroker(script) as broker, Producer(broker.address, retry_backoff=0.001) as producer:
         producer.send("t", b"x").result()
@@ -220,7 +220,9 @@ def test_old_brokers_get_old_messages(newest: int, magic: int) -> None:
         ("none", (("h", b"v"),), ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT),
     ],
 )
-def test_apis_that_old_brokers_lack(compression: str, headers: tuple[tuple[str, bytes], ...], code: ErrorCode) -> None:
+def test_apis_that_old_brokers_do_not_have(
+    compression: str, headers: tuple[tuple[str, bytes], ...], code: ErrorCode
+) -> None:
     with (
         ScriptedBroker(Script(), {ProduceRequest: 2}) as broker,
         Producer(broker.address, compression=compression) as producer,
@@ -274,7 +276,7 @@ def test_serializers() -> None:
     assert (record.key, record.value) == (b"key", b"5")
 
 
-def test_a_partitioner_of_ones_own() -> None:
+def test_a_user_defined_partitioner() -> None:
     asked: list[tuple[bytes | None, int]] = []
 
     def own(key: bytes | None, partitions: int) -> int:
@@ -341,7 +343,7 @@ def test_a_higher_level_compresses_more() -> None:
     assert sizes[1] < sizes[0] < len(text)
 
 
-def test_threads_share_a_producer_and_each_ones_records_stay_in_order(servers: str) -> None:
+def test_threads_share_a_producer_and_each_threads_records_stay_in_order(servers: str) -> None:
     with Producer(servers, batch_size=500, linger_ms=0, buffer_memory=5_000) as producer:
 
         def send(name: int) -> None:

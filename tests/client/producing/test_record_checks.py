@@ -19,7 +19,7 @@ def test_a_record_above_max_request_size_is_refused_before_it_is_sent(record: di
     assert caught.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
-def test_the_largest_record_that_is_not_refused_is_taken_by_the_broker(servers: str) -> None:
+def test_the_broker_accepts_the_largest_record_that_the_client_allows(servers: str) -> None:
     with Producer(servers) as producer:
         assert producer.send("largest", b"x" * (2**20 - 81), partition=0).result().offset == 0
 
@@ -66,7 +66,7 @@ def test_a_level_that_the_codec_does_not_have_is_refused() -> None:
         Producer("127.0.0.1:1", compression="gzip", compression_level=99)
 
 
-def test_a_producer_that_was_closed_asks_no_broker_any_more() -> None:
+def test_a_closed_producer_sends_no_requests() -> None:
     with ScriptedBroker(Script()) as broker:
         producer = Producer(broker.address)
         producer.send("t", b"x").result(10)

@@ -116,7 +116,7 @@ def test_offsets_are_committed_with_the_transaction(servers: str) -> None:
         assert consumer.committed(place) == {place: OffsetAndMetadata(7, "word")}
 
 
-def test_a_newer_producer_of_the_same_name_shuts_out_the_older_one(servers: str) -> None:
+def test_a_newer_producer_of_the_same_name_fences_the_older_one(servers: str) -> None:
     with Producer(servers, transactional_id="fenced") as old, Producer(servers, transactional_id="fenced") as new:
         old.init_transactions()
         old.begin_transaction()
@@ -152,7 +152,7 @@ def test_a_transaction_in_which_nothing_was_sent_costs_nothing(scene: Scene) -> 
     assert scene.names() == ["InitProducerId"]
 
 
-def test_a_record_that_cannot_be_delivered_leaves_nothing_but_to_abort(scene: Scene) -> None:
+def test_after_a_failed_delivery_a_transaction_can_only_be_aborted(scene: Scene) -> None:
     scene.script.answers = [produced(ErrorCode.INVALID_RECORD)]
     scene.producer.begin_transaction()
     assert scene.producer.send("t", b"1").exception(10)
@@ -214,7 +214,7 @@ def test_when_a_copy_may_still_be_written_the_next_transaction_has_a_new_epoch(s
     assert numbers(scene.broker) == [(5, 0, 0), (5, 0, 0), (5, 1, 0)]
 
 
-def test_a_broker_that_lost_track_aborts_the_transaction(scene: Scene) -> None:
+def test_an_unknown_producer_id_aborts_the_transaction(scene: Scene) -> None:
     scene.script.answers = [produced(), produced(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)]
     scene.producer.begin_transaction()
     scene.producer.send("t", b"1").result(10)
@@ -234,7 +234,7 @@ def test_a_coordinator_that_has_moved_is_found_again(scene: Scene, moved: Respon
     assert {request.key_type for request in scene.asked(FindCoordinatorRequest)} == {1}
 
 
-def test_the_end_of_the_transaction_before_is_waited_for(scene: Scene) -> None:
+def test_a_transaction_waits_for_the_end_of_the_previous_one(scene: Scene) -> None:
     results = AddPartitionsToTxnResponse.AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult
     partition = results.AddPartitionsToTxnPartitionResult(
         partition_index=0, partition_error_code=ErrorCode.CONCURRENT_TRANSACTIONS
@@ -248,7 +248,7 @@ def test_the_end_of_the_transaction_before_is_waited_for(scene: Scene) -> None:
     assert scene.names()[1:] == ["AddPartitionsToTxn"] * 3 + ["Produce", "EndTxn"]
 
 
-def test_offsets_that_are_refused_abort_the_transaction(scene: Scene) -> None:
+def test_refused_offsets_abort_the_transaction(scene: Scene) -> None:
     topic = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
     partition = topic.TxnOffsetCommitResponsePartition(partition_index=1, error_code=ErrorCode.ILLEGAL_GENERATION)
     refused = TxnOffsetCommitResponse(topics=[topic(name="t", partitions=[partition])])
@@ -313,7 +313,7 @@ def test_requirements_of_transactions() -> None:
         producer.begin_transaction()
 
 
-def test_every_state_can_be_reached_and_only_one_cannot_be_left() -> None:
+def test_every_state_can_be_reached_and_only_one_is_final() -> None:
     reached = {TransactionalState.UNINITIALIZED}
     for _ in TransactionalState:
         reached |= {after for before, _, after in TRANSITIONS if before in reached}

@@ -17,8 +17,8 @@ class Fate(Enum):
     """The fault that happens to a Produce request."""
 
     ARRIVES = auto()
-    IS_LOST = auto()  # The connection is lost, too.
-    IS_CUT = auto()  # The request ends in the middle.
+    IS_LOST = auto()  # The broker does not get the request, and the connection breaks.
+    IS_CUT = auto()  # The broker gets only the first part of the request.
     ANSWER_IS_LOST = auto()
     ANSWER_IS_CUT = auto()
     COMES_TWICE = auto()
