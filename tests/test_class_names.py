@@ -1,4 +1,4 @@
-"""A class has a name of its own, so that a reader who searches for the name finds one definition."""
+"""No two classes have the same name, so that a reader who searches for a name finds one definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Folders import each other in one direction only. So readers understand a folder without the folders after it."""
+"""Folders import each other in one direction only.
+
+A reader can therefore understand a folder without the folders that import it.
+"""
 
 from __future__ import annotations
 

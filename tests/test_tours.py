@@ -1,8 +1,7 @@
 """Tests of the tours in the docstring of `hmb`.
 
-Each hop of a tour is a call that a real request makes, in the same order.
-
-A tour is right if its hops are found among the calls of a real request (tracing.py), in the same order.
+The test records the calls of a real request (tracing.py). It must find the hops of a tour among these calls, in the
+same order.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _bolt_problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> 
         problem = _codec_problem(bolt, a)
         if problem is not None:
             yield problem
-            return  # The checks below copy states with the codec, so they cannot run.
+            return  # The checks below cannot run without the codec, because they copy states with it.
         yield from _law_problems(bolt, a, b, c)
         yield from _operation_problems(bolt, a, b)
         yield from _purity_problems(bolt, item, _state(bolt, [item, *chance.choices(tuples, k=3)]))
@@ -180,7 +180,7 @@ def _topology_problems(topology: Topology, records: Mapping[str, Partitions], se
             if isinstance(node.runs, Bolt) and states[node.name] != first[node.name]:
                 if node.name not in broken:
                     yield _order_problem(topology, node.name, node.after, states[node.name], first[node.name])
-                return  # The bolts after this one differ as a consequence.
+                return  # The bolts after this one also differ, but only as a consequence.
 
 
 def _order_problem(topology: Topology, name: str, after: Sequence[str], one: Any, other: Any) -> str:

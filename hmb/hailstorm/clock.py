@@ -1,10 +1,10 @@
 """The clock: how far each partition has been read, as one value that every processor can compare.
 
 A topology reads several partitions, and messages of different partitions overtake each other on their way through it.
-"The state of count-0 at 12:00:05" therefore means nothing exact. A *clock* does: it holds one offset for each partition
-that feeds the topology, and "the state at clock C" is the state after exactly the records below these offsets.
-Processors can save their states at the same clock without locks and without talking to each other, because each tuple
-carries the partition and the offset that it comes from.
+"The state of count-0 at 12:00:05" is therefore not well defined. A *clock* defines a state exactly. It holds one offset
+for each partition that feeds the topology, and "the state at clock C" is the state after exactly the records below
+these offsets. Processors can save their states at the same clock without locks and without talking to each other,
+because each tuple carries the partition and the offset that it comes from.
 
 `C[p]` is the *next* offset: the first one that is not included. A tuple from partition p at offset o is at or below C
 if o < C[p]:
@@ -16,8 +16,8 @@ if o < C[p]:
 
 The paper writes o <= C[p], so its C[p] is the last offset. The next offset is better in three cases. An empty partition
 needs no special value: its C[p] is its start, here 0. Offsets without records (transaction markers, compacted records)
-need no special rule: the clock is after them when the spout is after them. And the number is the one that Kafka calls a
-position and commits for groups.
+need no special rule: the clock is after them when the spout is after them. The next offset is also the number that
+Kafka calls a position and commits for groups.
 
 Clocks are only partially ordered. C <= D holds if C[p] <= D[p] for every partition p. Of the clocks (4, 0) and (3, 1)
 neither is at or below the other.

@@ -100,8 +100,8 @@ def load(
 ) -> list[LoadRun]:
     """Load the records that the topic contains now and `directory` does not. Return the new commits.
 
-    `options` are further options of the data source. `on_commit(run, remaining)` is called after each commit, with the
-    number of offsets that remain to be loaded.
+    `options` are further options of the data source. The load calls `on_commit(run, remaining)` after each commit,
+    where `remaining` is the number of offsets that remain to be loaded.
 
     Raises LoadError, SparkUnavailableError, DataLossError, KafkaError, ConnectionFailed, OptionError.
     """
@@ -112,7 +112,7 @@ def load(
     given = {**(options or {}), "kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic}
     commits: list[LoadRun] = []
     with closing(Cluster(bootstrap_servers, "hmb-spark")) as cluster, ExitStack() as stack:
-        cluster.topic(topic)  # Raises KafkaError if the topic does not exist. The directory is then not created.
+        cluster.topic(topic)  # If the topic does not exist, this raises KafkaError before the directory is created.
         stack.enter_context(_locked(root))
         delete_uncommitted(root)
         target = None  # The first plan sets the end of the load. Later records are left to the next load.

@@ -169,7 +169,7 @@ def _readable(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
 
 
 def columns(batch: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
-    """Convert a batch of the consumer to Spark's columns."""
+    """Convert the columns of a batch that a consumer has read to Spark's columns."""
     named = dict(zip(batch.schema.names, batch.columns, strict=True))
     named["timestamp"] = _timestamps(named["timestamp"])
     named["timestampType"] = named["timestamp_type"]

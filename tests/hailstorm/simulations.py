@@ -1,4 +1,4 @@
-"""Simulations that check invariants at each complete snapshot, in each order of events."""
+"""Simulations that check invariants at each complete snapshot."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def machines(lateness: int = 0) -> tuple[SpoutMachine, SpoutMachine, BoltMachine
 
 
 def read(spout: SpoutMachine, bolt: BoltMachine, *times: int) -> None:
-    """Let a spout read records at the next offsets, and the bolt receive them."""
+    """Let a spout read records with these event times at the next offsets, and let the bolt receive them."""
     first = spout.position
     records = [
         topologies.record("words", spout.partition.partition, first + n, "sun", time) for n, time in enumerate(times)
@@ -206,7 +206,7 @@ def test_a_partition_that_was_idle_cannot_start_a_closed_window_again() -> None:
 
 
 def test_the_closed_windows_are_part_of_the_snapshot() -> None:
-    """A replay finds them closed, whatever its own partitions look like."""
+    """A replay finds the same windows closed, even if other partitions are idle during the replay."""
     one, other, bolt = machines()
     other.idle()
     pass_on(other, bolt)

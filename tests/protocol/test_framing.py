@@ -1,4 +1,4 @@
-"""Frames are read correctly if the bytes arrive in small pieces, and false lengths are rejected."""
+"""A reader of frames accepts bytes that arrive in small pieces, and rejects false lengths."""
 
 import io
 import tracemalloc

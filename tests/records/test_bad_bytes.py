@@ -27,9 +27,9 @@ LIMIT = 1 << 20
 
 
 def convert(data: bytes, magic: int) -> None:
-    """Convert a log to an old format.
+    """Convert a log to an old format. No error may occur after the size is known.
 
-    After the size is known, an error would close the connection, so none may occur.
+    A broker would have to close the connection after such an error.
     """
     with contextlib.suppress(KafkaError):
         conversion = DownConversion(lambda size, at: data[at : at + size], range(len(data)), magic, 0, LIMIT, LIMIT)

@@ -1,4 +1,4 @@
-"""Record batches v2: decoding returns the encoded records, and detects every damage."""
+"""Record batches v2: decoding returns the records that were encoded, and detects every damage."""
 
 import pytest
 from hypothesis import given

@@ -108,7 +108,8 @@ class Newest(Monoid[tuple[Any, Any] | None]):
 
     A bolt that follows a running value stores it exactly in this way, if the versions of a key only grow. For example,
     the number of values is a version of their mean. Two values of one version should not differ. If they differ, the
-    value with the larger encoding wins, because commutativity needs a rule that does not depend on the order.
+    monoid keeps the value with the larger encoding, because commutativity needs a rule that does not depend on the
+    order.
     """
 
     def empty(self) -> None:

@@ -9,10 +9,10 @@ follow event time, in ms since 1970. A window is a key of a map, like any other 
     Sessions(gap)              grows as long as values are less than `gap` apart; one list of sessions for each key
 
 A stream does not end, so a map of windows would grow forever. An *event-time watermark* W promises that no value with
-an event time before W will arrive. Windows that end at or below W can then be dropped (`expire`). Where W comes from is
-explained in `hmb.hailstorm.processors.event_time`. A value that arrives anyway with an event time before W is *late*.
-The bolt also expires the windows of this value before it merges them. Otherwise the value would start a dropped window
-again, and a count of 1 would replace the complete count.
+an event time before W will arrive. Windows that end at or below W can then be dropped (`expire`). The module
+`hmb.hailstorm.processors.event_time` explains how W is computed. A value that arrives anyway with an event time before
+W is *late*. The bolt also expires the windows of this value before it merges them. Otherwise the value would start a
+dropped window again, and a count of 1 would replace the complete count.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
 """

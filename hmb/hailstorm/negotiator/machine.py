@@ -149,7 +149,7 @@ class Negotiator:
         self.state = replace(self.state, completed=clock, clock=None)
 
     def _leave_incomplete(self, before: Situation, why: str) -> None:
-        """Continue without this snapshot, because the store cannot record it as complete."""
+        """Continue without the present snapshot, because the store cannot record the snapshot as complete."""
         LOGGER.warning("the snapshot at %s is not complete: %s", before.state.clock, why)
         phase, error = MasterPhase.FLOWING, None
         if before.state.ending:

@@ -9,7 +9,7 @@ sockets, and `hmb.hailstorm.simulation` drives the same machines with a seeded r
     receive(payloads)   an upstream processor has sent these    save     a state to save in the background, or None
     saved(clock)        the save has ended                      report   the value of the registry entry
 
-*The snapshot of a bolt.** A bolt has one state S. When the negotiator requests a snapshot at clock C, the bolt renames
+**The snapshot of a bolt.** A bolt has one state S. When the negotiator requests a snapshot at clock C, the bolt renames
 S to A, and adds an empty state B. Each tuple from partition p at offset o enters A if o < C[p], else B:
 
     split at C                 A = S, B = empty

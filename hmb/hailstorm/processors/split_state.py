@@ -57,7 +57,7 @@ class SplitState:
 
         All spouts are paused at `clock` at this moment, so the watermark is that of tuples at or below the clock.
         Windows must not be dropped later, with a watermark of tuples above the clock. A replay from the clock would
-        bring tuples back that are in time.
+        bring back tuples that are in time.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark

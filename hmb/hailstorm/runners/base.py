@@ -36,7 +36,7 @@ class Runner:
     def __init__(self, topology: Topology, settings: RunSettings, store: SnapshotStore) -> None:
         """Start the negotiator.
 
-        Raises TopologyError if the topology is wrong, a topic is missing or the store is another's.
+        Raises TopologyError if the topology is wrong, a topic is missing or the store belongs to another topology.
         """
         self.settings, self.store = settings, store
         topics = SourceTopics(settings.bootstrap_servers, topology)

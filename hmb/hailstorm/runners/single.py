@@ -1,8 +1,8 @@
-"""Some processors, or the negotiator, in this process. The paper runs a topology on several machines in this way.
+"""Runs some processors, or the negotiator, in this process.
 
-The user starts every processor, by hand or with the service manager of its machine. The registry holds the address of
-each processor, so the processors find each other. A processor that is started again on another machine registers its
-new address.
+The paper runs a topology on several machines in this way. The user starts every processor, by hand or with the service
+manager of its machine. The registry holds the address of each processor, so the processors find each other. A processor
+that is started again on another machine registers its new address.
 
 Source: Hailstorm, chapter 5.1, "Running Processors", and chapter 6, "Next Steps".
 """

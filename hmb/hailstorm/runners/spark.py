@@ -1,4 +1,4 @@
-"""The same topology on Spark: `on_spark` translates it into queries of Structured Streaming.
+"""Runs a topology on Spark: `on_spark` translates the topology into queries of Structured Streaming.
 
 One machine is not enough for every topic. Spark distributes the same topology over a cluster. Spark's checkpoint
 replaces the snapshots, and Spark's driver replaces the negotiator. The functions of the topology stay the same, and so

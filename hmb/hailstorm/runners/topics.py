@@ -18,7 +18,7 @@ class SourceTopics:
     """The topics that the spouts read, with their ids and partitions at the start of the topology."""
 
     def __init__(self, bootstrap_servers: str, topology: Topology) -> None:
-        """Raises TopologyError if a topic does not exist."""
+        """Look up the ids and the partitions of the topics. Raises TopologyError if a topic does not exist."""
         self._servers = bootstrap_servers
         self._names = sorted(spout.topic for spout in topology.spouts.values())
         found = self._describe()
@@ -78,7 +78,10 @@ class CheckedStore:
         return self._store.completed()
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Raises TopologyError if a topic has changed, SnapshotError if no broker answers."""
+        """Record a complete snapshot after a check of the topics.
+
+        Raises TopologyError if a topic has changed, SnapshotError if no broker answers.
+        """
         try:
             self._topics.check()
         except (ConnectionFailed, KafkaError, TimeoutError) as error:

@@ -9,8 +9,8 @@ the transaction does not commit, the outputs are still in the snapshot of the si
     TopicTarget       a topic of HMB or Kafka: outputs are records, the clock is committed as the offsets of a group,
                       and a transaction joins them; consumers read with isolation level read_committed
 
-The previous instance of a sink can still run when a new one starts. The new instance prevents its writes: in a database
-by the epoch in the table, in a topic by the producer's transactional id.
+The previous instance of a sink can still run when a new one starts. The new instance prevents writes of the previous
+one: in a database by the epoch in the table, in a topic by the producer's transactional id.
 
 Source: the transactions of KIP-98 and KIP-447. The Hailstorm paper has no exactly-once outputs (chapter 3.5, "Sinks").
 """

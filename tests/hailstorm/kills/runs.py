@@ -1,4 +1,7 @@
-"""One run with kills: it produces records, kills processes or threads, and compares the results with a batch job."""
+"""One run with kills.
+
+The run produces records, kills processes or threads, and compares the results with those of a batch job.
+"""
 
 from __future__ import annotations
 
@@ -252,7 +255,7 @@ def disturb(
         for partition, log in enumerate(words):
             produce(broker.servers, partition, log[number * RECORDS // portions : (number + 1) * RECORDS // portions])
         if number < len(plan):
-            if chance.random() < 0.8:  # The other kills happen during a start or a recovery.
+            if chance.random() < 0.8:  # In all other cases the kill happens during a start or a recovery.
                 wait_for(running, lambda: is_flowing(running.look()))
             watch(running, seen, chance.uniform(0.0, 0.4))
             if plan[number] == "broker":

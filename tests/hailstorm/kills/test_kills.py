@@ -1,4 +1,4 @@
-"""A few of the kill runs, which a test can afford."""
+"""A few of the kill runs, which take little time."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ except KafkaError as error:
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of memory from /proc")
 @pytest.mark.parametrize("codec", COMPRESSING)
 def test_a_bomb_stays_below_the_limit(codec: Codec) -> None:
-    """300 MB of zeros are refused. Until then, decompression takes only the memory of the limit and of a window."""
+    """`decompress` refuses 300 MB of zeros. Until then, it takes only the memory of the limit and of a window."""
     command = [sys.executable, "-c", BOMB, codec.name]
     run = subprocess.run(command, input=bomb(codec, 300), capture_output=True, check=True)
     code, kilobytes = run.stdout.decode().split()
@@ -174,7 +174,7 @@ def test_a_bomb_stays_below_the_limit(codec: Codec) -> None:
 
 
 def test_a_false_snappy_size_is_rejected() -> None:
-    """The block has ten bytes, and declares a decompressed size of 100 MB."""
+    """The test's snappy block has ten bytes, and declares a decompressed size of 100 MB."""
     claim = bytes([0x80, 0x80, 0x80, 0x32]) + b"abcdef"
     with pytest.raises(KafkaError) as refused:
         decompress(Codec.SNAPPY, claim, limit=1 << 40)

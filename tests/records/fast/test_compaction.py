@@ -1,4 +1,4 @@
-"""`plain_keys` and `plain_parts` find the same keys and parts as `raw_records`, or return None."""
+"""`plain_keys` and `plain_parts` return the same keys and parts as `raw_records`, or they return None."""
 
 import pytest
 from hypothesis import given

@@ -67,9 +67,9 @@ def test_batches_of_many_records(count: int) -> None:
 @given(records, st.data())
 @example([Record(timestamp=NOW, value=b"x")], None)
 def test_both_decoders_find_the_same_damage(given_: list[Record], data: st.DataObject | None) -> None:
-    """Up to three bytes after the CRC are damaged.
+    """The test damages up to three bytes after the CRC.
 
-    They may belong to the header's counts and times, or to the records.
+    These bytes belong to the header's counts and times, or to the records.
     """
     encoded = bytearray(encode_batch(given_))
     if data is not None:

@@ -129,7 +129,10 @@ def test_a_v1_wrapper_with_relative_offsets_keeps_its_bytes() -> None:
 
 
 def test_a_v1_wrapper_with_other_offsets_is_repaired() -> None:
-    """Clients in other languages wrote absolute offsets, or zeros, into the wrapper."""
+    """Some clients wrote absolute offsets or zeros into the messages of a v1 wrapper.
+
+    The broker repairs these offsets.
+    """
     inside = b"".join([encode_message(0, 1, 0, 100, None, b"%d" % n) for n in range(3)])
     wrapper = encode_message(0, 1, Codec.GZIP, 7, None, compress(Codec.GZIP, inside))
     assigned = assign_offsets(wrapper, 20)
@@ -138,7 +141,7 @@ def test_a_v1_wrapper_with_other_offsets_is_repaired() -> None:
         (21, 100, b"1"),
         (22, 100, b"2"),
     ]
-    assert parse_batch(assigned.data).max_timestamp == 100  # The client sent 7.
+    assert parse_batch(assigned.data).max_timestamp == 100  # The client sent the timestamp 7.
 
 
 def refuse(data: bytes, **options: int) -> ErrorCode:
