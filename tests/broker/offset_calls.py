@@ -47,7 +47,10 @@ def commit(
 
 
 def fetch_group(ask: Asker, indexes: Sequence[int] | None, version: int, group: str, topic: str) -> Any:
-    """Return the part of an OffsetFetch response that belongs to the group. Its class depends on the version."""
+    """Return the part of an OffsetFetch response that belongs to the group.
+
+    The class of the result depends on the version.
+    """
     if version < 8:
         topics = [OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=list(indexes or ()))]
         return ask(OffsetFetchRequest(group_id=group, topics=None if indexes is None else topics), version)

@@ -1,4 +1,4 @@
-"""A request whose fields contradict each other gets the same error code as from Apache Kafka 4.3.0.
+"""Tests of requests whose fields contradict each other. HMB and Kafka 4.3.0 return the same error codes.
 
 The tests in tests/conformance/same_bytes compare more contradictory requests with Kafka.
 """

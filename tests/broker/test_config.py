@@ -1,4 +1,4 @@
-"""Settings: Kafka's names for times, warnings, and errors that name a setting as the user wrote it."""
+"""Tests of settings: Kafka's names for times, warnings, and errors that name a setting as the user wrote it."""
 
 import pytest
 

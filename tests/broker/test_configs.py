@@ -1,4 +1,4 @@
-"""DescribeConfigs, AlterConfigs and IncrementalAlterConfigs: the settings that they return, change or refuse."""
+"""Tests of the APIs for settings: DescribeConfigs, AlterConfigs and IncrementalAlterConfigs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The connection sends the responses to pipelined requests together, with one sync and one system call for all."""
+"""Tests of pipelined requests: their responses are sent together, after one sync and with one system call."""
 
 from __future__ import annotations
 

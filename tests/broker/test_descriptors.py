@@ -1,4 +1,4 @@
-"""The broker divides the file descriptors of its process between connections and log files."""
+"""Tests of file descriptors: the broker divides them between connections and log files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_files_connections_and_the_reserve_fit_into_the_limit(limit: int) -> Non
     ("limits", "allowed", "expected"),
     [
         ((1_024, 524_288), 2**20, 524_288),
-        ((256, INFINITE), 2**20, descriptors.ENOUGH),  # the limits on macOS
+        ((256, INFINITE), 2**20, descriptors.ENOUGH),  # the soft and the hard limit of a process on macOS
         ((256, 2**20), 20_000, descriptors.ENOUGH),  # a system that allows fewer descriptors than it reports
         ((256, 4_096), 256, 256),
         ((4_096, 4_096), 0, 4_096),

@@ -1,4 +1,4 @@
-"""Settings altered while the broker runs: the source of each value, its effect, and its value after a restart."""
+"""Tests of settings altered while the broker runs: their sources, their effect, and their values after a restart."""
 
 from __future__ import annotations
 

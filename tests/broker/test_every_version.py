@@ -1,4 +1,4 @@
-"""Every handler answers requests of every version, with values at their limits, and the response can be encoded."""
+"""Tests that every handler answers random requests of every version, and that the responses can be encoded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long polls, and fetches by old clients: each one ends, and its response respects `max_bytes`."""
+"""Tests of long polls and of fetches by old clients: each one ends, and its response respects `max_bytes`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fetch sessions: the state that a broker stores, its responses, and the limit of their number."""
+"""Tests of fetch sessions: the state that a broker stores, its responses, and the limit of their number."""
 
 from __future__ import annotations
 

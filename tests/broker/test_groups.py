@@ -1,4 +1,4 @@
-"""The APIs of classic groups in every version. The requests pass through dispatch."""
+"""Tests of the APIs of classic groups in every version. The requests pass through dispatch."""
 
 from __future__ import annotations
 
@@ -138,7 +138,8 @@ def test_version_5_of_sync_group_must_name_the_protocol(ask: Asker, missing: str
 def test_a_heartbeat_response_reports_a_rebalance(ask: Asker, version: int) -> None:
     joined = join(ask, 9)
     assert heartbeat(ask, version, joined) == ErrorCode.NONE
-    ask(JoinGroupRequest(group_id="g", session_timeout_ms=10_000, protocol_type="x"), 9)  # refused: no rebalance
+    # The coordinator refuses a member without protocols, so no rebalance starts.
+    ask(JoinGroupRequest(group_id="g", session_timeout_ms=10_000, protocol_type="x"), 9)
     assert heartbeat(ask, version, joined) == ErrorCode.NONE
     joined.generation_id = 9
     assert heartbeat(ask, version, joined) == ErrorCode.ILLEGAL_GENERATION

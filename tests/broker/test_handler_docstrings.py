@@ -1,4 +1,4 @@
-"""Every handler's docstring has the same four parts, and its `Versions:` line agrees with the message class."""
+"""Tests of the docstrings of handlers: each has four parts, and its versions are those of the message class."""
 
 from __future__ import annotations
 

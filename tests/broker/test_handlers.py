@@ -1,4 +1,4 @@
-"""Each API in the versions that behave differently. The requests pass through dispatch."""
+"""Tests of APIs in the versions that behave differently. The requests pass through dispatch."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_create_and_delete_topics(ask: Asker, version: int) -> None:
     ],
 )
 def test_topics_that_cannot_be_created(ask: Asker, wanted: Creatable, code: ErrorCode) -> None:
-    ask.broker.topics.create("a_b", 1)  # The name collides with the topic a.b.
+    ask.broker.topics.create("a_b", 1)  # In the names of metrics, a.b becomes a_b, too.
     (answer,) = ask(CreateTopicsRequest(topics=[wanted]), 7).topics
     assert (answer.error_code, bool(answer.error_message)) == (code, True)
     assert [topic.name for topic in ask.broker.topics.all()] == ["a_b"]

@@ -1,4 +1,4 @@
-"""A request for many topics writes each state file once, not once for each topic."""
+"""Tests of requests for many topics: the broker writes each state file once, not once for each topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch and OffsetDelete through dispatch: every version, every error, and after a restart."""
+"""Tests of OffsetCommit, OffsetFetch and OffsetDelete: every version, every error, and after a restart."""
 
 from __future__ import annotations
 

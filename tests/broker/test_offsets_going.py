@@ -1,4 +1,4 @@
-"""The broker removes committed offsets: by deletion, by expiry, with their topic, or with `__consumer_offsets`."""
+"""Tests of the removal of committed offsets: by deletion, by expiry, and with a deleted topic."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_a_commit_in_a_topic_created_again_survives_the_removal_of_the_old_files
 
 
 def test_an_offset_of_an_older_topic_of_that_name_is_none(ask: Asker) -> None:
-    """A crash between the two steps of a topic's deletion can leave the offset. The new topic must not use it."""
+    """A crash during a topic's deletion can leave its committed offsets. A new topic of this name must not use them."""
     commit(ask, {0: 1})
     older = ask.broker.topics.get("t")
     assert older is not None

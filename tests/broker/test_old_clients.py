@@ -1,4 +1,4 @@
-"""Fetches of versions 0 to 3: damaged batches, batches that are too large, and clients that never read a response."""
+"""Tests of Fetch versions 0 to 3: damaged or large batches, and clients that never read a response."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_clients_that_never_read_kept_whole_responses_in_memory(
         silent = [connect() for _ in range(30)]
         for each in silent:
             each.send(b"".join(map(as_bytes, ClientConnection("test").request(request, 2))))
-        until(lambda: room._free < 7 << 20)  # until some responses use memory
+        until(lambda: room._free < 7 << 20)  # Wait until some responses use memory.
         found: list[Record] = []
         while len(found) < 600:  # The broker serves other clients in the meantime.
             answer = wire.ask(fetch(len(found), partition_max_bytes=3 << 20), 2)
@@ -168,7 +168,7 @@ def test_memory_is_shared_and_released() -> None:
         order.append("first")
     waiting.join()
     assert order == ["first", "second"]
-    with room.reserved(5_000, 0):  # A larger size reserves all bytes.
+    with room.reserved(5_000, 0):  # A response larger than the limit reserves all bytes.
         pass
     with pytest.raises(ZeroDivisionError), room.reserved(100, 0):
         raise ZeroDivisionError

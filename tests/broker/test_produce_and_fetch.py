@@ -1,4 +1,4 @@
-"""Produce, Fetch and ListOffsets in every version that the broker supports. The requests pass through dispatch."""
+"""Tests of Produce, Fetch and ListOffsets in every version. The requests pass through dispatch."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_duplicate_of_an_idempotent_producer_gets_its_first_offset(ask: Asker)
         assert outcome(ask(produce(data), 9)) == 0
     answers = [ask(produce(data), 9).responses[0].partition_responses[0] for data in batches]
     assert [a.base_offset for a in answers[1:]] == [2, 4, 6, 8, 10]
-    assert answers[0].error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER  # The log keeps the last five batches.
+    assert answers[0].error_code == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER  # The batch is older than the last five.
 
 
 @pytest.mark.parametrize("version", FetchRequest.versions)

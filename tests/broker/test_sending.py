@@ -1,4 +1,4 @@
-"""The broker sends responses to clients that read slowly, or never."""
+"""Tests of responses to clients that read slowly, or never."""
 
 from __future__ import annotations
 

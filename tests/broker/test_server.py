@@ -1,4 +1,4 @@
-"""The network layer: real sockets, malformed requests, and the stop of a broker."""
+"""Tests of the network layer: real sockets, malformed requests, and the stop of a broker."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_stopping_answers_long_polls_and_marks_a_clean_end(tmp_path: Path) -> No
         wire = Wire(client)
         make_topic(wire)
         client.sendall(b"".join(map(as_bytes, _framed(waiting_fetch(0), 12))))
-        while not broker._stop.watchers._watchers:  # until the long poll waits
+        while not broker._stop.watchers._watchers:  # Wait until the long poll waits.
             time.sleep(0.01)
         broker.stop()
         assert wire.frame() is not None  # the response to the long poll
@@ -186,7 +186,7 @@ def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
 def test_requests_received_before_the_stop_are_not_processed_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: requests in the read buffer, which a shutdown of the socket keeps, were appended to closed logs."""
+    """Regression: a stop closed the logs, but the broker then processed Produce requests of its read buffer."""
     broker = BrokerServer(data_dir=tmp_path).start()
     host, port = broker.bootstrap_servers.split(":")
     appended: list[int] = []

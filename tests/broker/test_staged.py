@@ -1,4 +1,4 @@
-"""With `threading=staged` the broker behaves as with one thread for each connection."""
+"""Tests that a broker with `threading=staged` behaves like one with a thread for each connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreatePartitions, DescribeTopicPartitions, DescribeLogDirs, DescribeCluster, ElectLeaders, reassignments."""
+"""Tests of further APIs for topics and the cluster, for example CreatePartitions and DescribeCluster."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_the_broker_s_own_limit(make_asker: Callable[..., Asker]) -> None:
 def test_a_page_starts_at_the_cursor(three: Asker) -> None:
     assert page(three, cursor=("b", 2)) == [("b", 0, 1), ("c", 0, 1)]
     assert page(three, cursor=("b", 99)) == [("b", 0, 0), ("c", 0, 1)]
-    assert page(three, cursor=("az", 0)) == [("b", 0, 3), ("c", 0, 1)]  # The topic az was deleted.
+    assert page(three, cursor=("az", 0)) == [("b", 0, 3), ("c", 0, 1)]  # The cursor names the deleted topic az.
     for wrong in (("az", 0), ("b", -1)):
         assert page(three, "b", "c", cursor=wrong) == [("b", 42, 0), ("c", 42, 0)]
 

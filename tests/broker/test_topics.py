@@ -1,4 +1,4 @@
-"""The broker creates and deletes topics completely or not at all, also if it crashes during the change."""
+"""Tests that the broker creates and deletes topics completely or not at all, also if it crashes meanwhile."""
 
 from __future__ import annotations
 

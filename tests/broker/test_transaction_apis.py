@@ -1,4 +1,4 @@
-"""The requests of transactional producers of transaction version 1 and 2, passed through dispatch."""
+"""Tests of the requests of transactional producers (transaction versions 1 and 2)."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_a_new_producer_fences_the_old_one(ask: Asker, log: Log, kind: bool) -> 
     if kind is OLD:
         assert zombie.add() == [0]
     assert zombie.write() == 0
-    successor = Producer(ask, kind=kind)  # Its InitProducerId aborts the open transaction.
+    successor = Producer(ask, kind=kind)  # InitProducerId aborts the open transaction.
     assert successor.init() == 0
     assert (successor.id, successor.epoch) == (zombie.id, 2)
     assert committed_offsets(log) == []

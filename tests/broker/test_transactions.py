@@ -1,4 +1,4 @@
-"""The records of transactions that consumers see, depending on their isolation level and their version."""
+"""Tests of the records that consumers see in transactions, by isolation level and version of Fetch."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_fetch_of_uncommitted_records_gets_all_and_no_list(ask: Asker, log: Lo
 
 
 def test_the_end_of_a_transaction_wakes_the_fetch_that_waits_for_it(ask: Asker, log: Log) -> None:
-    """A fetch that has waited returns the transactions that were aborted by the end of its wait."""
+    """A fetch that has waited also returns the transactions that were aborted during its wait."""
     looks = iter(range(10))
 
     def abort() -> bool:
@@ -96,7 +96,7 @@ def test_the_log_of_a_reader_of_committed_records_ends_at_the_last_stable_offset
 
 @pytest.mark.parametrize("version", range(4))
 def test_an_old_client_gets_past_markers(ask: Asker, version: int) -> None:
-    """Regression: a part of the log that contains only markers gave an empty response, again and again."""
+    """Regression: if a fetched part of the log contained only markers, the response was always empty."""
     log = ask.broker.topics.create("t", 1, {"segment.bytes": "1000", "segment.ms": str(10**15)}).partitions[0]
     writer = Writer(log, 1)
     writer.write()

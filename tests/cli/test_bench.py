@@ -1,4 +1,4 @@
-"""`hmb bench` finds its commands, imports them only when they run, and reports errors in one line."""
+"""Tests of `hmb bench`: it imports a benchmark only when it runs, and reports errors in one line."""
 
 from __future__ import annotations
 

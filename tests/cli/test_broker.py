@@ -1,4 +1,4 @@
-"""`hmb broker`: settings from all sources, the line that the broker prints when it is ready, and a clean stop."""
+"""Tests of `hmb broker`: the sources of its settings, the line that it prints when it is ready, and its stop."""
 
 import json
 import os

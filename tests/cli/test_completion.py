@@ -1,4 +1,4 @@
-"""Completion with Tab: commands, options, and names that the broker of the line knows."""
+"""Tests of completion with Tab: commands, options, and names that a broker returns."""
 
 import os
 import shutil

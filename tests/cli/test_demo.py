@@ -1,4 +1,4 @@
-"""`hmb demo` and its data set."""
+"""Tests of `hmb demo` and its data set."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""One Ctrl-C ends each command, also while the broker accepts requests and sends no responses."""
+"""Tests of Ctrl-C while the broker sends no responses: one Ctrl-C ends each command."""
 
 import json
 import signal

@@ -1,4 +1,4 @@
-"""Each error is one line that names the error and its place, with its own exit code."""
+"""Tests of errors: each one is a line with the error and its place. Each kind has its own exit code."""
 
 import json
 from pathlib import Path

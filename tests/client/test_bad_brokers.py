@@ -1,6 +1,6 @@
 """Tests of every part of the client with bad servers: each raises an error with a reason and an address, in time.
 
-All parts use the same servers: some are not Kafka brokers, and one sends damaged responses.
+All parts of the client connect to the same servers. Some are not Kafka brokers, and one sends damaged responses.
 """
 
 from __future__ import annotations

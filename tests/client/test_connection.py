@@ -1,4 +1,4 @@
-"""Tests of one connection: the agreement on versions, and all failures."""
+"""Tests of one connection to a broker: the choice of request versions, and failures."""
 
 from __future__ import annotations
 

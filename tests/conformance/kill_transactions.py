@@ -33,7 +33,7 @@ from tests.conformance.kill import options
 from tests.conformance.matrix import BROKERS
 
 SOURCE, COPY, GROUP = "numbers", "copy", "copiers"
-PARTITIONS = 2  # partitions of the copy
+PARTITIONS = 2  # the number of partitions of the copied topic
 AT_ONCE = 50  # the maximum of numbers in one transaction
 SECONDS = 30.0
 QUICKLY: dict[str, str | int | float | bool] = {

@@ -148,7 +148,7 @@ class Table:
 
 
 def run(matrix: Matrix, table_rows: list[Row], readers: list[Reader]) -> list[str]:
-    """Run the whole table, then check the files. Return the problems."""
+    """Let all writers and readers run, and print the table. Then check the broker's files. Return the problems."""
     table = Table(["write", *(reader.name for reader in readers)])
     with matrix.broker:
         written = [row for row in table_rows if fill(table, matrix, row, readers)]

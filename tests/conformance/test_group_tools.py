@@ -76,7 +76,7 @@ def test_list_and_describe(tools: ShellTools, group: str) -> None:
     assert described(tools) == {partition: ["5", "10", "5"] for partition in range(PARTITIONS)}
     state = tools("kafka-consumer-groups", "--describe", "--group", GROUP, "--state").output
     assert "Empty" in state
-    # This tool itself calls System.exit.
+    # The tool kafka-groups itself calls System.exit.
     assert GROUP in tools.run("kafka-groups", "--list").output
 
 

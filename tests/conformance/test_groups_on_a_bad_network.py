@@ -1,4 +1,4 @@
-"""Three members leave and rejoin a group, each behind its own unreliable network.
+"""Tests a group whose three members leave and rejoin, each behind its own unreliable network.
 
 The networks cut connections, and delay and lose requests. A group promises "at least once". So every record must reach
 a member, and in the end the committed offsets must equal the log end offsets. The application must not see an error,

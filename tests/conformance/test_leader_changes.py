@@ -1,4 +1,4 @@
-"""One of two brokers of a Kafka cluster is killed. HMB's client finds the new leaders and the new coordinator."""
+"""Kills one of two brokers of a Kafka cluster. HMB's client must find the new leaders and the new coordinator."""
 
 from __future__ import annotations
 

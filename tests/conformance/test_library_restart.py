@@ -1,4 +1,4 @@
-"""A broker is killed and restarted while HMB's producer and consumer use it."""
+"""Kills and restarts a broker while HMB's producer and consumer use it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Committed offsets move from Kafka 4.3.0 to HMB and back, in the data directory."""
+"""Moves committed offsets from Kafka 4.3.0 to HMB and back, in the data directory."""
 
 from __future__ import annotations
 

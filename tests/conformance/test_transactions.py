@@ -1,6 +1,7 @@
 """Tests exactly-once processing with real clients.
 
-Each client copies a topic in transactions, which also contain its offsets. It aborts some of the transactions.
+Each client copies a topic in transactions, which also contain the offsets of the read records. The client aborts some
+of the transactions.
 
 A consumer with read_committed must read every record of the copy once. A consumer with read_uncommitted must read more
 records.

@@ -1,4 +1,4 @@
-"""Transactions move from Kafka 4.3.0 to HMB and back, in the data directory.
+"""Moves transactions from Kafka 4.3.0 to HMB and back, in the data directory.
 
 The brokers keep producer ids, epochs and open transactions.
 """

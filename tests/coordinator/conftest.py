@@ -1,4 +1,4 @@
-"""A journal and its topic in a temporary directory."""
+"""Fixtures: a journal and its topic in a temporary directory."""
 
 from __future__ import annotations
 

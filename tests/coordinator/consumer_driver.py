@@ -189,7 +189,7 @@ class Client:
             )
         except KafkaError as error:
             if error is DISK_FULL or error.code is ErrorCode.UNRELEASED_INSTANCE_ID:
-                return  # The next heartbeat tries again.
+                return  # The client tries to join again with its next heartbeat.
             if error.code not in FENCED:
                 raise
             self.epoch, self.owned, self.assigned = 0, set(), set()

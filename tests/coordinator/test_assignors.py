@@ -1,4 +1,4 @@
-"""Each assignor divides partitions correctly among any members and topics."""
+"""Tests of the assignors: each divides partitions correctly among any members and topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Behavior of a classic group that the goldenscripts (test_group_scripts.py) do not show."""
+"""Tests of classic groups that the goldenscripts (test_group_scripts.py) do not contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Invariants of a KIP-848 group. Its clients join, leave, delay and miss responses, and the disk is full at times."""
+"""Tests of invariants of a KIP-848 group while its clients and its disk fail at random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Committed offsets expire by the state of the group and by the topics that its members read."""
+"""Tests of the expiry of committed offsets, which depends on the group's state and its members' topics."""
 
 from __future__ import annotations
 

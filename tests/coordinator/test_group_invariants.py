@@ -1,4 +1,4 @@
-"""Invariants of a classic group under random actions of its clients and its journal.
+"""Tests of invariants of a classic group under random actions of its clients and its journal.
 
 The clients behave as real consumers do. They send heartbeats, join again after an error, and send SyncGroup after each
 JoinGroup. At random, a client stops sending requests, sends a request twice, or leaves. A client that sends all its

@@ -1,4 +1,4 @@
-"""Classic groups as goldenscripts (tests/scripts/groups): requests of clients, and their responses.
+"""Tests of classic groups by goldenscripts (tests/scripts/groups): requests of clients, and their responses.
 
     join CLIENT [MEMBER-ID] [instance= session= rebalance= protocols=a,b metadata= version= type=]
     sync MEMBER-ID GENERATION [MEMBER-ID=ASSIGNMENT ...] [instance=]
@@ -35,7 +35,7 @@ SCRIPTS = Path(__file__).parents[1] / "scripts" / "groups"
 
 
 class Session:
-    """The group of one script."""
+    """The group to which one script sends requests."""
 
     def __init__(self) -> None:
         self.driver = GroupDriver()

@@ -1,4 +1,4 @@
-"""The group coordinator, used by the threads of many connections."""
+"""Tests of the group coordinator, used by the threads of many connections."""
 
 from __future__ import annotations
 

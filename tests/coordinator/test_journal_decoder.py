@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets` as JSON, with the names and rules of Kafka's tool."""
+"""Tests of records of `__consumer_offsets` as JSON, with the names and rules of Kafka's tool."""
 
 from __future__ import annotations
 

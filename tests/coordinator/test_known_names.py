@@ -1,4 +1,4 @@
-"""The cache of values by name is limited in bytes, because it keeps short names only."""
+"""Tests of the cache of values by name. Its size in bytes is limited, because it keeps only short names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Committed offsets: the table in memory, and its restoration from the journal."""
+"""Tests of committed offsets: the table in memory, and its restoration from the journal."""
 
 from __future__ import annotations
 

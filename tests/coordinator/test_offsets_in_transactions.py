@@ -1,4 +1,4 @@
-"""Offsets that are committed in transactions. They are pending until a marker commits or aborts them."""
+"""Tests of offsets in transactions. They are pending until a marker commits or aborts them."""
 
 from __future__ import annotations
 

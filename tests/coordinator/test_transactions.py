@@ -1,4 +1,4 @@
-"""The transaction coordinator with several threads, a full disk and a restart."""
+"""Tests of the transaction coordinator with several threads, a full disk and a restart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker with a low limit of file descriptors serves all its segments, topics and groups, and refuses connections."""
+"""Tests of a broker with few file descriptors: it serves all its segments, topics and groups."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker on a full disk: fetches, commits and deletions work, and producers continue when space is available again.
+"""Tests of a broker on a full disk: fetches, commits and deletions work, and producers continue later.
 
 The disk is a small file system in memory, which only the broker's process sees. The test accesses it through `/proc`.
 """

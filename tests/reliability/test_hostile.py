@@ -1,4 +1,4 @@
-"""A bounded run of the hostile client: `python -m tests.reliability.hostile` runs it in full."""
+"""Runs the hostile client for a short time. `python -m tests.reliability.hostile` runs it in full."""
 
 from __future__ import annotations
 

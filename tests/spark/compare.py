@@ -1,6 +1,6 @@
 """Runs the same queries through Spark's own Kafka connector and through `hmb`, and compares the rows.
 
-    python -m tests.spark.compare --jars DIR            # against HMB, and Kafka 4.3.0 where its jars are (HMB_KAFKA_43)
+    python -m tests.spark.compare --jars DIR            # against HMB, and against Kafka 4.3.0 if it is installed
 
 DIR holds the jars of the connector for the installed PySpark: spark-sql-kafka-0-10, spark-token-provider-kafka-0-10,
 kafka-clients and commons-pool2.

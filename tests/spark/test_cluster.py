@@ -1,4 +1,4 @@
-"""The documentation's job runs on a laptop and on a cluster. Only the master and the bootstrap servers differ."""
+"""Tests of the documentation's Spark job on a laptop and on a cluster. Only two settings differ."""
 
 from __future__ import annotations
 

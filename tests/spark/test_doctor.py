@@ -1,4 +1,4 @@
-"""`hmb spark doctor` prints each finding, and its exit code shows whether something is missing."""
+"""Tests of `hmb spark doctor`: it prints each finding, and its exit code shows whether something is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A topology on Spark has the result that it has in Hailstorm's own runners."""
+"""Tests that a topology on Spark has the same result as in Hailstorm's own runners."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def counting(topic: str, write: Any) -> Topology:
 def test_two_stateful_bolts_in_a_row_have_the_same_final_table(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path
 ) -> None:
-    """The second start continues at the checkpoint. Each output has the identity that it has in Hailstorm."""
+    """A query that starts again continues at its checkpoint. Each output has the same tuple id as in Hailstorm."""
     here: dict[TupleId, Any] = {}
     there: dict[TupleId, Any] = {}
     for part in (LINES[:200], LINES[200:]):

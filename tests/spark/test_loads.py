@@ -1,4 +1,4 @@
-"""Loads of a topic into Parquet files: all runs together hold each record once, whichever process dies at any time."""
+"""Tests of loads of a topic into Parquet files: all runs together contain each record once, also after crashes."""
 
 from __future__ import annotations
 

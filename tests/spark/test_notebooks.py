@@ -1,4 +1,4 @@
-"""The command `hmb notebooks` copies the notebooks. The build of the documentation shows that they run."""
+"""Tests of `hmb notebooks`, which copies the notebooks. The documentation's build tests that they run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exactly once: runs of a task that die, that continue after a newer run has started, or that repeat a batch."""
+"""Tests of exactly-once writes: tasks that die, tasks with a newer run, and batches that are repeated."""
 
 from __future__ import annotations
 

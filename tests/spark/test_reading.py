@@ -1,4 +1,4 @@
-"""Tasks that read ranges, and batch queries as the driver plans them. The tests need a broker, but no JVM.
+"""Tests of tasks that read ranges, and of batch queries as the driver plans them. They require a broker, but no JVM.
 
 Streaming queries are tested in test_triggers.py. test_source.py and test_trouble.py test whole queries with Spark.
 """

@@ -1,4 +1,4 @@
-"""The columns that the sink accepts, the errors of Spark's Kafka connector, and the grouping of rows by destination."""
+"""Tests of the sink's rows: the columns that it accepts, its errors, and the grouping by destination."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At least once: if a record is not delivered, the error names the record."""
+"""Tests of at-least-once writes: if a record is not delivered, the error names the record."""
 
 from __future__ import annotations
 

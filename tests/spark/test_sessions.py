@@ -1,4 +1,4 @@
-"""`hmb.spark.session()` starts a local Spark. If something is missing, the error names it."""
+"""Tests of `hmb.spark.session()`, which starts a local Spark. An error names missing software."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that Spark writes to a topic.
+"""Tests of rows that Spark writes to a topic.
 
 The tests cover all columns, the errors that a user sees, and batches that run again after a crash.
 """

@@ -1,4 +1,4 @@
-"""Whole queries with Spark: batch queries, streaming queries, and the errors that a user sees.
+"""Tests of whole queries with Spark: batch queries, streaming queries, and the errors that a user sees.
 
 Failures of brokers and changes of topics are tested in test_trouble.py.
 """

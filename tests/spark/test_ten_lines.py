@@ -1,4 +1,4 @@
-"""The Spark example of the README is the same as in the documentation, and prints the promised output."""
+"""Tests of the Spark example in the README: the documentation has the same example, and its output is correct."""
 
 from __future__ import annotations
 

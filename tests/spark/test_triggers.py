@@ -1,4 +1,4 @@
-"""Triggers of a streaming query as the driver plans them. The tests need a broker, but no JVM."""
+"""Tests of triggers of a streaming query as the driver plans them. They require a broker, but no JVM."""
 
 from __future__ import annotations
 

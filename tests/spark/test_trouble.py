@@ -1,4 +1,4 @@
-"""Failures while a query runs or between two runs: brokers stop, topics change, checkpoints are old."""
+"""Tests of failures during a query or between two runs: brokers stop, topics change, checkpoints are old."""
 
 from __future__ import annotations
 

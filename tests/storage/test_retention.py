@@ -1,6 +1,6 @@
 """Tests of retention: the log deletes its oldest segments by time, by size, and for DeleteRecords.
 
-A read in progress can finish.
+A read that is in progress can finish, although its segment is deleted.
 """
 
 from __future__ import annotations

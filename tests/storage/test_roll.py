@@ -116,7 +116,7 @@ def test_a_log_whose_sync_fails_does_not_roll(open_log: LogMaker, monkeypatch: p
 
 
 def test_a_large_segment_is_synced_ahead_of_its_roll(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without this sync, producers would wait at the roll until a whole segment of 1 GB is synced."""
+    """The log syncs a large segment before the roll. Otherwise producers would wait until 1 GB is synced."""
     monkeypatch.setattr(log_module, "SYNC_AHEAD", 2 * SIZE)
     synced, flush = threading.Event(), Segment.flush
 

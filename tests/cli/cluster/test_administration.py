@@ -1,4 +1,4 @@
-"""The options and errors that all commands for a cluster share."""
+"""Tests of the options and errors that all commands for a cluster share."""
 
 import json
 from pathlib import Path

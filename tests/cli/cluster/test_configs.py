@@ -1,4 +1,4 @@
-"""`hmb configs`: settings of topics, brokers, loggers and groups."""
+"""Tests of `hmb configs`: settings of topics, brokers, loggers and groups."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""`hmb groups`: the lag, the members and the committed offsets of groups, and changes of them."""
+"""Tests of `hmb groups`: the lag, the members and the committed offsets of groups, and their changes."""
 
 import itertools
 import json

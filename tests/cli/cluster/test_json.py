@@ -1,4 +1,4 @@
-"""`--json` of the commands for a cluster: one object a line, no line for an empty result, the same keys."""
+"""Tests of `--json`: a command prints one object a line, and all commands use the same keys."""
 
 import json
 from collections.abc import Iterator

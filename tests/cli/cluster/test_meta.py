@@ -1,4 +1,4 @@
-"""`hmb meta`: the brokers, topics and leaders of a cluster, and the APIs of its brokers."""
+"""Tests of `hmb meta`: the brokers, topics and leaders of a cluster, and the APIs of its brokers."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""`hmb offsets`: the first and next offsets of partitions, and the offsets of a time."""
+"""Tests of `hmb offsets`: the start and end offsets of partitions, and the offsets of a time."""
 
 import json
 

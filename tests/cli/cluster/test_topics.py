@@ -1,4 +1,4 @@
-"""`hmb topics`: create, list, describe, alter, trim and delete topics."""
+"""Tests of `hmb topics`: create, list, describe, alter, trim and delete topics."""
 
 import json
 

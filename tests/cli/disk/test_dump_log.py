@@ -1,4 +1,4 @@
-"""`hmb dump-log` and `hmb index-inspect`: their output, their errors and their exit codes."""
+"""Tests of `hmb dump-log` and `hmb index-inspect`: their output, their errors and their exit codes."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""`hmb hailstorm`: run, check, snapshots, status and the examples."""
+"""Tests of `hmb hailstorm`: the commands run, check, snapshots and status, and the examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hmb consume`: the records that it prints, their format, and its end."""
+"""Tests of `hmb consume`: the records that it prints, their format, and its end."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`hmb consume -G`: the committed offsets of a group are those after the printed records."""
+"""Tests of `hmb consume -G`: it commits the offsets after the printed records."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""`hmb consume --json T | hmb produce --json U`: the copy equals the original byte for byte, for all records."""
+"""Tests of `hmb consume --json T | hmb produce --json U`: the copy of each topic equals the original."""
 
 from collections.abc import Iterator
 from itertools import count

@@ -1,4 +1,4 @@
-"""From lines to records: kcat's delimiters, kafka-console-producer's properties, and the division into lines."""
+"""Tests of the conversion of lines to records, with the options of kcat and kafka-console-producer."""
 
 import io
 import os

@@ -1,4 +1,4 @@
-"""`-o`: each form of a start and an end, and each error."""
+"""Tests of the option `-o`: each form of a start and an end, and each error."""
 
 import click
 import pytest

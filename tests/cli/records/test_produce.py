@@ -1,4 +1,4 @@
-"""`hmb produce`: its input, the records that it sends, its counts, and the line that an error names."""
+"""Tests of `hmb produce`: its input, the records that it sends, its counts, and its errors."""
 
 import json
 import os
@@ -242,7 +242,7 @@ def test_json_keeps_the_partitions_and_the_order_in_them(run: Hmb, servers: str,
 def test_a_copy_into_fewer_partitions_ended_in_the_middle(run: Hmb, servers: str, topic: str) -> None:
     """With `-p -1` the key selects the partition, and the partitions in the lines are ignored.
 
-    The error names this option.
+    The error for a partition that does not exist recommends this option.
     """
     run("topics", "create", topic, "-p", "2", "-b", servers)
     lines = "".join(json.dumps({"key": "k", "value": str(n), "partition": n % 4}) + "\n" for n in range(8))

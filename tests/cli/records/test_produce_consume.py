@@ -1,4 +1,4 @@
-"""`hmb produce` and `hmb consume` together: the output equals the input."""
+"""Tests of `hmb produce` and `hmb consume` together: the output equals the input."""
 
 import base64
 import json

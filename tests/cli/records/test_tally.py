@@ -1,4 +1,4 @@
-"""The counts of delivered records, and the line that caused a failure."""
+"""Tests of the counts of delivered records, and of the line that caused a failure."""
 
 import threading
 
@@ -35,7 +35,7 @@ def test_counts_and_places() -> None:
 def test_the_command_waits_for_the_error_of_the_refused_line() -> None:
     """Two portions share a batch, and a line of the second portion makes the batch fail.
 
-    The first portion can be settled first.
+    The result of the first portion may arrive first.
     """
     calls: list[None] = []
     tally = Tally(lambda: calls.append(None))

@@ -1,4 +1,4 @@
-"""`hmb consume` started before its topic exists."""
+"""Tests of `hmb consume` that starts before its topic exists."""
 
 import signal
 

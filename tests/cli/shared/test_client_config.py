@@ -1,4 +1,4 @@
-"""`-X` and `--config`: Kafka's settings become keywords of the client."""
+"""Tests of `-X` and `--config`: Kafka's settings become keyword arguments of the client."""
 
 import inspect
 from pathlib import Path

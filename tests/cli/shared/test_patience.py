@@ -1,4 +1,4 @@
-"""The line that a command prints when it makes no progress."""
+"""Tests of the line that a command prints when it makes no progress."""
 
 import threading
 

@@ -1,4 +1,4 @@
-"""Settings with durations and sizes: `retention.ms=1h`, `segment.bytes=1MiB`."""
+"""Tests of settings with durations and sizes: `retention.ms=1h`, `segment.bytes=1MiB`."""
 
 import click
 import pytest

@@ -1,4 +1,4 @@
-"""Standard streams that are full or closed: the command prints one line, without a traceback."""
+"""Tests of standard streams that are full or closed: the command prints one line, without a traceback."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""`hmb decode`: its output, its errors and its exit codes."""
+"""Tests of `hmb decode`: its output, its errors and its exit codes."""
 
 import json
 from pathlib import Path

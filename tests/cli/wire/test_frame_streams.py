@@ -1,4 +1,4 @@
-"""The streams of a proxy: they return the bytes that they receive, in any division, and show every frame."""
+"""Tests of the streams of a proxy: they return the bytes that they receive, and show every frame."""
 
 from collections.abc import Callable
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""`hmb sniff` between real clients and brokers."""
+"""Tests of `hmb sniff` between real clients and brokers."""
 
 import json
 import signal

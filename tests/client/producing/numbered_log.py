@@ -25,7 +25,7 @@ class Fault(Enum):
     ANSWER_IS_LOST = auto()  # The broker writes the batch, but the connection breaks before the response.
     COMES_LATE = auto()  # The batch arrives after the connection has broken.
     NOT_LEADER = auto()
-    NOT_LEADER_ANY_MORE = auto()  # The batch is written anyway.
+    NOT_LEADER_ANY_MORE = auto()  # The broker writes the batch, but responds with NOT_LEADER_OR_FOLLOWER.
     TOO_LARGE = auto()
     INVALID = auto()
 

@@ -1,4 +1,4 @@
-"""Scripts for brokers that receive records from producers."""
+"""Scripted responses of a broker that receives records from a producer."""
 
 from __future__ import annotations
 

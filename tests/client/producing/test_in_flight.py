@@ -158,7 +158,7 @@ def test_a_broker_that_does_not_know_the_producer_gets_one_batch_at_first() -> N
 
 
 def test_new_batches_do_not_remove_a_retried_batch_from_the_brokers_memory() -> None:
-    """The fourth batch is written and answered with NOT_LEADER twice. At most four batches may follow it."""
+    """A broker remembers five batches of a producer, so at most four new batches may follow a batch that is retried."""
     any_more = Fault.NOT_LEADER_ANY_MORE
     faults = {1: [any_more], 3: [Fault.ANSWER_IS_LOST, Fault.NOT_LEADER], 4: [any_more, any_more]}
     with sent(11, faults) as (log, deliveries):

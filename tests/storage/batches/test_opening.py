@@ -1,6 +1,6 @@
 """Tests of damage that the broker finds when it opens a batch.
 
-The broker reports it once, and does not return the batch.
+The broker reports a damaged batch once, and does not return it to clients.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def test_a_search_does_not_read_a_batch_that_is_too_large(log: Log, monkeypatch:
     log.append(messages(2, 1, Codec.GZIP))
     log.reconfigure(LogConfig(max_decompressed=50))
     assert log.offset_for_timestamp(160) == (200, 15)
-    with pytest.raises(KafkaError) as error:  # Its first offset is known only after decompression.
+    with pytest.raises(KafkaError) as error:  # The batch's first offset is known only after decompression.
         log.offset_for_timestamp(1_000)
     assert error.value.code is ErrorCode.MESSAGE_TOO_LARGE
 

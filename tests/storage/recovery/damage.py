@@ -1,10 +1,10 @@
 """Damages a log's active segment, byte by byte, and checks what recovery keeps of it.
 
-For each format (record batches and messages v0 / v1, each with every codec that it has) a log of several batches is
-written once. Then the log file, in a directory of its own, is
+The formats are record batches, messages v0 and messages v1, each with all its codecs. For each format, the check writes
+a log file of several batches. Then it damages copies of this file in two ways:
 
-- cut at every byte: the log keeps exactly the batches that are whole;
-- changed in one byte at a time: the log keeps exactly the batches before that one.
+- A copy is cut at each byte. Recovery must keep exactly the complete batches.
+- A copy has one changed byte. Recovery must keep exactly the batches before this byte's batch.
 
 Each damaged log is recovered twice. Both recoveries must have the same result, and each kept batch must be unchanged.
 One exception: no CRC covers the leader epoch of a record batch (bytes 12 to 16). Recovery does not notice a change of

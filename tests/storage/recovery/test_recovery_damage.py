@@ -1,6 +1,6 @@
 """Tests of cut files and changed bytes.
 
-They are a sample of the checks of `python -m tests.storage.recovery.damage`.
+The command `python -m tests.storage.recovery.damage` runs many more of these checks.
 """
 
 from __future__ import annotations

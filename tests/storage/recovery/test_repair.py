@@ -1,6 +1,6 @@
 """Tests of damage below the recovery point.
 
-Readers get the intact batches and skip the damage. The broker reports it once.
+Readers get the intact batches and skip the damaged ones. The broker reports each damage once.
 """
 
 from __future__ import annotations

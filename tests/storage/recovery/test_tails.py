@@ -1,7 +1,7 @@
 """Tests of preallocated files.
 
-A file has its full size from the first append on, and is cut when it is closed. The zeros that a kill leaves at its end
-are not damage.
+A preallocated file has its full size from the first append on, and is cut when it is closed. If the broker is killed,
+zeros remain at the end of the file. These zeros are not damage.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Tests of starts with damaged state files.
 
-The broker rebuilds them if it can, and fails with a clear message otherwise.
+The broker rebuilds a damaged state file if it can, and fails with a clear message otherwise.
 """
 
 from __future__ import annotations

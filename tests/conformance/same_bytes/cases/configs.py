@@ -60,7 +60,7 @@ SHOWN = Step(describe(described("<name>", KEYS), synonyms=True), settles=True)
 
 
 def then_described(name: str, *steps: Any, topics: Mapping[str, Topic] = OWN, versions: str = "1,2") -> Case:
-    """Make a case that changes settings and then describes them."""
+    """Make a test case that changes settings and then describes them."""
     return case(name, *steps, SHOWN, topics=topics, versions=versions, api_key=steps[0].api_key)
 
 

@@ -84,7 +84,7 @@ def delete(topics: Mapping[str, list[int]], group: str = "<name>") -> OffsetDele
 
 
 def then_fetched(name: str, *steps: Any, **options: Any) -> Case:
-    """Make a case that commits offsets and then fetches the offsets of the group."""
+    """Make a test case that commits offsets and then fetches the offsets of the group."""
     return case(name, *steps, fetch(), api_key=OffsetCommitRequest.api_key, **options)
 
 

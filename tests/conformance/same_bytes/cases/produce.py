@@ -142,7 +142,7 @@ def fetched(topic: str = "<name>") -> FetchRequest:
 
 
 def stored(name: str, *data: bytes | None, versions: str = "13", topic: str = "<name>") -> Case:
-    """Make a case that sends each item of `data` in one request, and then reads the log.
+    """Make a test case that sends each item of `data` in one request, and then reads the log.
 
     Several versions may share a topic. Each version then appends to it.
     """
@@ -152,7 +152,7 @@ def stored(name: str, *data: bytes | None, versions: str = "13", topic: str = "<
 
 
 def unanswered(name: str, request: ProduceRequest | Callable[[int], ProduceRequest], **options: Any) -> Case:
-    """Make a case that sends a Produce with acks=0, and then a request that shows whether the connection is open."""
+    """Make a test case that sends a Produce with acks=0, and a request that shows whether the connection is open."""
     return case(
         name,
         Step(request, answered=False),

@@ -56,7 +56,7 @@ def known(*partitions: int, topic: str = "<name>") -> DescribeProducersRequest:
 
 
 def writing(name: str, *steps: Any, **options: Any) -> Case:
-    """Make a case that runs `steps`, reads with both isolation levels, and describes the partition's producers."""
+    """Make a test case that runs `steps`, reads with both isolation levels, and describes the partition's producers."""
     then = (seen(False), seen(), known())
     return case(
         name, init(), *steps, *then, api_key=ProduceRequest.api_key, topics=OWN, may_differ=BROKERS_OWN, **options
@@ -105,7 +105,7 @@ def commit(
 
 
 def committing(name: str, *steps: Any, **options: Any) -> Case:
-    """Make a case that runs `steps` and fetches the group's offsets, with and without waiting for open transactions."""
+    """Make a test case that runs `steps` and fetches the group's offsets with and without `require_stable`."""
     asked = {"three": [0, 1]}
     then = (plain.fetch(asked, stable=True), plain.fetch(asked), plain.fetch(None, stable=True))
     return case(
@@ -180,7 +180,9 @@ def marker(
 
 
 def marking(name: str, *steps: Any, describes: bool = True) -> Case:
-    """Make a case that writes markers, reads the log, and describes the partition's producers if `describes` is true.
+    """Make a test case that writes markers and reads the log.
+
+    If `describes` is true, describe the partition's producers.
 
     Kafka returns several producers in any order, so a case with several producers does not describe them.
     """

@@ -96,7 +96,7 @@ def listed(states: Sequence[str] = (), **options: Any) -> Callable[[int], Reques
 
 
 def of(name: str, *steps: Any, **options: Any) -> Case:
-    """Make a case that runs `steps` and then describes the transaction.
+    """Make a test case that runs `steps` and then describes the transaction.
 
     The times in the description are not compared.
     """
