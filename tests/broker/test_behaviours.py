@@ -1,6 +1,6 @@
 """Tests of behavior on which clients depend, and that new brokers often get wrong. Each behavior has a number.
 
-Each behavior has one short test in this module. The tests of its API contain the details.
+Each behavior has one short test in this module. Further tests are in the test modules of the APIs.
 """
 
 from __future__ import annotations

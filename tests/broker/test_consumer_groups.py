@@ -44,8 +44,8 @@ def beat(ask: Asker, epoch: int, member: str = "m", *, version: int = 1, **optio
 
 
 def join(ask: Asker, member: str = "m", *, version: int = 1, **options: Any) -> Any:
-    said = {"subscribed_topic_names": ["t"], "rebalance_timeout_ms": 30_000, "topic_partitions": []}
-    return beat(ask, 0, member, version=version, **{**said, **options})
+    fields = {"subscribed_topic_names": ["t"], "rebalance_timeout_ms": 30_000, "topic_partitions": []}
+    return beat(ask, 0, member, version=version, **{**fields, **options})
 
 
 def owned(answer: Any) -> list[int]:
@@ -97,8 +97,8 @@ def test_a_member_joins_lives_and_leaves(ask: Asker, version: int) -> None:
     ],
 )
 def test_invalid_heartbeats_create_no_group(ask: Asker, options: dict[str, Any], code: ErrorCode) -> None:
-    said = {"group_id": "g", "member_id": "m", "rebalance_timeout_ms": 1, "topic_partitions": []}
-    request = ConsumerGroupHeartbeatRequest(**{"subscribed_topic_names": ["t"], **said, **options})
+    fields = {"group_id": "g", "member_id": "m", "rebalance_timeout_ms": 1, "topic_partitions": []}
+    request = ConsumerGroupHeartbeatRequest(**{"subscribed_topic_names": ["t"], **fields, **options})
     assert ask(request, 1).error_code == code
     assert listed(ask) == []
 
@@ -182,15 +182,15 @@ def test_an_empty_classic_group_becomes_one_of_this_protocol_and_back(ask: Asker
 def test_members_of_one_protocol_keep_those_of_the_other_out(ask: Asker) -> None:
     join(ask)
     protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range")
-    said: dict[str, Any] = {"group_id": "g", "session_timeout_ms": 10_000, "protocol_type": "consumer"}
-    refused = ask(JoinGroupRequest(protocols=[protocol], **said), 3)
+    fields: dict[str, Any] = {"group_id": "g", "session_timeout_ms": 10_000, "protocol_type": "consumer"}
+    refused = ask(JoinGroupRequest(protocols=[protocol], **fields), 3)
     assert refused.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert ask(HeartbeatRequest(group_id="g", member_id="m", generation_id=1), 4).error_code == (
         ErrorCode.UNKNOWN_MEMBER_ID
     )
     join_classic(ask, 3, group_id="c")
-    said = {"subscribed_topic_names": ["t"], "rebalance_timeout_ms": 1, "topic_partitions": []}
-    answer = ask(ConsumerGroupHeartbeatRequest(group_id="c", member_id="m", **said), 1)
+    fields = {"subscribed_topic_names": ["t"], "rebalance_timeout_ms": 1, "topic_partitions": []}
+    answer = ask(ConsumerGroupHeartbeatRequest(group_id="c", member_id="m", **fields), 1)
     assert (answer.error_code, answer.error_message) == (
         ErrorCode.GROUP_ID_NOT_FOUND,
         "Group c is not a consumer group.",
@@ -207,8 +207,8 @@ def commit(ask: Asker, epoch: int, offset: int, *, member: str = "m", version: i
     topic = OffsetCommitRequest.OffsetCommitRequestTopic(
         name="t", topic_id=ask.broker.topics.all()[-1].id, partitions=[partition]
     )
-    said = {"group_id": "g", "member_id": member, "generation_id_or_member_epoch": epoch, "topics": [topic]}
-    code: int = ask(OffsetCommitRequest(**said), version).topics[0].partitions[0].error_code
+    fields = {"group_id": "g", "member_id": member, "generation_id_or_member_epoch": epoch, "topics": [topic]}
+    code: int = ask(OffsetCommitRequest(**fields), version).topics[0].partitions[0].error_code
     return code
 
 

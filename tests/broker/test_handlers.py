@@ -165,7 +165,7 @@ def test_create_and_delete_topics(ask: Asker, version: int) -> None:
     ],
 )
 def test_topics_that_cannot_be_created(ask: Asker, wanted: Creatable, code: ErrorCode) -> None:
-    ask.broker.topics.create("a_b", 1)  # In the names of metrics, a.b becomes a_b, too.
+    ask.broker.topics.create("a_b", 1)  # The names a_b and a.b are equal in metrics.
     (answer,) = ask(CreateTopicsRequest(topics=[wanted]), 7).topics
     assert (answer.error_code, bool(answer.error_message)) == (code, True)
     assert [topic.name for topic in ask.broker.topics.all()] == ["a_b"]

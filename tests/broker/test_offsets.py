@@ -52,9 +52,9 @@ def test_commit_in_every_version(ask: Asker, version: int) -> None:
 @pytest.mark.parametrize("version", OffsetFetchRequest.versions)
 def test_fetch_in_every_version(ask: Asker, version: int) -> None:
     commit(ask, {0: 5}, committed_metadata="m", committed_leader_epoch=4)
-    nothing = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if version == 0 else 0
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if version == 0 else 0
     committed = (5, 4 if version >= 5 else -1, "m", 0)
-    assert fetch(ask, [0, 1, 77], version) == {0: committed, 1: (-1, -1, "", nothing), 77: (-1, -1, "", nothing)}
+    assert fetch(ask, [0, 1, 77], version) == {0: committed, 1: (-1, -1, "", error), 77: (-1, -1, "", error)}
     if version >= 2:
         assert fetch(ask, None, version) == {0: committed}
 

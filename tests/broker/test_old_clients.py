@@ -71,12 +71,12 @@ def test_an_old_client_that_fetches_again_gets_past_a_damaged_batch(ask: Asker, 
 
 def test_an_old_client_meets_damage_at_the_same_offset_as_a_new_one(ask: Asker, log: Log) -> None:
     flip(log, 0, log.segments[0].size - 3)
-    whole, damaged = iter_batches(ask(fetch(0), 4).responses[0].partitions[0].records)
-    whole.check()
+    intact, damaged = iter_batches(ask(fetch(0), 4).responses[0].partitions[0].records)
+    intact.check()
     with pytest.raises(KafkaError):
         damaged.check()
     assert [outcome(ask(fetch(offset), 3)) for offset in range(5)] == [0, 0, 2, 2, 0]
-    assert (whole.last_offset, damaged.base_offset, damaged.last_offset) == (1, 2, 3)
+    assert (intact.last_offset, damaged.base_offset, damaged.last_offset) == (1, 2, 3)
 
 
 @pytest.mark.parametrize("version", OLD_VERSIONS)

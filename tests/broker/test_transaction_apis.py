@@ -316,7 +316,7 @@ def test_an_open_transaction_continues_after_a_restart(ask: Asker, log: Log, mak
 def test_a_producer_id_that_only_the_journal_contains_is_not_assigned_again(
     ask: Asker, make_asker: Callable[..., Asker], tmp_path: Path
 ) -> None:
-    """In another broker's data directory, only the transaction journal may contain a producer id."""
+    """In a directory of another broker, a producer id can occur in the transaction journal and in no log."""
     producer = Producer(ask)
     ask.close()
     for name in ("ids", manifest.NAME):

@@ -55,7 +55,7 @@ def test_every_listed_reason_explains_a_difference(outcome: Run) -> None:
 @pytest.mark.external
 @pytest.mark.timeout(SECONDS)
 def test_no_further_api_is_left_out(outcome: Run) -> None:
-    """No API may be added to the list in explained.py."""
+    """HMB must serve each compared API, except those listed in `explained.NOT_SERVED`."""
     missing = (each.comparison for each in outcome.results if each.verdict is Verdict.NOT_SERVED)
     assert {api_name(comparison.case.key()) for comparison in missing} == NOT_SERVED
 

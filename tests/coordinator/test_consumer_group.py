@@ -309,8 +309,8 @@ def test_a_group_is_the_same_after_a_restart(driver: ConsumerDriver) -> None:
     driver.topics.make("apple", 1)
     driver.beat("o", regex="app.*", topics=[], owns=[], rebalance=5)
     restored = driver.restored()
-    for what in ("epoch", "assignment_epoch", "metadata_hash", "members", "targets", "instances", "regexes", "_owners"):
-        assert getattr(restored, what) == getattr(driver.group, what), what
+    for name in ("epoch", "assignment_epoch", "metadata_hash", "members", "targets", "instances", "regexes", "_owners"):
+        assert getattr(restored, name) == getattr(driver.group, name), name
     assert restored.state_name == driver.group.state_name == "Reconciling"
     assert restored.next_deadline() == driver.now + 10_000, "the member that is to give up has its time again"
 

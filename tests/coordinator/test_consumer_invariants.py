@@ -96,8 +96,8 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
     @invariant()
     def what_is_on_disk_makes_the_same_group(self) -> None:
         restored, group = self.driver.restored(), self.driver.group
-        for what in ("epoch", "assignment_epoch", "metadata_hash", "members", "targets", "instances", "regexes"):
-            assert getattr(restored, what) == getattr(group, what), what
+        for name in ("epoch", "assignment_epoch", "metadata_hash", "members", "targets", "instances", "regexes"):
+            assert getattr(restored, name) == getattr(group, name), name
 
     @invariant()
     def epochs_are_in_order(self) -> None:
@@ -111,21 +111,21 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         if not hasattr(self, "driver"):
             return
         self.driver.fails = False
-        here = [client for client in self.clients if client.member_id in self.driver.group.members]
-        for client in here:
+        present = [client for client in self.clients if client.member_id in self.driver.group.members]
+        for client in present:
             client.is_slow, client.owned = False, set(client.assigned)
         self.driver.wait(60_000)  # The sessions of clients that left without a request end.
         for _ in range(8):
-            for client in here:
+            for client in present:
                 client.beat()
             self.driver.wait(1_000)
-        if not here:
+        if not present:
             return
         group = self.driver.group
         assert group.state_name == "Stable"
-        read = {name for client in here for name in client.topics}
+        read = {name for client in present for name in client.topics}
         wanted = {p for p in self.driver.topics.all_partitions() if self.driver.topics.by_id(p.topic_id).name in read}  # type: ignore[union-attr]
-        assert Counter(p for client in here for p in client.owned) == Counter(wanted)
+        assert Counter(p for client in present for p in client.owned) == Counter(wanted)
 
 
 ConsumerGroupMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)

@@ -104,11 +104,11 @@ class Course:
         yield self.create("plain", 2)
         yield self.create("table", 1, **{"cleanup.policy": "compact"})
         yield self.create("gone", 3)
-        for turn in range(3):
+        for number in range(3):
             for _ in range(8):
                 yield self.produce()
                 yield self.change_table()
-            yield self.transaction(commit=turn != 1)
+            yield self.transaction(commit=number != 1)
             yield self.commit_offset()
             yield self.housekeeping()
         yield self.delete_records()
@@ -220,11 +220,11 @@ def record(value: bytes, key: bytes | None = None) -> Record:
 
 def check(ask: Asker, answered: Answered) -> None:
     """Raise Broken if the effect of an answered request is missing after the power failure."""
-    there = {topic.name: len(topic.partitions) for topic in ask.broker.topics.all()}
+    existing = {topic.name: len(topic.partitions) for topic in ask.broker.topics.all()}
     for name, partitions in answered.topics.items():
-        if name not in answered.uncertain_topics and there.get(name) != partitions:
-            raise Broken(f"topic {name} has {there.get(name)} partitions, not {partitions}")
-    if wrong := (answered.deleted_topics - answered.uncertain_topics) & there.keys():
+        if name not in answered.uncertain_topics and existing.get(name) != partitions:
+            raise Broken(f"topic {name} has {existing.get(name)} partitions, not {partitions}")
+    if wrong := (answered.deleted_topics - answered.uncertain_topics) & existing.keys():
         raise Broken(f"topics {wrong} were deleted")
     if "plain" in answered.topics:
         check_plain(log_of(ask, "plain", 0), answered)

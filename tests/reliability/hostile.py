@@ -61,15 +61,15 @@ class Figures:
     slowest: dict[str, float] = field(default_factory=dict)  # API -> seconds of its slowest request
     too_slow: list[str] = field(default_factory=list)
 
-    def note(self, what: str, api: str, seconds: float, *, may_wait: bool = False) -> None:
-        """Count one request of the API `api`, and record its time. `what` is its outcome."""
+    def note(self, outcome: str, api: str, seconds: float, *, may_wait: bool = False) -> None:
+        """Count one request of the API `api`, and record its time. `outcome` is the reaction of the broker."""
         self.sent += 1
-        self.outcomes[what] += 1
+        self.outcomes[outcome] += 1
         if may_wait:
             return
         self.slowest[api] = max(self.slowest.get(api, 0.0), seconds)
         if seconds > LIMIT:
-            self.too_slow.append(f"request {self.sent}, {api}: {seconds:.2f} s ({what})")
+            self.too_slow.append(f"request {self.sent}, {api}: {seconds:.2f} s ({outcome})")
 
 
 class Attacker:
@@ -254,10 +254,10 @@ class Report:
         self.lines.append(line)
         print(line, flush=True)
 
-    def fault_if(self, is_fault: bool, what: str) -> None:
+    def fault_if(self, is_fault: bool, fault: str) -> None:
         if is_fault:
-            self.faults.append(what)
-            self.add(f"FAULT: {what}")
+            self.faults.append(fault)
+            self.add(f"FAULT: {fault}")
 
 
 def run(directory: Path, *, requests: int, connections: int, silent: int, seed: int) -> Report:

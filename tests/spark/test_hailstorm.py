@@ -50,17 +50,17 @@ def test_two_stateful_bolts_in_a_row_have_the_same_final_table(
     spark: SparkSession, servers: str, topic: str, tmp_path: Path
 ) -> None:
     """A query that starts again continues at its checkpoint. Each output has the same tuple id as in Hailstorm."""
-    here: dict[TupleId, Any] = {}
-    there: dict[TupleId, Any] = {}
+    by_hailstorm: dict[TupleId, Any] = {}
+    by_spark: dict[TupleId, Any] = {}
     for part in (LINES[:200], LINES[200:]):
         produce(servers, topic, part)
-        (query,) = on_spark(counting(topic, there.__setitem__), spark, servers, str(tmp_path), until_end=True)
+        (query,) = on_spark(counting(topic, by_spark.__setitem__), spark, servers, str(tmp_path), until_end=True)
         assert query.awaitTermination(120)
-    states = run(counting(topic, here.__setitem__), servers, until="end").states
+    states = run(counting(topic, by_hailstorm.__setitem__), servers, until="end").states
     counts = dict(Counter(word for line in LINES for word in line.split()))
     assert states["highest"] == counts
-    assert table(there) == table(here) == counts
-    assert there.keys() == here.keys()
+    assert table(by_spark) == table(by_hailstorm) == counts
+    assert by_spark.keys() == by_hailstorm.keys()
 
 
 def table(written: dict[TupleId, Any]) -> dict[str, int]:

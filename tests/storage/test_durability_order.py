@@ -46,8 +46,8 @@ def calls(trace: Path) -> Iterator[Call]:
         if line.endswith("<unfinished ...>"):
             begun[thread] = rest.strip()
             continue
-        whole = f"{thread} {begun.pop(thread)}" if "resumed>" in line and thread in begun else line
-        if match := LINE.match(whole):
+        complete_line = f"{thread} {begun.pop(thread)}" if "resumed>" in line and thread in begun else line
+        if match := LINE.match(complete_line):
             descriptor = DESCRIPTOR.match(match["rest"])
             path = descriptor["path"] if descriptor else match["rest"].split('"')[1] if '"' in match["rest"] else ""
             yield Call(match["thread"], match["name"], path)

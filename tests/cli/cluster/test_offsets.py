@@ -58,7 +58,7 @@ def test_the_end_for_readers_of_committed_records(run: Hmb, servers: str) -> Non
         assert json.loads(run("offsets", "--committed", *at).stdout)["last_stable_offset"] == 0
         producer.commit_transaction()
     stable = json.loads(run("offsets", "--committed", *at).stdout)["last_stable_offset"]
-    assert stable == 2  # The transaction marker has an offset, too.
+    assert stable == 2  # The record and the transaction marker have one offset each.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tests of `hmb consume -G`: it commits the offsets after the printed records."""
+"""Tests of `hmb consume -G`: the committed offset is always the one after the last printed record."""
 
 import os
 import signal

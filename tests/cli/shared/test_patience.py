@@ -15,11 +15,11 @@ def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_reason_of_a_wait_is_printed_once(capsys: pytest.CaptureFixture[str]) -> None:
     asked = threading.Event()
 
-    def what() -> str:
+    def reason() -> str:
         asked.set()
         return "the broker"
 
-    with Patience(what, lambda: 1):
+    with Patience(reason, lambda: 1):
         assert asked.wait(30)
     assert capsys.readouterr().err == "waiting for the broker ...\n"
 
@@ -46,11 +46,11 @@ def test_the_reason_is_printed_again_after_progress(capsys: pytest.CaptureFixtur
     moved = 0
     asked = threading.Semaphore(0)
 
-    def what() -> str:
+    def reason() -> str:
         asked.release()
         return f"answer {moved}"
 
-    with Patience(what, lambda: moved):
+    with Patience(reason, lambda: moved):
         assert asked.acquire(timeout=30)
         moved = 1
         assert asked.acquire(timeout=30)

@@ -42,16 +42,16 @@ def test_offsets_and_deleted_records(servers: str) -> None:
 
 
 def test_the_state_of_producers(servers: str) -> None:
-    here = TopicPartition("left", 0)
+    partition = TopicPartition("left", 0)
     with hmb.Producer(servers, transactional_id="left") as producer, Admin(servers) as admin:
         producer.init_transactions()
         with producer.transaction():
             for _ in range(3):
                 producer.send("left", b"x", partition=0)
             producer.flush()
-            (state,) = raised(admin.describe_producers([here])[here])
+            (state,) = raised(admin.describe_producers([partition])[partition])
             assert (state.last_sequence, state.current_txn_start_offset) == (2, 0)
-        (state,) = raised(admin.describe_producers([here])[here])
+        (state,) = raised(admin.describe_producers([partition])[partition])
         assert state.current_txn_start_offset == -1
 
 

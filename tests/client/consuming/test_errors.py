@@ -37,22 +37,22 @@ def number(data: bytes) -> int:
     return int(data)
 
 
-@pytest.mark.parametrize("what", ["key", "value"])
-def test_a_record_that_cannot_be_deserialized_is_named_and_loses_no_other(what: str) -> None:
+@pytest.mark.parametrize("part", ["key", "value"])
+def test_a_record_that_cannot_be_deserialized_is_named_and_loses_no_other(part: str) -> None:
     values = [b"0", b"1", b"two", b"3"]
-    records = [Record(timestamp=1, **{what: value}) for value in values]  # type: ignore[arg-type]
-    options: dict[str, Any] = {f"{what}_deserializer": number}
+    records = [Record(timestamp=1, **{part: value}) for value in values]  # type: ignore[arg-type]
+    options: dict[str, Any] = {f"{part}_deserializer": number}
     with ScriptedBroker(Log(encode_batch(records), 4)) as broker, Consumer(broker.address, "t", **options) as consumer:
-        assert [getattr(record, what) for record in consumer.poll(10)] == [0, 1]
+        assert [getattr(record, part) for record in consumer.poll(10)] == [0, 1]
         for _ in range(2):  # Every poll raises the error until the application reacts.
             with pytest.raises(
-                DeserializationError, match=rf"t-0, offset 2: the {what} cannot be .* seek\(.*, 3\)"
+                DeserializationError, match=rf"t-0, offset 2: the {part} cannot be .* seek\(.*, 3\)"
             ) as caught:
                 consumer.poll(10)
-        assert getattr(caught.value.record, what) == b"two"
+        assert getattr(caught.value.record, part) == b"two"
         assert consumer.position(T0) == 2
         consumer.seek(T0, 3)
-        assert [getattr(record, what) for record in consumer.poll(10)] == [3]
+        assert [getattr(record, part) for record in consumer.poll(10)] == [3]
 
 
 def test_null_is_not_deserialized() -> None:

@@ -95,24 +95,24 @@ def test_two_members_read_every_record_once_though_one_joins_later(servers: str,
 def test_the_callbacks_receive_partitions_and_may_commit_before_they_give_them_up(
     servers: str, topic: str, kind: Any
 ) -> None:
-    told: list[tuple[str, list[TopicPartition]]] = []
+    calls: list[tuple[str, list[TopicPartition]]] = []
 
     def given_up(partitions: list[TopicPartition]) -> None:
-        told.append(("revoked", partitions))
+        calls.append(("revoked", partitions))
         consumer.commit({partition: 3 + partition.partition for partition in partitions})
 
     consumer = reader(
         servers,
         topic,
         auto_commit=False,
-        on_assigned=lambda partitions: told.append(("assigned", partitions)),
+        on_assigned=lambda partitions: calls.append(("assigned", partitions)),
         on_revoked=given_up,
         **kind,
     )
     both = [TopicPartition(topic, 0), TopicPartition(topic, 1)]
     read(consumer)
     consumer.close()
-    assert [it for it in told if it[1]] == [("assigned", both), ("revoked", both)]
+    assert [it for it in calls if it[1]] == [("assigned", both), ("revoked", both)]
     with reader(servers, topic, **kind) as consumer:
         until(lambda: consumer.poll(0) or consumer.assignment)
         assert {it.offset for it in consumer.committed().values() if it is not None} == {3, 4}

@@ -87,8 +87,8 @@ class Driven:
 
 def joined_as(*members: str) -> list[JoinGroupResponse.JoinGroupResponseMember]:
     """Return members as a JoinGroup response lists them for the leader. All subscribe to topic a."""
-    said = subscriptions(["range"], ["a"], owned(), owned(), -1)[0].metadata
-    return [JoinGroupResponse.JoinGroupResponseMember(member_id=it, metadata=said) for it in members]
+    subscription = subscriptions(["range"], ["a"], owned(), owned(), -1)[0].metadata
+    return [JoinGroupResponse.JoinGroupResponseMember(member_id=it, metadata=subscription) for it in members]
 
 
 def test_a_member_sends_no_request_before_it_subscribes() -> None:
@@ -104,8 +104,8 @@ def test_a_member_joins_with_the_id_from_the_coordinator() -> None:
     request = driven.request(JoinGroupRequest)
     assert (request.member_id, request.session_timeout_ms, request.rebalance_timeout_ms) == ("", 7000, 11000)
     assert [it.name for it in request.protocols] == ["range", "cooperative-sticky"]
-    said, version = ConsumerProtocolSubscription.parse(request.protocols[0].metadata)
-    assert (said.topics, said.owned_partitions, version) == (["a", "b"], [], 3)
+    subscription, version = ConsumerProtocolSubscription.parse(request.protocols[0].metadata)
+    assert (subscription.topics, subscription.owned_partitions, version) == (["a", "b"], [], 3)
     driven.answer(JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=ME))
     assert driven.request(JoinGroupRequest).member_id == ME
     assert driven.member.response_timeout(request) == 11 + 30
@@ -180,9 +180,9 @@ def test_a_cooperative_member_gives_up_only_what_moves_and_joins_again_for_it() 
     driven.join_and_sync(0, 1, assignor="cooperative-sticky", generation=3)
     driven.heartbeat(ErrorCode.REBALANCE_IN_PROGRESS)
     assert driven.calls() == []  # The member continues to read.
-    said, _ = ConsumerProtocolSubscription.parse(driven.request(JoinGroupRequest).protocols[0].metadata)
-    assert [(it.topic, it.partitions) for it in said.owned_partitions] == [("a", [0, 1])]
-    assert said.generation_id == 3
+    subscription, _ = ConsumerProtocolSubscription.parse(driven.request(JoinGroupRequest).protocols[0].metadata)
+    assert [(it.topic, it.partitions) for it in subscription.owned_partitions] == [("a", [0, 1])]
+    assert subscription.generation_id == 3
     driven.join(generation=4, assignor="cooperative-sticky")
     driven.answer(SyncGroupResponse(assignment=assignment(0)))
     assert driven.calls() == [revoked(owned(1)), assigned(owned())]
@@ -195,8 +195,8 @@ def test_a_cooperative_member_gives_up_a_topic_that_it_no_longer_subscribes_to()
     driven.join_and_sync(0, assignor="cooperative-sticky")
     driven.member.subscribe(["b"])
     assert driven.calls() == [revoked(owned(0))]
-    said, _ = ConsumerProtocolSubscription.parse(driven.request(JoinGroupRequest).protocols[0].metadata)
-    assert (said.topics, said.owned_partitions) == (["b"], [])
+    subscription, _ = ConsumerProtocolSubscription.parse(driven.request(JoinGroupRequest).protocols[0].metadata)
+    assert (subscription.topics, subscription.owned_partitions) == (["b"], [])
 
 
 def test_a_sticky_member_sends_its_previous_partitions_after_it_has_given_them_up() -> None:
@@ -204,10 +204,10 @@ def test_a_sticky_member_sends_its_previous_partitions_after_it_has_given_them_u
     driven.join_and_sync(0, 1, assignor="sticky", generation=8)
     driven.heartbeat(ErrorCode.REBALANCE_IN_PROGRESS)
     driven.calls()
-    said, _ = ConsumerProtocolSubscription.parse(driven.request(JoinGroupRequest).protocols[0].metadata)
-    assert said.owned_partitions == []
+    subscription, _ = ConsumerProtocolSubscription.parse(driven.request(JoinGroupRequest).protocols[0].metadata)
+    assert subscription.owned_partitions == []
     topics_count, name, numbers, generation = "00000001", "0001 61", "00000002 00000000 00000001", "00000008"
-    assert bytes(said.user_data or b"") == bytes.fromhex(topics_count + name + numbers + generation)
+    assert bytes(subscription.user_data or b"") == bytes.fromhex(topics_count + name + numbers + generation)
 
 
 def test_a_change_of_the_subscription_while_it_joins_makes_it_join_once_more() -> None:
@@ -220,8 +220,8 @@ def test_a_change_of_the_subscription_while_it_joins_makes_it_join_once_more() -
     )
     driven.answer(SyncGroupResponse(assignment=assignment(0)))
     assert driven.calls() == [assigned(owned(0)), revoked(owned(0))]
-    said, _ = ConsumerProtocolSubscription.parse(driven.request(JoinGroupRequest).protocols[0].metadata)
-    assert said.topics == ["a", "b"]
+    subscription, _ = ConsumerProtocolSubscription.parse(driven.request(JoinGroupRequest).protocols[0].metadata)
+    assert subscription.topics == ["a", "b"]
 
 
 def test_the_same_subscription_again_changes_nothing() -> None:
@@ -240,8 +240,8 @@ def test_a_member_that_the_group_removed_has_lost_its_partitions() -> None:
         assert driven.member.next_request(driven.now) is None  # An unknown member sends no heartbeats.
         assert driven.calls() == [lost(owned(0, 1))]
         request = driven.request(JoinGroupRequest)
-        said, _ = ConsumerProtocolSubscription.parse(request.protocols[0].metadata)
-        assert (request.member_id, said.owned_partitions, said.generation_id) == (member_id, [], -1)
+        subscription, _ = ConsumerProtocolSubscription.parse(request.protocols[0].metadata)
+        assert (request.member_id, subscription.owned_partitions, subscription.generation_id) == (member_id, [], -1)
 
 
 def test_partitions_that_are_applied_after_the_removal_are_lost_at_once() -> None:

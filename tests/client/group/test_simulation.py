@@ -218,7 +218,7 @@ class World:
         if client is not None and client.asked is None and client.member.next_request(self.now) is not None:
             client.member.request_failed(self.now)
 
-    def turn(self, number: int) -> None:
+    def advance(self, number: int) -> None:
         """Make several steps of one client at once. Otherwise a rebalance would take more steps than a script has."""
         for step in (self.receive, self.poll, self.called, self.send):
             step(number)
@@ -287,7 +287,7 @@ STEPS = {
     "called": World.called,
     "send": World.send,
     "receive": World.receive,
-    "turn": World.turn,
+    "advance": World.advance,
     "lose_answer": World.lose_answer,
     "lose_request": World.lose_request,
     "kill": World.kill,
@@ -297,7 +297,7 @@ STEPS = {
     "settle": World.settle,
 }
 # Ordinary steps are more frequent. Scripts are long, because a failure takes several steps.
-OFTEN = [*["turn"] * 12, *["wait"] * 3, "start", "lose_answer", *STEPS]
+OFTEN = [*["advance"] * 12, *["wait"] * 3, "start", "lose_answer", *STEPS]
 SCRIPTS = st.lists(st.tuples(st.sampled_from(OFTEN), st.integers(0, MEMBERS - 1)), min_size=40, max_size=150)
 KINDS: list[dict[str, Any]] = [
     {"assignors": ("range",), "metadata_max_age": 5.0},

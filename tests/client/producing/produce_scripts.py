@@ -27,7 +27,10 @@ def produced(error: ErrorCode = ErrorCode.NONE, offset: int = 0, guilty: dict[in
 
 
 class Script:
-    """Answers each Produce with the next of `answers`, and with success after the last. True closes the connection."""
+    """Answers each Produce with the next item of `answers`, and with success after the last.
+
+    The item True closes the connection instead.
+    """
 
     def __init__(self, *answers: Response | bool) -> None:
         self.answers = list(answers)

@@ -30,7 +30,7 @@ def broker_behind(proxy: ChaosProxy) -> Iterator[hmb.Broker]:
 
 
 def written(broker: hmb.Broker, topic: str) -> dict[int, list[int]]:
-    """Return the numbers in each partition's log."""
+    """Return the written numbers of each partition, in the order of its log."""
     assert broker.data_dir is not None
     logs = {number: broker.data_dir / f"{topic}-{number}" / f"{0:020d}.log" for number in range(PARTITIONS)}
     return {

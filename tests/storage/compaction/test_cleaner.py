@@ -83,9 +83,9 @@ def early(log: Log) -> list[bytes | None]:
 
 
 def test_a_topic_created_again_after_a_restart_kept_the_cleaner_position_of_the_deleted_topic(tmp_path: Path) -> None:
-    """The cleaner ignored keys below the old topic's position.
+    """The cleaner did not clean the new log below this position.
 
-    A deleted key's old value was left after its tombstone was removed.
+    It removed the tombstone of a deleted key, but kept an old value of this key below the position.
     """
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
@@ -191,11 +191,11 @@ def test_one_log_that_fails_kept_all_others_from_being_compacted(
         fill(log)
     bad = made[1]
     segment = bad.segments[1]
-    whole = segment.path.read_bytes()
+    content = segment.path.read_bytes()
     if harm == "cut off":
         os.truncate(segment.path, segment.size // 2)
     elif harm == "damaged":
-        segment.file.write([bytes([whole[40] ^ 1])], 40)
+        segment.file.write([bytes([content[40] ^ 1])], 40)
     else:
         spend = cleaner_module.Throttle.spend
         monkeypatch.setattr(
@@ -219,8 +219,8 @@ def test_a_log_that_could_not_be_compacted_was_given_up_until_the_next_start(
     log = logs.create(NAME, CONFIG, uuid4())
     fill(log)
     segment = log.segments[1]
-    whole = segment.path.read_bytes()
-    segment.file.write([bytes([whole[40] ^ 1])], 40)
+    content = segment.path.read_bytes()
+    segment.file.write([bytes([content[40] ^ 1])], 40)
     tries = []
     for second in range(200):
         now = float(second)
@@ -229,7 +229,7 @@ def test_a_log_that_could_not_be_compacted_was_given_up_until_the_next_start(
         if len(caplog.records) > before:
             tries.append(second)
     assert tries == [0, 15, 45, 105]
-    segment.file.write([whole], 0)
+    segment.file.write([content], 0)
     size, now = log.size, 225.0
     cleaner.run()
     assert log.size < size

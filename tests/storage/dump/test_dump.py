@@ -130,9 +130,9 @@ def test_an_unknown_codec(write: Write) -> None:
 
 def test_every_cut_and_every_flip_is_named(write: Write) -> None:
     data = batch(0) + assign_offsets(encode_message_set(RECORDS, 0), 3).data + batch(6, Codec.GZIP)
-    whole = {0, *accumulate(batch.size for batch in iter_batches(data))}
+    ends = {0, *accumulate(batch.size for batch in iter_batches(data))}
     for size in range(len(data)):
-        assert bool(damages(write(data[:size]))) == (size not in whole)
+        assert bool(damages(write(data[:size]))) == (size not in ends)
     covered = [*range(16, len(batch(0))), *range(len(data) - 30, len(data))]
     for position in covered:
         flipped = bytearray(data)

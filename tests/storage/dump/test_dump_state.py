@@ -68,7 +68,7 @@ def test_json(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "position", "what"),
+    ("name", "content", "position", "message"),
     [
         (OFFSETS, b"0\n", 2, "the number of entries is missing"),
         (OFFSETS, b"1\n0\n", 0, "the version should be 0"),
@@ -88,8 +88,8 @@ def test_json(tmp_path: Path) -> None:
         ("meta.properties", b"version=1\ncluster.id=x\nnode.id=0\nrubbish\n", 33, "is not name=value"),
     ],
 )
-def test_damage(tmp_path: Path, name: str, content: bytes, position: int, what: str) -> None:
-    assert [(found, what in str(error)) for found, error in damages(tmp_path, name, content)] == [(position, True)]
+def test_damage(tmp_path: Path, name: str, content: bytes, position: int, message: str) -> None:
+    assert [(found, message in str(error)) for found, error in damages(tmp_path, name, content)] == [(position, True)]
 
 
 def test_a_damaged_line_does_not_hide_the_next(tmp_path: Path) -> None:

@@ -209,9 +209,9 @@ def test_threads_never_get_bytes_of_another_file(tmp_path: Path) -> None:
 
     def work(seed: int) -> None:
         choose = random.Random(seed)
-        for turn in range(400):
+        for attempt in range(400):
             number = choose.randrange(len(found))
-            if turn % 5 == 0:
+            if attempt % 5 == 0:
                 found[number].write([b"%d" % number], 0)
             elif found[number].read(9, 0) != b"%d" % number:
                 wrong.append(number)

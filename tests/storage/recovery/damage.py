@@ -56,12 +56,12 @@ class Original:
     next_offsets: list[int]
     magic: int
 
-    def whole_before(self, position: int) -> int:
+    def batches_before(self, position: int) -> int:
         """Return how many batches end at or before `position`."""
         return sum(1 for end in self.ends if end <= position) - 1
 
     def is_unprotected(self, position: int) -> bool:
-        start = self.ends[self.whole_before(position)]
+        start = self.ends[self.batches_before(position)]
         return self.magic == 2 and position - start in LEADER_EPOCH
 
 
@@ -85,7 +85,7 @@ def write_original(directory: Path, name: str) -> Original:
 def cuts(original: Original) -> Iterator[tuple[bytes, int]]:
     """Yield the file cut at each length, with the number of batches that recovery must keep."""
     for length in range(len(original.data) + 1):
-        yield original.data[:length], original.whole_before(length)
+        yield original.data[:length], original.batches_before(length)
 
 
 def flips(original: Original, count: int, seed: int = 0) -> Iterator[tuple[bytes, int]]:
@@ -100,7 +100,7 @@ def flips(original: Original, count: int, seed: int = 0) -> Iterator[tuple[bytes
         place = places[number] if number < len(places) else choose.choice(places)
         data = bytearray(original.data)
         data[place] ^= choose.randrange(1, 256)
-        yield bytes(data), len(RECORDS_IN_BATCH) if original.is_unprotected(place) else original.whole_before(place)
+        yield bytes(data), len(RECORDS_IN_BATCH) if original.is_unprotected(place) else original.batches_before(place)
 
 
 def check(directory: Path, original: Original, damaged: bytes, kept: int) -> None:

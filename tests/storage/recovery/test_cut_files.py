@@ -134,8 +134,8 @@ def test_a_look_up_finds_what_a_linear_search_finds(tmp_path: Path, entries: int
 def test_a_segment_that_is_cut_while_it_is_checked_is_damage(log: Log) -> None:
     segment = log.segments[0]
     batches = checked_batches(Windows(segment.file, 2 * WINDOW), 0, None)  # The reader expects a longer file.
-    whole = sum(1 for _ in range(BATCHES) if next(batches))
-    assert whole == BATCHES
+    checked = sum(1 for _ in range(BATCHES) if next(batches))
+    assert checked == BATCHES
     with pytest.raises(Damage) as damage:
         next(batches)
     assert damage.value.position == segment.size

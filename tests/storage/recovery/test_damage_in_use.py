@@ -91,8 +91,8 @@ def test_a_reader_of_a_running_broker_hung_at_a_damaged_batch(
 def test_a_closed_segment_that_is_cut_while_it_is_read(data: DataDirectory, number: int, left: int) -> None:
     log = filled(data)
     os.truncate(log.segments[number].path, left)
-    whole = left // SIZE * 2
-    lost = range(8 * number + whole, 8 * number + 8)
+    intact = left // SIZE * 2
+    lost = range(8 * number + intact, 8 * number + 8)
     assert consume(log) == [offset for offset in range(20) if offset not in lost]
 
 

@@ -299,14 +299,14 @@ def test_the_records_of_an_aborted_transaction_whose_marker_is_lost_stay_hidden(
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class UndamagedLog:
     """The batches of an undamaged log: each one's file, position, size and offsets."""
 
     batches: list[tuple[str, int, int, int, int]]
     end_offset: int
 
 
-def whole_log(data: DataDirectory, choose: random.Random) -> Whole:
+def undamaged_log(data: DataDirectory, choose: random.Random) -> UndamagedLog:
     log = data.start()
     for number in range(choose.randrange(3, 14)):
         count = choose.randrange(1, 4)
@@ -328,7 +328,7 @@ def whole_log(data: DataDirectory, choose: random.Random) -> Whole:
         for each in iter_batches(segment.path.read_bytes()):
             batches.append((segment.path.name, position, each.size, each.base_offset, each.last_offset))
             position += each.size
-    return Whole(batches, log.log_end_offset)
+    return UndamagedLog(batches, log.log_end_offset)
 
 
 @settings(max_examples=150, deadline=None)
@@ -340,12 +340,12 @@ def test_whatever_is_damaged_all_untouched_batches_are_served_and_every_reader_g
     config = LogConfig(segment_bytes=choose.choice([300, 600, 10_000]), index_interval_bytes=100)
     with tempfile.TemporaryDirectory(dir=damage.MEMORY) as name:
         data = DataDirectory(Path(name) / "data", config)
-        whole = whole_log(data, choose)
+        undamaged = undamaged_log(data, choose)
         data.end(clean=clean)
-        touched = damage_some(data.partition, whole, choose)
+        touched = damage_some(data.partition, undamaged, choose)
         expected = {
             offset
-            for number, (*_, first, last) in enumerate(whole.batches)
+            for number, (*_, first, last) in enumerate(undamaged.batches)
             if number not in touched
             for offset in range(first, last + 1)
         }
@@ -353,21 +353,21 @@ def test_whatever_is_damaged_all_untouched_batches_are_served_and_every_reader_g
         try:
             for _ in range(2):
                 log = data.start()
-                assert log.log_end_offset == whole.end_offset
+                assert log.log_end_offset == undamaged.end_offset
                 assert expected <= set(offsets(log))
-                for begin in range(whole.end_offset):
+                for begin in range(undamaged.end_offset):
                     steps(log, begin)
                 data.end(clean=clean)
         finally:
             logging.disable(logging.NOTSET)
 
 
-def damage_some(directory: Path, whole: Whole, choose: random.Random) -> set[int]:
+def damage_some(directory: Path, undamaged: UndamagedLog, choose: random.Random) -> set[int]:
     """Change one to three runs of bytes at random. Return the numbers of the batches that contain a changed byte."""
     touched = set()
     for _ in range(choose.randrange(1, 4)):
-        number = choose.randrange(len(whole.batches))
-        name, position, size, *_ = whole.batches[number]
+        number = choose.randrange(len(undamaged.batches))
+        name, position, size, *_ = undamaged.batches[number]
         path = directory / name
         data = bytearray(path.read_bytes())
         begin = choose.randrange(size)

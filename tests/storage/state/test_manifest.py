@@ -283,13 +283,13 @@ def test_the_old_entries_of_a_cut_manifest_were_used(
     data.end(clean=clean)
     path = data.path / manifest.NAME
     lines = path.read_bytes().rstrip(b"\n").split(b"\n")
-    whole = path.read_bytes()
+    content = path.read_bytes()
     path.write_bytes({
         "emptied": b"",
         "halved at a line's end": b"\n".join(lines[: len(lines) // 2]) + b"\n",
-        "halved": whole[: len(b"\n".join(lines)) // 2],
-        "doubled": whole * 2,
-        "cut by a byte": whole[:-1],
+        "halved": content[: len(b"\n".join(lines)) // 2],
+        "doubled": content * 2,
+        "cut by a byte": content[:-1],
     }[damage])  # fmt: skip
     log = data.start()
     assert (log.log_start_offset, offsets(log)[-1], log.log_end_offset) == (9, 39, 40)
