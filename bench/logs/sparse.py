@@ -5,9 +5,10 @@ the batches are written, because a log reads nothing else to find a batch, to re
 
     | header, 61 bytes | hole of 262,083 bytes | header | hole | ...
 
-The reads go to random offsets, the same ones in each round, so that their headers are in the page cache. The fastest of
-seven rounds counts. A large log should be slower for only two reasons: about ten more steps of a binary search, and
-headers and indexes that do not fit into the processor's caches. `hmb bench growth --of log` measures this cost.
+The benchmark reads at random offsets. The offsets are the same in each round, so that the headers are in the page
+cache. The fastest of seven rounds counts. A large log should be slower for only two reasons: about ten more steps of a
+binary search, and headers and indexes that do not fit into the processor's caches. `hmb bench growth --of log` measures
+this cost.
 """
 
 from __future__ import annotations

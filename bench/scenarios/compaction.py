@@ -73,7 +73,7 @@ def compact(broker: peers.Peer, original: Original, warm_up: Original) -> dict[s
         broker.stop()
         put(original.directory, broker.data_dir / f"{TOPIC}-0")
         put(warm_up.directory, broker.data_dir / f"{WARM_UP}-0")
-        os.sync()  # Otherwise the kernel writes the copies to disk while the clock runs.
+        os.sync()  # Without this sync, the kernel would write the copies to disk while the clock runs.
         broker.start()
         await_compaction(broker, WARM_UP, warm_up.end)
         started, cpu = time.perf_counter(), peers.cpu_seconds(broker.pid)

@@ -3,15 +3,16 @@
     hmb bench fetch                                 # 1, 10, 100 and 1000 partitions
     hmb bench fetch --partitions 500 --seconds 5
 
-A consumer that has read all records sends such a fetch again and again. A full fetch names every partition. In a
-session the broker stores the partitions, and the fetch names only changed partitions. In this benchmark no partition
-changes::
+A consumer that has read all records sends fetches again and again, and their responses are empty. A full fetch names
+every partition. In a session the broker stores the partitions, and the fetch names only changed partitions. In this
+benchmark no partition changes::
 
     full           FetchRequest  topics: 1000 partitions     some 20 KB
     in a session   FetchRequest  session_id, epoch           some 60 B
 
-Both kinds run alternately on one connection. The cost is the CPU time of the broker's process, so the client and the
-rest of the machine count little. The bytes are those of a request and its response with their frames.
+Full fetches and fetches in a session run alternately on one connection. The cost is the CPU time of the broker's
+process, so the client and the rest of the machine count little. The bytes are those of a request and its response with
+their frames.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def measure(kind: BrokerKind, segment: Path, end: int) -> dict[str, float]:
         await_file(directory / "partition.metadata")
         broker.kill()
         put(segment, directory)
-        os.sync()  # Otherwise the kernel writes the copy to disk while the clock runs.
+        os.sync()  # Without this sync, the kernel would write the copy to disk while the clock runs.
         after_kill, cpu = timed_start(broker)
         if (found := topics.end_offset(broker.bootstrap, TOPIC)) != end:
             raise peers.PeerFailed(f"{broker.name} recovered the log up to offset {found} of {end}")

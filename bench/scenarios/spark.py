@@ -91,7 +91,7 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class SparkLoad:
-    """The records that the jobs read, write and stream."""
+    """The number, the size and the rate of the records that the jobs read, write and stream."""
 
     bootstrap: str
     records: int

@@ -6,7 +6,7 @@ The command prints a plan and changes nothing without --execute. The plan can be
     plan.csv: weather,0,0                                  topic, partition, offset
     hmb groups reset readers --from-file plan.csv --execute
 
-Kafka's tool reads and writes the same files.
+Kafka's own tool, kafka-consumer-groups, reads and writes files of the same format.
 """
 
 from __future__ import annotations

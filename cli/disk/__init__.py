@@ -7,8 +7,9 @@ A partition is a directory. A segment of its log is a few files with the same ba
                        00000000000000000000.timeindex   timestamp -> offset
                        00000000000000000350.log         the next segment begins with offset 350
 
-Both commands only read, so a broker may use the files at the same time. `hmb.storage.dump` and
-`hmb.storage.index_inspection` do the work. The modules of this folder hold the options and the output.
+`hmb dump-log` and `hmb index-inspect` only read the files, so a broker may use the files at the same time.
+`hmb.storage.dump` and `hmb.storage.index_inspection` do the work. The modules of this folder hold the options and the
+output.
 
 Read in this order:
 

@@ -99,7 +99,7 @@ def _summary_line(summary: Summary, log_size: int, unit: str, padding: int) -> s
 
 def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
     offset, base_offset, position = wanted, int(file.stem), 0
-    promised: list[tuple[Search, int]] = []  # entries, each with an offset that the log must therefore contain
+    promised: list[tuple[Search, int]] = []  # entries, each with an offset that must be in the log
     if file.suffix == TIME_INDEX:
         found = _search(file, wanted, as_json, key="timestamp", below=True)
         offset = base_offset if found.entry is None else found.entry[1]

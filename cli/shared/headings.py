@@ -1,7 +1,8 @@
 """Options under headings, for commands with many options.
 
-`--help` of such a command shows each option under the heading with which it was declared. Options without a heading
-come last. An option can have synonyms, for example the names in Kafka's own tools, which `--help` does not show.
+`--help` of a `GroupedCommand` shows each option under the heading with which the option was declared. Options without a
+heading come last. An option can have synonyms, for example the names in Kafka's own tools, which `--help` does not
+show.
 """
 
 from __future__ import annotations

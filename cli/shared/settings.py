@@ -6,9 +6,9 @@ Kafka's settings are plain numbers. The unit is in the setting's name: `retentio
     retention.ms=604800000      retention.ms=7d
     segment.bytes=1073741824    segment.bytes=1GiB
 
-`setting` accepts both forms wherever a command takes a setting, and produces Kafka's form. The broker therefore never
-receives a unit, so the units also work with Apache Kafka. A value without a unit stays unchanged, and so does a setting
-whose name shows no unit.
+`setting` accepts values with and without a unit wherever a command takes a setting, and produces Kafka's plain number.
+The broker therefore never receives a unit, so the units also work with Apache Kafka. A value without a unit stays
+unchanged, and so does a setting whose name shows no unit.
 """
 
 from __future__ import annotations

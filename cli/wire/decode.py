@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from .frames import WireFrame
 
 MAX_INPUT = 64 << 20  # bytes: several times the largest frame
-SMALLEST = 4  # bytes of a response: its correlation id
+SMALLEST = 4  # bytes; the smallest response has only a correlation id
 ARGUMENTS = "the arguments"  # the name of the input in errors if the bytes are arguments of the command
 MAX_CANDIDATES = 8  # the largest number of possible responses that an error lists
 
@@ -169,7 +169,7 @@ def _pieces(words: tuple[str, ...]) -> tuple[str, list[memoryview]]:
 
 def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFrame]:
     """Yield the messages of all pieces. The correlation id connects a response with an earlier request."""
-    # requests by correlation id, the newest first, because several connections can use the same id
+    # Requests by correlation id, the newest first. Several connections can use the same id.
     asked: dict[int, list[WireFrame]] = {}
     for piece in pieces:
         position = 0
@@ -182,7 +182,10 @@ def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFr
 
 
 def _recognize(data: memoryview, expected: Expected, asked: dict[int, list[WireFrame]]) -> WireFrame:
-    """Return the message at the beginning of the data. Raises CliError for a response that could be several."""
+    """Return the message at the beginning of the data.
+
+    Raises CliError for bytes that could be a response of several APIs.
+    """
     from hmb.protocol.annotate import SIZE
 
     from .frames import NO_VERSION, WireFrame, fits, request_frame

@@ -112,7 +112,7 @@ def _picture(figure: Any, name: str) -> nodes.raw:
     import matplotlib
 
     picture = io.StringIO()
-    with matplotlib.rc_context({"svg.hashsalt": name}):  # The ids in the picture are then the same in every build.
+    with matplotlib.rc_context({"svg.hashsalt": name}):  # The salt makes the ids in the picture equal in every build.
         figure.savefig(picture, format="svg", metadata={"Date": None})
     svg = picture.getvalue()
     return nodes.raw("", f'<div class="measured-plot">{svg[svg.index("<svg") :]}</div>', format="html")

@@ -52,6 +52,6 @@ def add_note(app: Sphinx, name: str, source: list[str]) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.connect("config-inited", configure, priority=100)  # This runs before myst-nb reads its settings.
+    app.connect("config-inited", configure, priority=100)  # `configure` runs before myst-nb reads its settings.
     app.connect("source-read", add_note)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

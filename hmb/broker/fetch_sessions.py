@@ -178,7 +178,7 @@ class FetchSessions:
     slots: int
     eviction_ms: int
     clock: Callable[[], int] = now_ms
-    # Guards the fields below and the sessions in them. No other lock is taken while it is held.
+    # This lock guards the fields below and the sessions in them. A thread that holds it takes no other lock.
     _lock: threading.Lock = field(default_factory=threading.Lock)
     # Each use moves a session to the end, so the least recently used session comes first.
     _sessions: OrderedDict[int, FetchSession] = field(default_factory=OrderedDict)

@@ -32,7 +32,7 @@ FIRST_VERSION_OF_LISTS = FindCoordinatorRequest.first_version("coordinator_keys"
 MARKER_PAUSE = 0.02  # seconds; the time after which the markers of the last transaction are usually written
 
 RequestFor = Callable[[int], Request]  # returns the request in a version
-# Returns (topic partition or None, error code) of a response.
+# A function that takes a response, and returns (topic partition or None, error code) for each of its parts.
 ErrorCodes = Callable[[Any], Iterable[tuple[object, int]]]
 
 

@@ -226,7 +226,7 @@ class Cluster:
         if connection is None:
             return
         connection.interrupt()
-        if self._lock.acquire(blocking=False):  # Otherwise the thread with the lock closes the connection.
+        if self._lock.acquire(blocking=False):  # If another thread holds the lock, that thread closes the connection.
             try:
                 connection.close()
             finally:

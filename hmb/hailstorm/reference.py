@@ -55,14 +55,14 @@ def reference_to(topology: Topology) -> str:
 
 def _import(name: str) -> ModuleType:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # `python -m` does the same.
+        sys.path.insert(0, str(Path.cwd()))  # `python -m` adds this directory, too.
     return importlib.import_module(name)
 
 
 def _load_file(path: Path) -> ModuleType:
     """Run a file as a module that is not `__main__`, so that its `if __name__ == "__main__"` part does not run."""
     path = path.absolute()
-    name = f"{FILE_PREFIX}{path.stem}_{crc32(bytes(path)):08x}"  # Files of the same name in two folders differ.
+    name = f"{FILE_PREFIX}{path.stem}_{crc32(bytes(path)):08x}"  # The CRC distinguishes files of the same name.
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

@@ -124,7 +124,7 @@ def decode_records(
             start = position
             length, position = read_varint(data, position)
             end = position + length
-            timestamp_delta, position = read_varint(data, position + 1)  # + 1 byte for the attributes
+            timestamp_delta, position = read_varint(data, position + 1)  # The 1 skips the attributes.
             offset_delta, position = read_varint(data, position)
             size, position = read_varint(data, position)
             key = None if size < 0 else data[position : (position := position + size)]

@@ -1,6 +1,6 @@
-"""Bolts that follow those rules of the paper that Hailstorm has replaced.
+"""Bolts and sinks that follow the rules of the paper that Hailstorm has replaced.
 
-The simulation shows the errors of these rules.
+The simulation finds errors with these bolts and sinks.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ TIMES = {
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
 THREADING = ("connection", "staged")  # network/server.py, network/staged.py
-OVERRULED = [*TIMES, "log.dir"]  # If a file contains two names of one setting, these names lose.
+OVERRULED = [*TIMES, "log.dir"]  # If a file contains two names of one setting, these names have no effect.
 
 
 def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **rest: Any) -> Any:

@@ -58,7 +58,8 @@ class DynamicConfig:
         # A thread holds this lock while it reads and replaces a resource's settings, so that no other change is lost.
         # It takes this lock before all other locks.
         self.alterations = threading.Lock()
-        # Guards the store and the change of `current`. Listeners run while it is held. They take the lock of `Topics`.
+        # This lock guards the store and the change of `current`. Listeners run while a thread holds it, and take the
+        # lock of `Topics`.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)
@@ -170,6 +171,6 @@ def _names_for(name: str) -> list[str]:
 
 
 def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the broker's id under both of its names."""
+    """Return the settings with the broker's id under each of the names in IDS."""
     given = next((properties[name] for name in IDS if name in properties), None)
     return {**properties, **({} if given is None else dict.fromkeys(IDS, given))}

@@ -1,8 +1,8 @@
 """Kafka's settings that this broker accepts, stores and returns, but that have no effect.
 
-One broker has no replicas to throttle or to wait for, no rack and no tiered storage. It has as many threads as
-connections. Clients create topics with these settings, and tools set them on brokers. A broker that refused the
-settings would refuse these clients.
+For example, one broker has no replicas to throttle or to wait for, no rack and no tiered storage. It has as many
+threads as connections. Clients create topics with settings that have no effect, and tools set them on brokers. A broker
+that refused the settings would refuse these clients.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "duplicate topic in the request")
             new.append((answer, _checked(wanted, context)))
     outcomes = _create([topic for _, topic in new], request, context)
-    # Topics with the same settings share this part of the response. Looking the settings up would take longer than
-    # everything else.
+    # New topics with the same settings share one list of settings in the response. A look-up for each topic would take
+    # longer than all other work.
     configs: dict[frozenset[tuple[str, str]], list[Answer.CreatableTopicConfigs]] = {}
     for (answer, (topic, count)), outcome in zip(new, outcomes, strict=True):
         if outcome is None:

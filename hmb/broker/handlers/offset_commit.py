@@ -34,7 +34,7 @@ Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
 FIRST_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")
 LATEST_TIME = 2**63 - 1  # ms; the expiry time in a record is an int64
-NOW = BROKERS_RETENTION = -1  # values of a request's fields for a time
+NOW = BROKERS_RETENTION = -1  # special values of the time fields of a request
 
 
 def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse | Deferred:

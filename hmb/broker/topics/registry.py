@@ -44,7 +44,7 @@ class Topics:
         self._default = config.log
         # The settings of the broker's own topics, also of those that another broker has created.
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}
-        # Guards the tables and the store. A thread takes it before the lock of the log manager.
+        # This lock guards the tables and the store. A thread takes it before the lock of the log manager.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / "topics.json", logs.manifest)
         stored = self._store.read()
@@ -355,7 +355,7 @@ class Topics:
     def _remove_files(self, directories: Sequence[Path]) -> None:
         """Remove the files of deleted topics. Log a warning if this fails."""
         try:
-            trash.empty(directories)  # This may take long, so it runs without the lock.
+            trash.empty(directories)  # The removal of files may take long, so it runs without the lock.
             with self._lock:
                 self._remove_directories(directories)
         except OSError as error:  # The topics are deleted, even if their files remain.
@@ -387,7 +387,7 @@ class Topics:
 
     def _remove(self, topic: Topic) -> None:
         del self._by_name[topic.name], self._by_id[topic.id]
-        self._by_metric_name.pop(metric_name(topic.name), None)  # Another broker's topics may share it.
+        self._by_metric_name.pop(metric_name(topic.name), None)  # Topics of another broker may share this name.
 
     def _stored(self) -> dict[str, StoredTopic]:
         return {name: StoredTopic(topic.count, topic.configs) for name, topic in self._by_name.items()}

@@ -1,6 +1,6 @@
 """The methods of a consumer that concern single partitions: positions, seeking, pausing, and the offsets of the log.
 
-`Consumer` inherits these methods. The methods use only the reader of the partitions, and neither groups nor
+`Consumer` inherits the methods of this module. They use only the reader of the partitions, and neither groups nor
 subscriptions.
 """
 

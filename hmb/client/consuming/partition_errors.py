@@ -90,7 +90,7 @@ class PartitionErrors:
             what = f"{position.partition} was deleted and created again since offset {position.fetched}"
             if self._reset is None:
                 raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: seek to an offset of the new topic")
-            # All records of the new topic are new to the consumer.
+            # The consumer reads the new topic from its start, because it has read none of these records.
             position.start, position.topic_id = "earliest", None
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, what)
 

@@ -89,7 +89,7 @@ class SimpleConsumer:
 
     @property
     def _connection(self) -> Connection:
-        if self._is_closed:  # Otherwise a request would open the connection again.
+        if self._is_closed:  # Without this check, a request would open the connection again.
             raise RuntimeError("the consumer is closed")
         return self._broker
 

@@ -167,7 +167,7 @@ class BatchCompletion:
         if code in TOO_LARGE and batch.records.count > 1:
             self._split(batch)
         elif code in SEQUENCE_ERRORS and self._follows_another(batch):
-            self.counters.retried()  # the batch keeps its position and is sent again
+            self.counters.retried()  # The batch keeps its position in the queue, and is sent again.
         elif isinstance(error, KafkaError) and code in SEQUENCE_ERRORS and self._can_renumber(batch):
             LOGGER.warning("%s; its records are sent again in a new epoch of the producer", error.message)
             renumber_in_new_epoch(batch, self.accumulator.batches_after(batch), self.guarantee)
@@ -181,8 +181,8 @@ class BatchCompletion:
     def _follows_another(self, batch: Batch) -> bool:
         """Return whether an earlier batch is the reason for a sequence error of this batch.
 
-        The earlier batch is still in the queue. Or it has just failed, and its failure has cleared the numbers of this
-        batch.
+        In the first case, the earlier batch is still in the queue. In the second case, it has just failed, and its
+        failure has cleared the numbers of this batch.
         """
         if self.guarantee.abort_reason:
             return False

@@ -48,8 +48,8 @@ class Outcome(NamedTuple):
     base_offset: int = -1
     log_append_time: int = -1  # in ms; -1 means that the records keep their own timestamps
     error: Exception | None = None
-    # The invalid records because of which the broker rejected the batch: the broker's message, by the number in the
-    # batch.
+    # The broker's message for each invalid record, by the record's number in the batch. The broker rejected the batch
+    # because of these records.
     record_errors: Mapping[int, str] = {}
 
 
@@ -217,7 +217,7 @@ class Failure(NamedTuple):
     rows: Sequence[int]  # the indexes of these records among the values
     failed_row: int  # the index of the invalid record if the broker reported one, otherwise of the first record
     error: Exception
-    caused_elsewhere: bool = False  # whether the invalid record belongs to another `send_many` with the same batch
+    caused_elsewhere: bool = False  # whether the invalid record belongs to another `send_many` in the same batch
 
 
 class BatchSlice(NamedTuple):

@@ -166,7 +166,7 @@ class TransactionManager(AtLeastOnce):
                 if is_first_try and self._state is TransactionalState.COMMITTING:
                     self._state = TRANSITIONS.next(self._state, TransactionalEvent.COMMIT_INTERRUPTED)
             raise
-        # Raises an error if a record has failed during `flush`.
+        # This check raises an error if a record has failed during `flush`.
         self._check("commit_transaction", TransactionalEvent.FINISHED)
         with self._asking_coordinator():
             if self._is_begun:
@@ -222,7 +222,7 @@ class TransactionManager(AtLeastOnce):
     def close(self) -> None:
         """End every wait for the coordinator, and close the connection. Any thread may call this method."""
         self._coordinator.interrupt()
-        if self._asking.acquire(blocking=False):  # otherwise the thread that holds the lock closes the connection
+        if self._asking.acquire(blocking=False):  # If another thread has the lock, it closes the connection.
             try:
                 self._coordinator.forget()
             finally:

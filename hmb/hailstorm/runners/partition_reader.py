@@ -53,7 +53,7 @@ class PartitionReader:
         self._consumer.assign({self._partition: offset})
 
     def poll(self) -> tuple[Sequence[ConsumerRecord], int]:
-        """Return the next records, and the position after them. The position is also after offsets without records.
+        """Return the next records, and the position after them. The position also moves past offsets without records.
 
         Raises TopologyError if the next records have expired.
         """

@@ -20,7 +20,7 @@ LOOK_INTERVAL = 0.02  # seconds
 
 
 class Worker:
-    """The threads of some processors, and a post that reaches the processors of other workers."""
+    """Runs some processors in threads of this process. Its post sends payloads to the processors of other workers."""
 
     def __init__(
         self,

@@ -62,7 +62,7 @@ class DirectorySnapshotStore:
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
-        self.location = str(self.directory.absolute())  # Another process passes it to `open_store`.
+        self.location = str(self.directory.absolute())  # Another process passes this path to `open_store`.
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:

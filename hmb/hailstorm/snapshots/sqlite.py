@@ -35,7 +35,7 @@ class SqliteSnapshotStore:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.location = str(self.path.absolute())  # Another process passes it to `open_store`.
+        self.location = str(self.path.absolute())  # Another process passes this path to `open_store`.
         with self._connection() as connection:
             connection.executescript(SCHEMA)
 

@@ -22,11 +22,12 @@ from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.record import MAX_INT64
 from hmb.records.varint import read_varint
 
-# Maps the first byte of a key's length to the end of the key, relative to the length's position. For a missing key, or
-# one of more than 63 bytes, the end is so large that it is outside every record.
+# This table maps the first byte of a key's length to the end of the key, relative to the length's position. For a
+# missing key, or one of more than 63 bytes, the end is so large that it is outside every record.
 _KEY_END = tuple(MAX_INT64 >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # in a plain batch, so that an offset delta has at most two bytes
-# Maps an offset delta to the first byte of its varint: six bits of the number, and 0x80 if a second byte follows.
+# This table maps an offset delta to the first byte of its varint: six bits of the number, and 0x80 if a second byte
+# follows.
 _LOW_BITS = tuple(number << 1 for number in range(64))
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # bytes of a timestamp delta, enough for half a year
@@ -45,7 +46,7 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
         for number in range(count):
             byte = data[start]
             if byte < 0x80:
-                end, position = start + END_AFTER_ONE[byte], start + 2  # + 1 byte for the attributes
+                end, position = start + END_AFTER_ONE[byte], start + 2  # 2 bytes: the length and the attributes
             else:
                 second = data[start + 1]
                 if second >= 0x80:
@@ -105,7 +106,7 @@ def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
                 return None
         records.append(data[begin:start])
         next_number = number + 1
-        delta, position = read_varint(data, begin + (2 if byte < 0x80 else 3))  # + 1 byte for the attributes
+        delta, position = read_varint(data, begin + (2 if byte < 0x80 else 3))  # after the length and the attributes
         if delta > newest:
             newest = delta
         position += 1 if number < 64 else 2

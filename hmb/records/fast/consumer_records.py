@@ -61,7 +61,7 @@ def _decode_plain(
     timestamp_type, new, kind, start = batch.timestamp_type, tuple.__new__, ConsumerRecord, 0
     for _ in range(batch.records_count):
         if (size := data[start]) < 0x80:  # A length of three bytes gives an end where no record ends.
-            end, position = start + END_AFTER_ONE[size], start + 2  # + 1 byte for the attributes
+            end, position = start + END_AFTER_ONE[size], start + 2  # 2 bytes: the length and the attributes
         else:
             end, position = start + END_AFTER_TWO[size] + (data[start + 1] << 6), start + 3
         if (step := data[position]) >= 0x80:

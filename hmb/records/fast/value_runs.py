@@ -54,7 +54,7 @@ def encode_values(
             templates[length] % (delta, value)
             for length, delta, value in zip(lengths, encoded_deltas, piece, strict=True)
         ]
-        if len(templates) == 1:  # Otherwise `encode_run_messages` is never called, so positions do not matter.
+        if len(templates) == 1:  # Values of several lengths have no runs.
             runs.append(ValueRun(start, len(deltas), len(records[-1]), lengths[0], timestamp))
             start += len(deltas) * len(records[-1])
         done += len(deltas)
