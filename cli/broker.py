@@ -122,7 +122,7 @@ def run(data_dir: str | None, host: str, port: int, properties: dict[str, str], 
                 received = signal.sigwait(stop_signals)
         except Stopped:
             click.echo("hmb: stopped during the check of the logs; the next start checks them again", err=True)
-            received = signal.sigwait(stop_signals)  # The signal is still pending.
+            received = signal.sigwait(stop_signals)  # A signal that arrived during the start is still pending.
     if received == signal.SIGINT:
         raise KeyboardInterrupt
 

@@ -33,7 +33,7 @@ from ..report.distribution import percentile
 TOPIC = "commits"
 VERSION = 9  # the last version of OffsetCommit and OffsetFetch with topic names instead of topic ids
 OFFSET = struct.Struct(">q")
-PLACEHOLDER = OFFSET.pack(0x5A5A5A5A5A5A5A5A)  # A number that finds the position of the offset in the template.
+PLACEHOLDER = OFFSET.pack(0x5A5A5A5A5A5A5A5A)  # This number marks the position of the offset in the template.
 RECEIVE_BYTES = 1 << 16
 TIMEOUT = 30.0  # seconds
 

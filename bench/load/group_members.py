@@ -77,7 +77,7 @@ class LoadMember:
             if joined.error_code == 0:
                 return joined
             if joined.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-                await asyncio.sleep(0.1)  # The coordinator is still loading, or is creating its topic.
+                await asyncio.sleep(0.1)  # The coordinator still loads its groups, or creates its topic.
 
     async def _send(self, request: Request, expected: type[Expected]) -> Expected:
         parts = self._protocol.request(request, VERSIONS[type(request)])

@@ -329,7 +329,7 @@ def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tu
             break
     else:
         sys.exit(f"read {records} records with {size} bytes, {first} in the first batch; expected {task.records}")
-    if size < (task.records - 1) * task.size:  # The producer's first record is shorter.
+    if size < (task.records - 1) * task.size:  # The first record of the producer is shorter than all others.
         sys.exit(f"read {records} records with {size} bytes; expected {task.size} bytes each")
     return records - first, elapsed
 

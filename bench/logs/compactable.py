@@ -28,7 +28,7 @@ from hmb.storage.time_index import TimestampOffset
 from .. import peers
 
 VALUE_BYTES, BATCH_BYTES, SEGMENT_BYTES = 100, 16_384, 100_000_000
-RECORD_BYTES = VALUE_BYTES + 21  # with a key of 13 bytes
+RECORD_BYTES = VALUE_BYTES + 21  # bytes of an encoded record with a key of 13 bytes
 RECORDS_PER_KEY = 10
 CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES)
 

@@ -34,7 +34,7 @@ TIMESTAMPS_START, BASE_SEQUENCE_START = 27, 53
 def write(directory: Path, size: int, batch_bytes: int) -> int:
     """Write a segment of at most `size` bytes in batches of about `batch_bytes`; return the log end offset."""
     value = os.urandom(RECORD_BYTES)
-    count = max(1, batch_bytes // (RECORD_BYTES + 10))  # 10 bytes: the fields of a record without its value
+    count = max(1, batch_bytes // (RECORD_BYTES + 10))  # A record takes 10 bytes without its value.
     now = time.time_ns() // 1_000_000
     records = [Record(i, now, None, value) for i in range(count)]
     batch = bytearray(encode_batch(records, producer_id=7, producer_epoch=0, base_sequence=0, leader_epoch=0))

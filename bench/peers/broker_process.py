@@ -37,7 +37,7 @@ START_SECONDS = 60.0
 STOP_SECONDS = 30.0
 COMPARABLE_SETTINGS = {  # All peers have these settings, which differ from the defaults of HMB and Kafka.
     "group.initial.rebalance.delay.ms": "0",
-    "log.segment.delete.delay.ms": "1000",  # The space of a deleted topic becomes free during a benchmark.
+    "log.segment.delete.delay.ms": "1000",  # so that the space of a deleted topic becomes free soon
 }
 
 

@@ -57,6 +57,6 @@ class DiscardingDispatcher(Dispatcher):
 
 
 if __name__ == "__main__":
-    del sys.argv[0]  # The rest is the command line of `hmb broker`.
+    del sys.argv[0]  # The remaining arguments are those of `hmb broker`.
     server.Dispatcher = DiscardingDispatcher  # type: ignore[attr-defined]
     import_module("hmb.cli.entry").run()

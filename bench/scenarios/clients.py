@@ -207,7 +207,7 @@ def produce(broker: MeasuredBroker, client: LibraryClient, settings: ClientSetti
     try:
         figures = run_client(broker, client, TOPIC, settings)
         end = topics.end_offset(broker.bootstrap, TOPIC)
-        if end != client.records + 1:  # One more record was sent before the clock started.
+        if end != client.records + 1:  # The producer sent one more record before its clock started.
             raise peers.PeerFailed(f"{client.label} to {broker.name}: the log ends at offset {end}")
     finally:
         topics.delete(broker.bootstrap, TOPIC)

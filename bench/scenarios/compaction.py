@@ -98,7 +98,7 @@ def compacted_up_to(broker: peers.Peer, topic: str) -> int | None:
     try:
         return read_offsets(broker.data_dir / "cleaner-offset-checkpoint").get(TopicPartition(topic, 0))
     except DamagedStateFile:
-        return None  # Kafka creates an empty file first.
+        return None  # At first Kafka's checkpoint file is empty.
 
 
 @scenario("compaction", VIEW)

@@ -100,7 +100,7 @@ async def measure(broker: peers.Peer, load: GroupLoad) -> dict[str, float]:
         running = [tasks.create_task(member.run(load.interval, latencies)) for member in members]
         await _await_all(members, started)
         figures = {"join_seconds": time.perf_counter() - started}
-        await asyncio.sleep(2 * load.interval)  # The groups become quiet.
+        await asyncio.sleep(2 * load.interval)  # During this pause, the groups become quiet.
         latencies.clear()
         cpu, started = peers.cpu_seconds(broker.pid), time.perf_counter()
         await asyncio.sleep(load.seconds)

@@ -55,7 +55,7 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.session.timeZone": "UTC",
-    "spark.python.authenticate.socketTimeout": "60s",  # A busy machine starts Python workers slowly.
+    "spark.python.authenticate.socketTimeout": "60s",  # On a busy machine, Python workers start slowly.
 }
 KINDS = ("read", "write", "stream")
 
@@ -105,7 +105,7 @@ class SparkMeasurement:
 
     def __init__(self, spark: SparkSession, load: SparkLoad) -> None:
         self._spark, self._load = spark, load
-        jvm: Any = spark.sparkContext._jvm  # PySpark has no public name for it.
+        jvm: Any = spark.sparkContext._jvm  # PySpark has no public name for the JVM.
         self._jvm_pid = int(jvm.java.lang.ProcessHandle.current().pid())
 
     def run(self, job: SparkJob, source: str) -> dict[str, float]:

@@ -74,7 +74,7 @@ def _dump(paths: list[Path], options: DumpOptions, progress: _FileProgress, as_j
     for entry in dump(paths, options):
         damages += entry.is_damage
         unknown += entry.kind == "unknown_file"
-        if entry.kind == "verified" and not as_json:  # The last summary covers all files.
+        if entry.kind == "verified" and not as_json:  # One summary at the end covers all files.
             summary = entry
             continue
         progress.clear()
@@ -109,10 +109,10 @@ def _print(entry: Entry, verify: bool, as_json: bool) -> None:
     is_complaint = is_unknown or entry.kind in ("damage", "finding")
     if as_json:  # A log has many entries. click.echo would flush the output after each of them.
         sys.stdout.write(to_json(as_json_fields(entry)) + "\n")
-    elif not is_complaint or (is_unknown and not verify):  # Kafka's tool prints this line to standard output.
+    elif not is_complaint or (is_unknown and not verify):  # Kafka's tool prints such a complaint to standard output.
         sys.stdout.write(entry.line() + "\n")
     if is_complaint:
-        sys.stdout.flush()  # A terminal then shows the complaint directly after the line that it is about.
+        sys.stdout.flush()  # The terminal then shows the complaint directly after its line.
         text = f"{entry.fields()['file']}: not checked: not a file of a log" if is_unknown else entry.line()
         click.echo(f"hmb: {text}", err=True)
 

@@ -60,7 +60,7 @@ class GroupCommits:
     def finish(self, consumer: Consumer) -> None:
         """Commit all remaining offsets, and leave the group. Wait at most GRACE seconds for the broker."""
         self._commit_async(consumer, consumer.assignment)
-        self._is_finished = True  # Closing revokes the partitions. A second commit would fail like the first.
+        self._is_finished = True  # `close` revokes the partitions, which must not commit again.
         consumer.close(GRACE)
         if self._unanswered:
             self._warn(f"no answer within {GRACE:g} s")

@@ -120,7 +120,7 @@ class ProduceTransaction(AbstractContextManager[None]):
         aborting.join(ABORT_GRACE)
 
     def _abort_silently(self) -> None:
-        with suppress(Exception):  # The command reports the first error, not this one.
+        with suppress(Exception):  # The command reports the error that caused the abort, not one of the abort.
             self._abort_now()
 
 
@@ -168,7 +168,7 @@ def _send_all(producer: Producer, topic: str, options: ProduceOptions, source: R
                 tally.begin(portion)
                 try:
                     _send(producer, topic, portion, number, options.headers, tally)
-                except (KafkaError, ConnectionError) as error:  # The producer has queued none of the records.
+                except (KafkaError, ConnectionError) as error:  # After these errors, the producer has queued no record.
                     tally.settle(portion, range(len(portion)))
                     raise with_position(portion.where(0), _with_hint(error, topic, number, is_here=True)) from None
     except (CliError, KafkaError):

@@ -29,7 +29,7 @@ from .line_formats import HeaderPair, LineRecord, Parse
 if TYPE_CHECKING:
     from hmb.client.consuming.consumer import ConsumerRecord
 
-ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # json.dumps would create one per record.
+ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # json.dumps creates an encoder each time.
 LABELS = {kind: kind.label for kind in TimestampType}
 BOM = "\ufeff".encode()
 
@@ -107,7 +107,7 @@ def _is_header(header: object) -> bool:
 def _header(fields: Mapping[str, object]) -> HeaderPair:
     _check_names(fields, HEADER_FIELDS)
     name = str(fields["key"])
-    _encode("key", name)  # Checks that the name, which a record stores as text, can be encoded.
+    _encode("key", name)  # This call checks that the name can be encoded.
     return name, _get(fields, "value")
 
 

@@ -75,13 +75,13 @@ def prepare_streams() -> None:
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            opened = os.open(os.devnull, way)  # The system assigns the smallest free number.
+            opened = os.open(os.devnull, way)  # The system assigns the smallest free descriptor.
             assert opened == number
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    if sys.stdout is sys.__stdout__:  # A test replaces it by a stream of its own.
+    if sys.stdout is sys.__stdout__:  # A test replaces standard output by its own stream.
         sys.stdout = _with_own_errors(sys.stdout)
 
 

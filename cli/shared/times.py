@@ -22,7 +22,7 @@ UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 
 DURATION = r"-?(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+"
 DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?"
 TIME = rf"\d+|{DATE}|{DURATION}"
-SECONDS_DIGITS = 10  # digits: a number with more is in milliseconds
+SECONDS_DIGITS = 10  # A number with more digits is in milliseconds.
 MAX_INT64 = 2**63 - 1
 
 

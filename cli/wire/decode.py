@@ -144,7 +144,7 @@ def _input(words: tuple[str, ...]) -> tuple[str, bytes]:
 def _is_file(word: str) -> bool:
     try:
         return Path(word).is_file()
-    except OSError:  # Digits can be longer than a file name.
+    except OSError:  # The words are digits, and too long for a file name.
         return False
 
 

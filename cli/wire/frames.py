@@ -32,7 +32,7 @@ ERROR_NAMES = {int(code): code.name for code in ErrorCode}
 NO_VERSION = -1
 PATH_TO_RECORDS = re.compile(r"^.*\brecords\.(?=(batches|messages)\[)")
 SHORT = 16  # bytes that a brief line shows in full
-IDENTITIES = frozenset({  # fields whose number identifies something; 0 is a valid number
+IDENTITIES = frozenset({  # fields in which 0 is a valid id, not only a default value
     "acks", "api_key", "batch_index", "broker_id", "index", "key_type", "leader_id", "node_id", "partition",
     "partition_id", "partition_index",
 })  # fmt: skip
@@ -45,7 +45,7 @@ class WireFrame(NamedTuple):
     wire: memoryview
     message: type[Request] | type[Response] | None  # None: HMB does not know the API or its version.
     version: int
-    sized: bool = True  # Whether the bytes begin with their size. Records never do.
+    sized: bool = True  # whether the bytes begin with their size; record batches never do
 
     @property
     def start(self) -> int:

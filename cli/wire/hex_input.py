@@ -142,7 +142,7 @@ def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
             continue
         flow, sequence, payload = segment
         ahead = (expected.get(flow, sequence) - sequence) % 2**32
-        if 0 < ahead < 2**31:  # The sender has sent some of these bytes before.
+        if 0 < ahead < 2**31:  # The first bytes of this segment were sent before.
             payload, sequence = payload[ahead:], sequence + ahead
         elif ahead:
             streams[flow].append(b"")  # A packet is missing, so the later bytes begin a new piece.

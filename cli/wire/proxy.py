@@ -192,7 +192,7 @@ class Proxy:
     def _keep(self, each: socket.socket) -> None:
         with self._lock:
             self._sockets.add(each)
-        if self._over.is_set():  # `close` may not have seen this socket.
+        if self._over.is_set():  # `close` has run already, and may not have seen this socket.
             _shut(each)
 
     def _forget(self, each: socket.socket) -> None:

@@ -84,7 +84,7 @@ def command(
     try:
         proxy = Proxy(Address(host.strip("[]"), int(port)), brokers, Observer(show.frame, show.note))
     except OSError as error:
-        why = (error.strerror or str(error)).partition(" (while")[0]  # socket.create_server appends its action.
+        why = (error.strerror or str(error)).partition(" (while")[0]  # cut off the text of create_server
         raise CliError(f"cannot listen on {listen}: {why}; name another address with --listen") from error
     try:
         while not proxy.wait(CHECK_INTERVAL) and not reader_has_left():

@@ -45,7 +45,7 @@ from hmb.defaults import DEFAULT_HOST, DEFAULT_PORT
 
 TIMEOUT = 60.0  # seconds, for a command
 PORTS = 4  # the broker's port and three ports after it, for `hmb sniff`
-FIRST_LINE = 30.0  # seconds until a background command must have printed a line
+FIRST_LINE = 30.0  # seconds in which a background command must print a line
 EXIT_CODE = re.compile(r"#\s*exit code (\d+)\s*$")
 WRAPPER = """\
 #!{python}

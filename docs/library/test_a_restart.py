@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import hmb
 
-settings = {"num.partitions": 1, "log.retention.ms": timedelta(days=1)}  # numbers and times need no text
+settings = {"num.partitions": 1, "log.retention.ms": timedelta(days=1)}  # A value may be a number or a timedelta.
 with hmb.Broker(config=settings) as broker:
     broker.produce("orders", "one", "two")  # arrange
     with hmb.Consumer(broker.bootstrap_servers, "orders", group="billing", offset="earliest") as consumer:
@@ -10,8 +10,8 @@ with hmb.Broker(config=settings) as broker:
         next(records), next(records)
         consumer.commit()
 
-    broker.kill()  # as kill -9: nothing is synced
-    broker.restart()  # same port, same directory
+    broker.kill()  # acts like `kill -9`: nothing is synced
+    broker.restart()  # uses the same port and the same directory
 
     print([record.value for record in broker.records("orders")])  # assert
     print(broker.committed("billing"))

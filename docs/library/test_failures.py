@@ -4,7 +4,7 @@ import hmb
 
 
 def test_a_retry_writes_the_record_once(hmb_broker, hmb_topic, hmb_faults):
-    fault = hmb_faults.add("PRODUCE", cut="after", times=1)  # appended, but the response is lost
+    fault = hmb_faults.add("PRODUCE", cut="after", times=1)  # The record is appended, but the response is lost.
     with hmb.Producer(hmb_broker.bootstrap_servers) as producer:
         producer.send(hmb_topic, b"one").result()
     assert fault.count == 1

@@ -32,7 +32,7 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsRe
 from hmb.protocol.topics import TopicPartition
 from hmb.records.record import MAX_INT64
 
-NOT_FOUND = -1  # All records are older than the requested time.
+NOT_FOUND = -1  # the offset if all records are older than the requested time
 FIRST_VERSION_OF_TIMES = ListOffsetsResponse.first_version("topics.partitions.timestamp")
 FIRST_VERSION_OF_ISOLATION = ListOffsetsRequest.first_version("isolation_level")
 

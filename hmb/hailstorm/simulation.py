@@ -186,7 +186,7 @@ class Simulation:
     def _watch(self, participant: Participant) -> None:
         unseen = self._unseen[participant.name]
         master = unseen.popleft()
-        if self._random.random() < 0.3:  # A watch can skip to the newest value.
+        if self._random.random() < 0.3:  # A watch can skip values and return only the newest one.
             while unseen:
                 master = unseen.popleft()
         participant.observe(master)

@@ -25,7 +25,7 @@ from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.primitives import Output, Part
 from hmb.protocol.schema import Request, Response, Struct
 
-_UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # starts a response of version 0
+_UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # begins a response of version 0
 _KEY_AND_VERSION = struct.Struct(">hh")
 
 

@@ -40,7 +40,7 @@ def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str
             else:
                 yield line, False
     except ProtocolError as error:
-        problems.insert(found, str(error))  # The cut message causes the problems in its records.
+        problems.insert(found, str(error))  # The cut of the message is the cause of the problems in its records.
         rest = "unreadable"
     yield from _bytes(rest, wire[end:], end)
 

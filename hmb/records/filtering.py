@@ -35,7 +35,7 @@ from hmb.records.varint import VARINTS, read_varint
 
 Keep = Callable[[int, bytes | None, bool], bool]  # (offset, key, whether the record is a tombstone) -> whether it stays
 _ANY_DELTA_FITS = 1 << 62  # ms; a smaller timestamp plus any delta of a plain record fits into an int64
-MOST_RECORDS = 1 << 17  # in a batch, because filtering takes some 200 bytes of memory and 2 us for each record
+MOST_RECORDS = 1 << 17  # limit for a batch: filtering takes some 200 bytes and 2 us for each record
 
 
 def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> tuple[Sequence[bytes], Sequence[int]]:

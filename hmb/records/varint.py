@@ -45,7 +45,7 @@ class _Varints(dict[int, bytes]):
             encoded.append(zigzag & 0x7F | 0x80)
             zigzag >>= 7
         encoded.append(zigzag)
-        if -64 <= number < 1 << 14:  # enough for the offset deltas of a batch of 256 KB with tiny records
+        if -64 <= number < 1 << 14:  # The table covers all offset deltas of a batch of 256 KB.
             self[number] = bytes(encoded)
         return bytes(encoded)
 

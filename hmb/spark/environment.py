@@ -101,7 +101,7 @@ def _write(path: Path, text: str) -> None:
     if path.exists() and path.read_text() == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}-{os.getpid()}")  # Another process may use `path`: replace it atomically.
+    temporary = path.with_name(f"{path.name}-{os.getpid()}")  # Another process may read `path` now.
     temporary.write_text(text)
     temporary.chmod(0o755)
     temporary.replace(path)

@@ -98,5 +98,5 @@ def test_uncompressed_batches_have_the_same_bytes(client: str, magic: int) -> No
     ours = encode_batch(RECORDS) if magic == 2 else encode_message_set(RECORDS, magic)
     theirs = bytearray(ENCODERS[client](RECORDS, magic, Codec.NONE))
     if magic == 2:
-        theirs[12:16] = ours[12:16]  # A producer may set any leader epoch.
+        theirs[12:16] = ours[12:16]  # The leader epochs differ, because a producer may set any number.
     assert theirs == ours

@@ -10,7 +10,7 @@ def work(broker: hmb.Broker, steps: tuple[str, str], crash_at: int | None = None
         for record in consumer:
             for step in steps:
                 if record.offset == crash_at and step == steps[1]:
-                    return baked  # The crash is between the two steps.
+                    return baked  # The crash happens between the two steps.
                 if step == "bake":
                     baked.append(record.value.decode())
                 else:

@@ -1,5 +1,5 @@
 logs: dict[str, list[str]] = {"A": [], "B": [], "C": []}  # one copy of the partition on each broker
-in_sync = ["A", "B", "C"]  # The first one is the leader.
+in_sync = ["A", "B", "C"]  # The first broker in this list is the leader.
 
 
 def copy(follower: str) -> None:

@@ -331,7 +331,7 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        default = None if name in finest_names else key.default  # only the coarsest name has the default
+        default = None if name in finest_names else key.default  # Only the coarsest name has a default.
         yield dataclasses.replace(key, name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():
         key = TOPIC_KEYS[LOG_DEFAULTS[finest]]

@@ -35,7 +35,7 @@ from hmb.storage.state.identity import DataDirectoryError
 LOGGER = logging.getLogger(__name__)
 MOST_SETTINGS = 1000  # altered settings of one broker; a client can invent any number of unknown settings
 MOST_GROUPS = 10_000  # groups that may have altered settings
-MOST_CHARACTERS = 1 << 20  # of all names and values of one broker's altered settings; also of all group names
+MOST_CHARACTERS = 1 << 20  # in all altered names and values of one broker; also in all group names
 MOST_WARNINGS = 10  # warnings about unknown settings for one request
 IDS = ("broker.id", "node.id")
 

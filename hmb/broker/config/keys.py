@@ -80,13 +80,13 @@ class ConfigKey:
         is_whole = self.type is not ConfigType.DOUBLE
         try:
             value = int(text) if is_whole else float(text)
-            if "_" in text:  # only Python reads 1_000 as a number
+            if "_" in text:  # Python would read 1_000 as a number, but Kafka does not.
                 raise ValueError
         except ValueError:
             raise ConfigError(f"must be a {'whole ' if is_whole else ''}number", name, text) from None
         if value > self.maximum:
             raise ConfigError(f"must be at most {self.maximum}", name, text)
-        if not value >= self.minimum:  # This form also refuses NaN.
+        if not value >= self.minimum:  # `not >=` is also true for NaN, so NaN is refused.
             raise ConfigError(f"must be at least {self.minimum}", name, text)
         return value
 

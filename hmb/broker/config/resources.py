@@ -111,7 +111,7 @@ def alter_each(
 
 
 def _find_alterable(named: Named, broker: BrokerContext) -> Resource:
-    if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # `find` would raise another error.
+    if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # `find` has another error for it.
         raise KafkaError(ErrorCode.INVALID_REQUEST, "a topic has no name; topic defaults are broker settings")
     return find(named.resource_type, named.resource_name, broker)
 

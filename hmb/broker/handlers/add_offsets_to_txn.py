@@ -20,7 +20,7 @@ from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, Add
 def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffsetsToTxnResponse:
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
-        context.broker.groups.make_topic()  # a producer looks for the group's coordinator only after this request
+        context.broker.groups.make_topic()  # A producer looks for the coordinator only after this request.
         partition = context.broker.groups.partition_for(request.group_id)
         context.broker.transactions.add_partitions(request.transactional_id, producer, {partition}, version=0)
     except KafkaError as error:

@@ -36,7 +36,7 @@ TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse
 PartitionData = ProduceRequest.TopicProduceData.PartitionProduceData
 FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
-ADMIN_CLIENT = "__admin_client"  # the client id that may write to Kafka's internal topics to repair them
+ADMIN_CLIENT = "__admin_client"  # a client with this id may write to internal topics
 # A response with one of these errors does not contain the log start offset.
 WITHOUT_LOG_START = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
 

@@ -103,7 +103,7 @@ class AcceptedConnection:
                     requests.account.close()
                     if not (answers.may_wait and requests.is_another_here()):
                         answers.send()
-        finally:  # The client still gets the responses to the requests before one that failed.
+        finally:  # If a request fails, the client still gets all earlier responses.
             answers.send()
 
 

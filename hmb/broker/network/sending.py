@@ -74,7 +74,7 @@ def _send_bytes(client: socket.socket, data: bytes | bytearray | memoryview, lim
         except BlockingIOError:  # The system call has waited for STALL seconds.
             sent = 0
         limit.taken += sent
-        if sent == len(data):  # in most cases the first call sends everything
+        if sent == len(data):  # In most cases the first call sends all bytes.
             return
         limit.check()
         data = memoryview(data)[sent:]
@@ -99,7 +99,7 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
 
 def _send_converted(client: socket.socket, records: ConvertedRecords, limit: _Limit) -> None:
     """Send records in pieces. The time of the conversion does not count against the client."""
-    with closing(records.pieces()) as pieces:  # frees the memory of the pieces at once, also after an error
+    with closing(records.pieces()) as pieces:  # `closing` frees the memory at once, also after an error.
         begun = monotonic()
         for piece in pieces:
             limit.begun += monotonic() - begun

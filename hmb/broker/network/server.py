@@ -141,7 +141,7 @@ class Server:
                 memory=self._memory,
                 on_close=self._forget,
             )
-            connection.thread.start()  # Every connection in the table has a running thread.
+            connection.thread.start()  # A connection enters the table only with a running thread.
             self._connections[connection] = None
 
     def _make_room(self, most: int) -> bool:

@@ -263,7 +263,7 @@ class Topics:
             # The partitions are deleted under a new topic id. If they had the old id and the broker crashed now, the
             # next start would delete all partitions of the topic.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
-            with contextlib.suppress(OSError):  # If this fails, the next start completes it.
+            with contextlib.suppress(OSError):  # If the deletion fails, the next start completes it.
                 left = self._logs.delete(names).left
                 trash.empty(left)
                 self._remove_directories(left)

@@ -10,7 +10,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS
 from hmb.storage.log import Log
 
-MAX_PARTITIONS = 10_000  # of one topic, and of all new topics of one request, as in Kafka
+MAX_PARTITIONS = 10_000  # limit for one topic, and for all new topics of one request, as in Kafka
 
 
 @dataclass(slots=True)

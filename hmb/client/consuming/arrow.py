@@ -41,7 +41,7 @@ def _readable(fetched: FetchedBatches, decoder: BatchDecoder) -> tuple[pa.Record
     for number, batch in enumerate(batches):
         try:
             columns(*position.partition, [batch], first, end)
-        except KafkaError as why:  # The batch has a correct checksum, but its records are invalid.
+        except KafkaError as why:  # The checksum of the batch is correct, but its records are invalid.
             table = columns(*position.partition, batches[:number], first, end)
             return table, next_offset, batch_error(position, batch, why)
         next_offset = batch.last_offset + 1

@@ -31,7 +31,7 @@ from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 
-GONE_AFTER = 5.0  # seconds; a topic that brokers do not know for so long is an error
+GONE_AFTER = 5.0  # seconds; after this time, a topic that no broker knows is an error
 LARGEST_FETCH = 256 * 1024 * 1024  # bytes of one partition
 
 LOGGER = logging.getLogger(__name__)

@@ -218,7 +218,7 @@ class AssignmentReader:
         if error is None:
             return
         if isinstance(error, ConnectionFailed | KafkaError) and not is_final(error):
-            for position in self.positions.values():  # Partitions of one topic or broker share an error: raise it once.
+            for position in self.positions.values():  # Partitions of one topic can share an error. It is raised once.
                 if str(position.error) == str(error):
                     position.error = position.failing_since = position.missing_since = None
         raise error.with_traceback(None)  # The traceback would grow with each raise.

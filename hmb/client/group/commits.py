@@ -45,7 +45,7 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 Committed = dict[TopicPartition, OffsetAndMetadata | None]
 T = TypeVar("T")
 
-SHORTEST_ATTEMPT = 1.0  # seconds; the last attempt waits this long, so that its error shows the true reason
+SHORTEST_ATTEMPT = 1.0  # seconds; the last attempt lasts this long, so that its error shows the true reason
 RECONNECT_FOR = 0.1  # seconds; a consumer that is closed does not wait for a broker that is gone
 PARTITION_ERRORS = frozenset(
     {

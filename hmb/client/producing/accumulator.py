@@ -379,7 +379,7 @@ class Accumulator:
             free = self._memory_freed.wait_for(is_free, self._max_block)
         finally:
             self._waiting.remove(ticket)
-            self._memory_freed.notify_all()  # The next waiting thread checks again.
+            self._memory_freed.notify_all()  # The next waiting thread checks whether its record fits now.
             self.counters.waited(time.monotonic() - started)
         self.check_open()
         if not free:

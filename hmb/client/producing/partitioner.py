@@ -31,7 +31,7 @@ Partitioner = Callable[[bytes | None, int], int | None]
 SEED = 0x9747B28C
 MULTIPLIER = 0x5BD1E995
 UINT32 = 0xFFFFFFFF
-POSITIVE = 0x7FFFFFFF  # all bits but the sign
+POSITIVE = 0x7FFFFFFF  # all bits except the sign bit
 RECENT_KEYS = 4096  # murmur2 takes 1 to 5 us in Python, a cached key 0.1 us; many topics have few keys
 
 

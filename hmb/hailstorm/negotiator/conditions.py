@@ -35,7 +35,7 @@ class RegistryView(NamedTuple):
     """The facts on which the negotiator decides its next step."""
 
     living: Mapping[str, Report]  # the reports, by the names of processors
-    now: float  # seconds of a clock that never goes back
+    now: float  # the present time in seconds, from a clock that never goes back
     is_elected: bool = True  # whether this negotiator owns the master node
     stop_requested: bool = False
 

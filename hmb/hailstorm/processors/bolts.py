@@ -175,7 +175,7 @@ class BoltMachine:
     def _split(self) -> None:
         """Begin the snapshot at the desired clock, as soon as no older save is in progress."""
         if self._desired is not None and not self._is_saving:
-            if self._desired != self.report.stored:  # If they are equal, no tuple has arrived since the last snapshot.
+            if self._desired != self.report.stored:  # Equal clocks: no tuple has arrived since the last snapshot.
                 self.state.split(self._desired, self.watermark.time)
                 self._waits_at = None if self._is_stateless else self._desired
             self.report.split, self._desired = self._desired, None

@@ -110,7 +110,7 @@ def _columns_from_bytes(topic: str, partition: int, batches: Sequence[Batch]) ->
     batch_fields = _batch_fields(batches)
     at, ends = np.array(starts, np.int64), np.array([*starts[1:], len(data)], np.int64)
     array, count = np.frombuffer(data, np.uint8), len(starts)
-    _, at = _varints(array, at)  # the record's length, which `_starts` has used already
+    _, at = _varints(array, at)  # skips the record's length, which `_starts` has used already
     time_deltas, at = _varints(array, at + 1)  # The 1 skips the attributes.
     deltas, at = _varints(array, at)
     keys, at = _slices(array, at)

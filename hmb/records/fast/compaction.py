@@ -25,7 +25,7 @@ from hmb.records.varint import read_varint
 # This table maps the first byte of a key's length to the end of the key, relative to the length's position. For a
 # missing key, or one of more than 63 bytes, the end is so large that it is outside every record.
 _KEY_END = tuple(MAX_INT64 >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
-_MAX_RECORDS = 1 << 13  # in a plain batch, so that an offset delta has at most two bytes
+_MAX_RECORDS = 1 << 13  # limit for a plain batch: an offset delta has at most two bytes
 # This table maps an offset delta to the first byte of its varint: six bits of the number, and 0x80 if a second byte
 # follows.
 _LOW_BITS = tuple(number << 1 for number in range(64))

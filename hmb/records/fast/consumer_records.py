@@ -60,7 +60,7 @@ def _decode_plain(
     append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else None
     timestamp_type, new, kind, start = batch.timestamp_type, tuple.__new__, ConsumerRecord, 0
     for _ in range(batch.records_count):
-        if (size := data[start]) < 0x80:  # A length of three bytes gives an end where no record ends.
+        if (size := data[start]) < 0x80:  # A length of three bytes leads to a wrong end, which is detected later.
             end, position = start + END_AFTER_ONE[size], start + 2  # 2 bytes: the length and the attributes
         else:
             end, position = start + END_AFTER_TWO[size] + (data[start + 1] << 6), start + 3

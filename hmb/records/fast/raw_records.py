@@ -62,7 +62,7 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
             key_size, key_start = read_varint(data, position)
             position = key_start + key_size if key_size > 0 else key_start
             if not (
-                position < end <= data_end  # At least the value's length follows the key.
+                position < end <= data_end  # After the key, the record must contain the value's length.
                 and previous_delta < delta <= last_delta
                 and OLDEST <= base_timestamp + time_delta <= MAX_INT64
             ):

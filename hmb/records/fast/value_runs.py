@@ -54,7 +54,7 @@ def encode_values(
             templates[length] % (delta, value)
             for length, delta, value in zip(lengths, encoded_deltas, piece, strict=True)
         ]
-        if len(templates) == 1:  # Values of several lengths have no runs.
+        if len(templates) == 1:  # If the lengths differ, the values have no run.
             runs.append(ValueRun(start, len(deltas), len(records[-1]), lengths[0], timestamp))
             start += len(deltas) * len(records[-1])
         done += len(deltas)

@@ -44,7 +44,7 @@ def test_damaged_records_give_the_same_facts_or_an_error(records: list[Record], 
         return
     try:
         facts = found(batch)
-    except KafkaError:  # `raw_records` also rejects offsets that do not ascend.
+    except KafkaError:  # Unlike `decode_records`, `raw_records` rejects offsets that do not ascend.
         offsets = [offset for offset, *_ in expected]
         assert offsets != sorted(set(offsets)) or min(time for _, time, *_ in expected) < -(1 << 61)
     else:
