@@ -96,7 +96,7 @@ def test_illegal_topic_names_are_refused_everywhere(ask: Asker, name: str) -> No
 
 @pytest.mark.parametrize("version", [10, 11])
 def test_metadata_refuses_null_names_and_ids_where_they_only_look_possible(ask: Asker, version: int) -> None:
-    """Regression: a response with a null name cannot be encoded in these versions, so the connection closed."""
+    """Regression: some versions cannot encode a response with a null name, so the broker closed the connection."""
     by_null = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=None)])
     by_id = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t", topic_id=uuid.UUID(int=1))])
     for request, name in ((by_null, ""), (by_id, "t")):

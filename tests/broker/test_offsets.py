@@ -88,7 +88,7 @@ def test_any_number_is_an_offset(ask: Asker) -> None:
 
 
 def test_metadata_that_is_too_large_stops_no_other_partition(ask: Asker) -> None:
-    """The length of the metadata counts UTF-16 units, as in Kafka."""
+    """Only the partition with too long metadata gets an error. The length counts UTF-16 units, as in Kafka."""
     assert commit(ask, {0: 1}, committed_metadata="ü" * 4096) == [(0, 0)]
     for text in ("x" * 4097, "😀" * 2048 + "x"):
         assert commit(ask, {1: 1}, committed_metadata=text) == [(1, ErrorCode.OFFSET_METADATA_TOO_LARGE)]

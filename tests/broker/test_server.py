@@ -224,7 +224,7 @@ def test_the_broker_notices_a_closed_connection_after_unread_requests() -> None:
 def test_twenty_clients_that_left_a_long_poll_hold_no_connections(
     connect: Connect, broker: BrokerServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: the broker kept these connections open until `max_wait_ms` was over, which can be days."""
+    """Regression: the broker kept closed connections of long polls until `max_wait_ms` was over, which can be days."""
     monkeypatch.setattr("hmb.broker.handlers.fetch.LOOK_AGAIN", 0.05)
     first = connect()
     make_topic(first)

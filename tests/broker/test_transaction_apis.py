@@ -152,7 +152,7 @@ def test_the_feature_advertises_transaction_version_2(ask: Asker) -> None:
     ("version", "expected"), [(3, ErrorCode.INVALID_TXN_STATE), (11, ErrorCode.TRANSACTION_ABORTABLE)]
 )
 def test_a_partition_outside_of_a_transaction_is_refused(ask: Asker, log: Log, version: int, expected: int) -> None:
-    """KIP-890: without this check, no marker would end these records. They would block all read_committed consumers."""
+    """KIP-890: without this check, no marker would end the records, and all read_committed consumers would wait."""
     producer = Producer(ask)
     assert producer.write(version=version) == expected
     assert producer.add(1) == [0]

@@ -18,7 +18,7 @@ NAME = TopicPartition("events", 0)
 
 @dataclass
 class DataDirectory:
-    """The data directory at `path`. Its partitions are partition 0 of the topic `events`, or `partitions`.
+    """The data directory at `path`. By default it has one partition: partition 0 of the topic `events`.
 
     The directory is open while `logs` is not None.
     """

@@ -129,7 +129,7 @@ def test_a_compacted_log_rolls_in_time_for_its_last_segment_to_be_compacted(open
 def test_time_look_ups_find_the_first_record_at_or_after(open_log: LogMaker) -> None:
     log = open_log(segment_bytes=2_000, index_interval_bytes=100)
     for number in range(60):
-        log.append(batch(3, first_timestamp=number * 10))  # The timestamps are 10 * number, + 1 and + 2.
+        log.append(batch(3, first_timestamp=number * 10))  # The timestamps of the three records differ by 1 ms.
     for timestamp in range(593):
         number, rest = divmod(timestamp, 10)
         expected = (timestamp, number * 3 + rest) if rest < 3 else ((number + 1) * 10, (number + 1) * 3)
@@ -225,7 +225,7 @@ def test_waiting_flushes_share_a_sync(open_log: LogMaker, monkeypatch: pytest.Mo
     log.append(batch(1))
     log.append(batch(1))
     log.flush()
-    log.flush()  # The previous sync already covered both appends.
+    log.flush()  # The previous sync already covered all appends.
     assert len(syncs) == 1
 
 
@@ -235,7 +235,7 @@ def test_watchers_are_notified_of_appends(open_log: LogMaker) -> None:
     log, watcher = open_log(), Watcher()
     log.watchers.add(watcher)
     log.append(batch(1))
-    watcher.wait(60)  # This returns at once, or the test exceeds its time limit.
+    watcher.wait(60)  # The append has already notified the watcher, so the wait ends at once.
     log.watchers.discard(watcher)
     log.append(batch(1))
 

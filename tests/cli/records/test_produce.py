@@ -134,10 +134,7 @@ def test_which_line_of_many_the_broker_refuses(run: Hmb, servers: str, topic: st
 
 
 def test_the_guilty_line_among_thousands(run: Hmb, servers: str, topic: str, tmp_path: Path) -> None:
-    """The broker's response names the record of a batch (KIP-467), and the portion has the line of this record.
-
-    The counts are exact.
-    """
+    """The broker's response names the refused record of a batch (KIP-467). The error names the line of this record."""
     run("topics", "create", topic, "--partitions", "1", "--config", "cleanup.policy=compact", "-b", servers)
     lines = "".join("no key\n" if number == 5000 else f"key{number}:x\n" for number in range(10_000))
     result = run("produce", topic, "-K", ":", "-b", servers, stdin=lines, exit_code=1)

@@ -19,7 +19,7 @@ from typing import Any
 SESSION_MS = 6_000
 HEARTBEAT_MS = 1_000
 POLL_SECONDS = 0.2
-EAGER = ("range", "sticky", "roundrobin")  # Every other client supports at least one of these assignors.
+EAGER = ("range", "sticky", "roundrobin")  # Each client supports at least one of these assignors.
 
 
 def emit(name: str, **fields: Any) -> None:

@@ -83,9 +83,9 @@ def early(log: Log) -> list[bytes | None]:
 
 
 def test_a_topic_created_again_after_a_restart_kept_the_cleaner_position_of_the_deleted_topic(tmp_path: Path) -> None:
-    """The cleaner did not clean the new log below this position.
+    """The cleaner did not clean the new log below the deleted topic's position.
 
-    It removed the tombstone of a deleted key, but kept an old value of this key below the position.
+    The cleaner removed the tombstone of a deleted key, but kept an old value of this key below the position.
     """
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
@@ -212,7 +212,7 @@ def test_one_log_that_fails_kept_all_others_from_being_compacted(
 def test_a_log_that_could_not_be_compacted_was_given_up_until_the_next_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The cleaner tries such a log again after a pause. The pause doubles after each failure."""
+    """The cleaner tries a log again after an error and a pause. The pause doubles after each failure."""
     now = 0.0
     monkeypatch.setattr(cleaner_module.time, "monotonic", lambda: now)
     logs, cleaner = opened(tmp_path)

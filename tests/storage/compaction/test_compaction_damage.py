@@ -57,9 +57,9 @@ def readable_records(log: Log) -> list[Record]:
 
 
 def test_a_header_key_that_is_not_utf_8_stopped_compaction_permanently(log: Log) -> None:
-    """The log accepted this tombstone.
+    """The log accepted a tombstone with such a header key.
 
-    The cleaner could not write its delete horizon, because it decoded the headers first.
+    The cleaner could not write the tombstone's delete horizon, because it decoded the headers first.
     """
     record = b"\0" + b"\0" + b"\0" + b"\x02k" + b"\x01" + b"\x02" + b"\x02\xff" + b"\x01"
     log.append(batch_around(bytes([2 * len(record)]) + record, 1))

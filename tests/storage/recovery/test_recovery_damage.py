@@ -1,6 +1,6 @@
 """Tests of cut files and changed bytes.
 
-The command `python -m tests.storage.recovery.damage` runs many more of these checks.
+The command `python -m tests.storage.recovery.damage` damages logs in many more ways.
 """
 
 from __future__ import annotations
