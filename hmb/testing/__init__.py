@@ -17,8 +17,9 @@ topics keep the workers apart.
 
 Read in this order:
 
-1. `embedded.py`  the broker of a test: restarts, and access without a client
-2. `plugin.py`    the options, the fixtures, and the report of a failed test
-3. `faults.py`    errors, delays, lost responses and cut connections
-4. `report.py`    the broker's log and the last records, as the report shows them
+1. `embedded.py`   the broker of a test: restarts, and access without a client
+2. `plugin.py`     the options, the fixtures, and the report of a failed test
+3. `faults.py`     errors, delays, lost responses and cut connections
+4. `refusal.py`    the response with an error code, for any API
+5. `report.py`     the broker's log and the last records, as the report shows them
 """

@@ -13,9 +13,12 @@ broker without faults does no additional work::
 A request that is lost before it takes effect and one that is lost afterwards look the same to a client. Only the
 broker's log shows the difference, and idempotent producers exist because of it. So `cut` has both forms.
 
-Limits: an error applies to the whole request. Errors exist for Produce, and for APIs whose response has one error code
-(ERRORS). A topic selects only Produce requests, because a Fetch in a fetch session does not name its topics. All other
-faults exist for every API.
+An error answers for the whole request, or for the topic and partition that the fault selects. The handler answers for
+the others. `refusal.py` builds the response of any API from its message class.
+
+A request of a fetch session (KIP-227) names only the partitions that changed. A fault with a topic or an error needs
+all names. So while such a fault exists, the broker ends fetch sessions: the client gets FETCH_SESSION_ID_NOT_FOUND
+once, and then names all partitions in each request.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -31,25 +35,18 @@ from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
+from hmb.broker.handlers import HANDLERS
 from hmb.protocol.api_keys import ApiKey
-from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import response_class
-from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
+from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.messages.metadata import MetadataRequest
+from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.schema import Request, Response
+from hmb.testing.refusal import error_places, merge, named_by, refuse, split
 
 Cut = Literal["before", "after"]
-SINGLE_CODE = frozenset(
-    {
-        ApiKey.ADD_OFFSETS_TO_TXN,
-        ApiKey.CONSUMER_GROUP_HEARTBEAT,
-        ApiKey.END_TXN,
-        ApiKey.HEARTBEAT,
-        ApiKey.INIT_PRODUCER_ID,
-        ApiKey.JOIN_GROUP,
-        ApiKey.SYNC_GROUP,
-    }
-)
-ERRORS = SINGLE_CODE | {ApiKey.PRODUCE}
+NO_SESSION_EPOCH = -1  # the epoch of a Fetch request without a fetch session
 
 
 class FaultError(ValueError):
@@ -71,15 +68,24 @@ class Fault:
     drop: bool
     cut: Cut | None
     throttle_ms: int
+    takes_effect: bool
     count: int = 0  # requests that the fault has changed
 
-    def matches(self, request: Request, context: RequestContext) -> bool:
-        if self.client_id is not None and context.header.client_id != self.client_id:
-            return False
-        if self.topic is None:
-            return True
-        named = _partitions_of(request, context)
-        return any(topic == self.topic and self.partition in (None, number) for topic, number in named)
+    @property
+    def needs_names(self) -> bool:
+        """Whether the fault applies only to requests that name their topics and partitions."""
+        return self.topic is not None or self.error is not None
+
+    @property
+    def is_over(self) -> bool:
+        return self.times is not None and self.count >= self.times
+
+    def is_for(self, request: Request, context: RequestContext) -> bool:
+        """Return whether the fault concerns the API and the client of a request."""
+        return self.api == request.api_key and self.client_id in (None, context.header.client_id) and not self.is_over
+
+    def selects(self, topic: str, partition: int | None) -> bool:
+        return topic == self.topic and self.partition in (None, partition)
 
 
 class Faults:
@@ -106,13 +112,15 @@ class Faults:
         drop: bool = False,
         cut: Cut | None = None,
         throttle_ms: int = 0,
+        takes_effect: bool = False,
     ) -> Fault:
         """Add a fault for requests of an API, and return it.
 
-        `topic` and `partition` select Produce requests, and `client_id` requests of every API. The fault begins with
-        the `nth` request that matches, and happens `times` times (None: always). The effects:
+        `topic`, `partition` and `client_id` select requests. The fault begins with the `nth` request that matches, and
+        happens `times` times (None: always). The effects:
 
-        - `error`: answer this error code; the request has no effect
+        - `error`: answer this error code for the selected topics; the request has no effect on them
+        - `takes_effect`: with `error`, the request takes effect nevertheless
         - `delay`: handle the request after this time (seconds)
         - `drop`: handle the request, but send no response
         - `cut`: close the connection `before` the request takes effect, or `after` it
@@ -122,7 +130,7 @@ class Faults:
         """
         fault = Fault(
             *(_api(api), topic, partition, client_id, nth - 1, times, _error(error)),
-            *(delay, drop, cut, throttle_ms),
+            *(delay, drop, cut, throttle_ms, takes_effect),
         )
         _check(fault)
         with self._lock:
@@ -160,6 +168,10 @@ class Faults:
         self.clear()
 
     def _handle(self, handler: Handler, request: Request, context: RequestContext) -> Response | Deferred | None:
+        if isinstance(request, FetchRequest) and self._needs_names(request, context):
+            if request.session_epoch > 0:
+                return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            request.session_epoch = NO_SESSION_EPOCH
         fault = self._find(request, context)
         if fault is None:
             return handler(request, context)
@@ -167,23 +179,24 @@ class Faults:
             context.broker.stop.requested.wait(fault.delay)  # A stop of the broker ends the wait.
         if fault.cut == "before":
             raise CloseConnection("a fault cuts the connection before the request takes effect")
-        if fault.error is not None:
-            return _error_response(request, context, fault.error)
-        response = handler(request, context)
-        if isinstance(response, Deferred):
-            response = response.result()
+        response = _answer(fault, handler, request, context)
         if fault.cut == "after":
             raise CloseConnection("a fault cuts the connection after the request took effect")
         if fault.throttle_ms and response is not None:
             response.throttle_time_ms = fault.throttle_ms  # type: ignore[attr-defined]
         return None if fault.drop else response
 
+    def _needs_names(self, request: Request, context: RequestContext) -> bool:
+        with self._lock:
+            return any(fault.needs_names and fault.is_for(request, context) for fault in self._faults)
+
     def _find(self, request: Request, context: RequestContext) -> Fault | None:
         """Return the first fault that changes this request, and count the request."""
         with self._lock:
             for fault in self._faults:
-                is_over = fault.times is not None and fault.count >= fault.times
-                if fault.api != request.api_key or is_over or not fault.matches(request, context):
+                if not fault.is_for(request, context):
+                    continue
+                if fault.topic is not None and split(request, context, fault.selects)[0] is None:
                     continue
                 if fault.skip:
                     fault.skip -= 1
@@ -193,17 +206,48 @@ class Faults:
         return None
 
 
+def _answer(fault: Fault, handler: Handler, request: Request, context: RequestContext) -> Response | None:
+    """Return the handler's response, with the fault's error in the parts that the fault selects."""
+    if fault.error is None:
+        return _final(handler(request, context))
+    refused, rest = request, None
+    if fault.topic is not None:
+        refused, rest = split(request, context, fault.selects)
+    error = refuse(refused, context.version, fault.error)
+    if fault.takes_effect:
+        rest = request
+    elif isinstance(request, MetadataRequest) and rest is None:
+        rest = copy(request)  # A client ignores metadata without brokers.
+        rest.topics = []
+    if rest is not None:
+        response = _final(handler(rest, context))
+        if response is None:
+            return None
+        merge(response, error, context.version)
+        return response
+    return None if isinstance(request, ProduceRequest) and request.acks == 0 else error
+
+
+def _final(response: Response | Deferred | None) -> Response | None:
+    return response.result() if isinstance(response, Deferred) else response
+
+
 def _check(fault: Fault) -> None:
     """Raise FaultError for a fault that cannot exist."""
-    if fault.error is not None and fault.api not in ERRORS:
-        names = ", ".join(sorted(each.name for each in ERRORS))
-        raise FaultError(f"no error for {fault.api.name}; errors exist for {names}")
+    name = fault.api.name
+    if fault.error is not None and not error_places(fault.api):
+        raise FaultError(f"responses of {name} have no error code")
+    if fault.takes_effect and fault.error is None:
+        raise FaultError("takes_effect needs an error")
     if fault.cut not in (None, "before", "after"):
         raise FaultError(f"cut={fault.cut!r}: must be 'before' or 'after'")
-    if fault.topic is not None and fault.api is not ApiKey.PRODUCE:
-        raise FaultError(f"topic selects requests of PRODUCE only, not of {fault.api.name}")
     if fault.partition is not None and fault.topic is None:
         raise FaultError("partition needs a topic")
+    for selector in ("topic", "partition"):
+        if getattr(fault, selector) is not None and selector not in named_by(fault.api):
+            raise FaultError(f"requests of {name} name no {selector}")
+    if fault.throttle_ms and "throttle_time_ms" not in response_class(fault.api).fields:
+        raise FaultError(f"responses of {name} have no throttle time")
     if fault.skip < 0 or (fault.times is not None and fault.times < 1) or fault.delay < 0:
         raise FaultError("nth and times must be 1 or more, and delay 0 or more")
     if fault.error is None and not (fault.delay or fault.drop or fault.cut or fault.throttle_ms):
@@ -214,9 +258,12 @@ def _api(api: str | ApiKey) -> ApiKey:
     if isinstance(api, ApiKey):
         return api
     try:
-        return ApiKey[api.upper()]
+        key = ApiKey[api.upper()]
     except KeyError:
         raise FaultError(f"no API has the name {api!r}; examples: PRODUCE, FETCH, JOIN_GROUP") from None
+    if key not in HANDLERS:
+        raise FaultError(f"the broker has no API {key.name}")
+    return key
 
 
 def _error(error: str | ErrorCode | None) -> ErrorCode | None:
@@ -226,40 +273,3 @@ def _error(error: str | ErrorCode | None) -> ErrorCode | None:
         return ErrorCode[error.upper()]
     except KeyError:
         raise FaultError(f"no error has the name {error!r}; example: NOT_LEADER_OR_FOLLOWER") from None
-
-
-def _partitions_of(request: Request, context: RequestContext) -> set[tuple[str, int]]:
-    """Return the partitions of a Produce request: `{(topic, partition)}`.
-
-    From version 13 on, the request contains the ids of the topics.
-    """
-    assert isinstance(request, ProduceRequest)
-    found = set[tuple[str, int]]()
-    for each in request.topic_data:
-        try:
-            name = context.broker.topics.find(each.name or None, each.topic_id).name
-        except KafkaError:  # The topic does not exist.
-            name = each.name
-        found.update((name, data.index) for data in each.partition_data)
-    return found
-
-
-def _error_response(request: Request, context: RequestContext, code: ErrorCode) -> Response | None:
-    if not isinstance(request, ProduceRequest):
-        return response_class(request.api_key)(error_code=code)
-    if request.acks == 0:
-        return None
-    topic_type = ProduceResponse.TopicProduceResponse
-    partition_type = topic_type.PartitionProduceResponse
-    return ProduceResponse(
-        responses=[
-            topic_type(
-                name=topic.name,
-                topic_id=topic.topic_id,
-                partition_responses=[
-                    partition_type(index=each.index, error_code=code, base_offset=-1) for each in topic.partition_data
-                ],
-            )
-            for topic in request.topic_data
-        ]
-    )

@@ -158,8 +158,10 @@ def test_a_broker_without_faults_has_its_own_handlers(broker: hmb.Broker, faults
     [
         ({"api": "PRODUCES", "drop": True}, "no API has the name 'PRODUCES'"),
         ({"api": "PRODUCE", "error": "NO_SUCH"}, "no error has the name 'NO_SUCH'"),
-        ({"api": "FETCH", "error": "NOT_LEADER_OR_FOLLOWER"}, "no error for FETCH; errors exist for"),
-        ({"api": "FETCH", "topic": "t", "drop": True}, "topic selects requests of PRODUCE only"),
+        ({"api": "HEARTBEAT", "topic": "t", "drop": True}, "requests of HEARTBEAT name no topic"),
+        ({"api": "METADATA", "topic": "t", "partition": 0, "drop": True}, "requests of METADATA name no partition"),
+        ({"api": "WRITE_TXN_MARKERS", "throttle_ms": 1}, "responses of WRITE_TXN_MARKERS have no throttle time"),
+        ({"api": "PRODUCE", "drop": True, "takes_effect": True}, "takes_effect needs an error"),
         ({"api": "PRODUCE", "partition": 0, "drop": True}, "partition needs a topic"),
         ({"api": "PRODUCE"}, "the fault has no effect"),
         ({"api": "PRODUCE", "cut": "between"}, "must be 'before' or 'after'"),

@@ -1,0 +1,344 @@
+"""Refusals: a response with an error code for any API, derived from the message classes.
+
+A fault answers an error without running the handler. Each API has its own response, with error codes in different
+places: one for the whole response, or one for each topic, partition, group or transactional id. Forty functions would
+be forty places for mistakes. This module reads the places from the fields that the message classes declare.
+
+The mechanism has three steps. The example is a Produce request for "a", partitions 0 and 1. A fault refuses partition
+1 with NOT_LEADER_OR_FOLLOWER, which is error 6::
+
+    split      refused: topic_data [a: [1]]           rest: topic_data [a: [0]]
+    refuse     responses [a: [index 1, error 6]]      the handler answers the rest: responses [a: [index 0, error 0]]
+    merge      responses [a: [index 0, error 0], [index 1, error 6]]
+
+`refuse` pairs each array of the response that has error codes with the array of the request that names the same
+things. "The same things" means fields of one identity, such as a topic's name (IDENTITIES).
+
+Most errors are set in every error code of the response. Two groups of errors have fixed places, because clients look
+for them only there. PARTITION_ERRORS are set in topics and partitions, and SESSION_ERRORS for the whole response.
+
+Limits: a Metadata request names topics, but no partitions. A request of a fetch session does not name all its
+partitions, so `faults.py` ends fetch sessions first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from copy import copy
+from functools import cache
+from typing import Any
+
+from hmb.broker.context import RequestContext
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import ResourceType
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages import request_class, response_class
+from hmb.protocol.schema import Field, Request, Response, Struct, version_range
+from hmb.protocol.topics import NO_TOPIC_ID
+
+Selects = Callable[[str, int | None], bool]  # whether a fault selects this topic and partition (None: a whole topic)
+IDENTITIES: Mapping[str, str] = {
+    **dict.fromkeys(("name", "topic", "topic_name"), "topic"),
+    "topic_id": "topic id",
+    **dict.fromkeys(("partition_index", "index", "partition", "partition_id"), "partition"),
+    **dict.fromkeys(("key", "group_id", "transactional_id", "producer_id", "member_id", "group_instance_id"), ""),
+    **dict.fromkeys(("resource_type", "resource_name"), ""),
+}
+"""The fields that identify an item of an array. Kafka has several names for a topic and for a partition.
+
+An identity with an empty text has only one name, which is the field's name.
+"""
+ERROR_FIELDS = ("error_code", "partition_error_code")
+TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions", "topic_names")  # in requests
+MESSAGE = "a fault of the test"
+FAILED_VALUES = dict.fromkeys(("base_offset", "committed_offset", "high_watermark", "node_id", "port"), -1)
+"""The values of fields in a failed response, as Kafka's broker sends them. The other fields have their defaults."""
+SESSION_ERRORS = frozenset(
+    {
+        ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR,
+        ErrorCode.INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode.REBOOTSTRAP_REQUIRED,
+    }
+)
+PARTITION_ERRORS = frozenset(
+    {
+        ErrorCode.CORRUPT_MESSAGE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.INVALID_TOPIC_EXCEPTION,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.OFFSET_NOT_AVAILABLE,
+        ErrorCode.OFFSET_OUT_OF_RANGE,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNSTABLE_OFFSET_COMMIT,
+    }
+)
+
+
+# -- the fields of a message class
+
+
+def _identity(name: str) -> str | None:
+    """Return the identity that a field stands for, or None for other fields."""
+    return IDENTITIES[name] or name if name in IDENTITIES else None
+
+
+def _item_struct(field: Field) -> type[Struct] | None:
+    """Return the struct of an array's items, or None for other fields."""
+    return None if field.item is None else field.item.struct
+
+
+def _existing(struct: type[Struct], version: int) -> dict[str, Field]:
+    return {name: field for name, field in struct.fields.items() if version in version_range(field.versions)}
+
+
+def _error_arrays(struct: type[Struct], version: int) -> dict[str, type[Struct]]:
+    """Return the arrays of a struct in a response whose items contain error codes."""
+    items = {name: item for name, field in _existing(struct, version).items() if (item := _item_struct(field))}
+    return {name: item for name, item in items.items() if _has_error(item, version)}
+
+
+def _has_error(struct: type[Struct], version: int) -> bool:
+    return bool(_existing(struct, version).keys() & set(ERROR_FIELDS)) or bool(_error_arrays(struct, version))
+
+
+@cache
+def error_places(api: ApiKey) -> list[type[Struct]]:
+    """Return the structs of an API's responses that have an error code, in any version."""
+
+    def walk(struct: type[Struct]) -> Iterator[type[Struct]]:
+        if struct.fields.keys() & set(ERROR_FIELDS):
+            yield struct
+        for field in struct.fields.values():
+            if (item := _item_struct(field)) is not None:
+                yield from walk(item)
+
+    return list(walk(response_class(api)))
+
+
+@cache
+def named_by(api: ApiKey) -> frozenset[str]:
+    """Return what the requests of an API name: "topic", "partition", both or neither, in any version."""
+    found = set[str]()
+
+    def walk(struct: type[Struct]) -> None:
+        for name, field in struct.fields.items():
+            item = _item_struct(field)
+            if name in TOPIC_LISTS:
+                found.add("topic")
+                if item is not None and _partition_list(item) is not None:
+                    found.add("partition")
+            elif name == "resources":
+                found.add("topic")
+            elif item is not None:
+                walk(item)
+
+    walk(request_class(api))
+    return frozenset(found)
+
+
+def _partition_list(topic: type[Struct]) -> str | None:
+    """Return the name of the array of partitions in a topic of a request."""
+    return next((name for name, field in topic.fields.items() if field.item and "partition" in name), None)
+
+
+# -- 1. split
+
+
+def split(request: Request, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
+    """Divide a request into the topics and partitions that a fault selects, and the rest.
+
+    Return two requests. A request without selected or without other topics is None. If a list of topics is null,
+    which means all topics, the results name all topics.
+    """
+    return _split(request, context, selects)
+
+
+def _split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
+    refused, rest = copy(struct), copy(struct)
+    is_refused = is_rest = False
+    for name, field in _existing(type(struct), context.version).items():
+        items = getattr(struct, name)
+        if name in TOPIC_LISTS:
+            pairs = [_split_topic(each, context, selects) for each in _topics(items, field, context)]
+        elif name == "resources":
+            pairs = [_whole(each, _is_selected_resource(each, selects)) for each in items]
+        elif _item_struct(field) is not None:
+            pairs = [_split(each, context, selects) for each in items or ()]
+            if all(one is None for one, _ in pairs):
+                continue
+        else:
+            continue
+        ours, others = [one for one, _ in pairs if one is not None], [other for _, other in pairs if other is not None]
+        setattr(refused, name, ours)
+        setattr(rest, name, others)
+        is_refused, is_rest = is_refused or bool(ours), is_rest or bool(others)
+    return refused if is_refused else None, rest if is_rest or not is_refused else None
+
+
+def _topics(items: list[Any] | None, field: Field, context: RequestContext) -> list[Any]:
+    """Return the topics of a request. In Metadata 0 an empty list means all topics, as null does in later versions."""
+    struct = _item_struct(field)
+    is_empty_metadata = context.header.api_key == ApiKey.METADATA and context.version == 0 and not items
+    if struct is None or (items is not None and not is_empty_metadata):
+        return items or []
+    name = next(name for name in struct.fields if _identity(name) == "topic")
+    partitions = _partition_list(struct)
+    return [
+        struct(**{name: each.name}, **({} if partitions is None else {partitions: sorted(each.partitions)}))
+        for each in context.broker.topics.all()
+    ]
+
+
+def _split_topic(topic: Any, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
+    name = _topic_name(topic, context)
+    partitions = None if isinstance(topic, str) else _partition_list(type(topic))
+    if partitions is None:
+        return _whole(topic, selects(name, None))
+    refused, rest = copy(topic), copy(topic)
+    ours, others = list[Any](), list[Any]()
+    for each in getattr(topic, partitions) or ():
+        (ours if selects(name, _number(each)) else others).append(each)
+    setattr(refused, partitions, ours)
+    setattr(rest, partitions, others)
+    return refused if ours else None, rest if others else None
+
+
+def _whole(item: Any, is_selected: bool) -> tuple[Any, Any]:
+    return (item, None) if is_selected else (None, item)
+
+
+def _is_selected_resource(resource: Any, selects: Selects) -> bool:
+    return resource.resource_type == ResourceType.TOPIC and selects(resource.resource_name, None)
+
+
+def _topic_name(topic: Any, context: RequestContext) -> str:
+    """Return a topic's name. A topic in a request has a name, an id, or both."""
+    if isinstance(topic, str):
+        return topic
+    values = {identity: getattr(topic, name) for name in topic.fields if (identity := _identity(name))}
+    name: str = values.get("topic") or ""
+    try:
+        return name or context.broker.topics.find(None, values.get("topic id", NO_TOPIC_ID)).name
+    except KafkaError:  # The topic does not exist.
+        return ""
+
+
+def _number(partition: Any) -> int:
+    if isinstance(partition, int):
+        return partition
+    return next(int(getattr(partition, name)) for name in partition.fields if _identity(name) == "partition")
+
+
+# -- 2. refuse
+
+
+def refuse(request: Request, version: int, code: ErrorCode) -> Response:
+    """Return a response with this error code for everything that the request names."""
+    kind = response_class(request.api_key)
+    places = [each for each in error_places(request.api_key) if each is not kind]
+    is_partition_error = code in PARTITION_ERRORS and any(map(_is_in_topic, places))
+
+    def sets(struct: type[Struct]) -> bool:
+        if code in SESSION_ERRORS:
+            return struct is kind
+        return _is_in_topic(struct) if is_partition_error else not (struct is kind and kind.api_key in WITHOUT_WHOLE)
+
+    response = _refuse(kind, request, version, code, sets)
+    assert isinstance(response, Response)
+    return response
+
+
+WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # Their error code for the whole response is for SESSION_ERRORS.
+
+
+def _is_in_topic(struct: type[Struct]) -> bool:
+    return any(_identity(name) in ("topic", "partition") for name in struct.fields)
+
+
+def _refuse(
+    kind: type[Struct], source: Any, version: int, code: ErrorCode, sets: Callable[[type[Struct]], bool]
+) -> Struct:
+    """Return a struct of a response for `source`, which is a struct or an item of the request."""
+    fields = _existing(kind, version)
+    values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
+    values |= {name: memoryview(b"") for name, field in fields.items() if field.kind == "records"}
+    if sets(kind) and fields.keys() & set(ERROR_FIELDS):
+        values |= {name: code for name in ERROR_FIELDS if name in fields}
+        values |= {name: MESSAGE for name in ("error_message",) if name in fields}
+    values |= _identities(fields, source)
+    for name, item in _error_arrays(kind, version).items():
+        sources = _paired(source, item, version)
+        if sources is None:  # The request does not name these items. One item still reports the error.
+            sources = [] if fields.keys() & set(ERROR_FIELDS) else [None]
+        values[name] = [_refuse(item, each, version, code, sets) for each in sources]
+    return kind(**values)
+
+
+def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
+    """Return the fields of a response's item that identify the item of the request."""
+    if isinstance(source, str | int):
+        kind = "string" if isinstance(source, str) else "int32"
+        return {next(name for name, field in fields.items() if _identity(name) and field.kind == kind): source}
+    if source is None:
+        return {}
+    known = {identity: getattr(source, name) for name in source.fields if (identity := _identity(name))}
+    found = {name: known[identity] for name in fields if (identity := _identity(name)) in known}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
+    """Return the items of the request that name what the items of the response are about. None: no array does."""
+    if not isinstance(source, Struct):
+        return None
+    identities = {_identity(name): field.kind for name, field in _existing(item, version).items() if _identity(name)}
+    for name, field in _existing(type(source), version).items():
+        if field.item is None:
+            continue
+        struct = field.item.struct
+        if struct is None:
+            is_same = field.item.kind in identities.values()
+        else:
+            is_same = any(_identity(each) in identities for each in struct.fields if _identity(each))
+        if is_same:
+            return getattr(source, name) or []
+    return None
+
+
+# -- 3. merge
+
+
+def merge(answer: Struct, refused: Struct, version: int) -> None:
+    """Put the errors of `refused` into `answer`, and replace what the answer has about the same things."""
+    for name in ERROR_FIELDS:
+        if name in answer.fields and getattr(refused, name):
+            setattr(answer, name, getattr(refused, name))
+    for name, item in _error_arrays(type(answer), version).items():
+        items = {_key(each): each for each in getattr(answer, name) or ()}
+        for each in getattr(refused, name):
+            known = items.get(_key(each))
+            if known is not None and _error_arrays(item, version) and any(
+                getattr(each, nested) for nested in _error_arrays(item, version)
+            ):
+                merge(known, each, version)
+            else:
+                items[_key(each)] = each
+        setattr(answer, name, list(items.values()))
+
+
+def _key(item: Struct) -> tuple[Any, ...]:
+    """Return the values that identify an item among the items of its array.
+
+    A topic has a name or an id. The broker fills in both for some requests, so the id counts only without a name.
+    """
+    values = {identity: getattr(item, name) for name in item.fields if (identity := _identity(name))}
+    if values.get("topic"):
+        values.pop("topic id", None)
+    return tuple(values.items())
