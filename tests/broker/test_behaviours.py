@@ -63,7 +63,7 @@ def test_02_produce_and_join_group_are_advertised_from_version_0(ask: Asker) -> 
     assert lowest[ApiKey.PRODUCE] == lowest[ApiKey.JOIN_GROUP] == lowest[ApiKey.FETCH] == lowest[ApiKey.METADATA] == 0
 
 
-def test_03_what_is_advertised_is_what_has_a_handler(ask: Asker) -> None:
+def test_03_the_advertised_apis_are_those_with_a_handler(ask: Asker) -> None:
     advertised = {each.api_key: (each.min_version, each.max_version) for each in ask(ApiVersionsRequest(), 0).api_keys}
     served = list(map(request_class, HANDLERS))
     assert advertised == {request.api_key: (request.versions[0], request.versions[-1]) for request in served}
@@ -271,7 +271,7 @@ def join(member_id: str = "", instance: str | None = None) -> JoinGroupRequest:
     )
 
 
-def test_15_a_live_member_is_told_to_rejoin_never_that_it_is_unknown(
+def test_15_a_live_member_gets_rebalance_in_progress_and_never_unknown_member_id(
     connect: Callable[[], Wire], broker: BrokerServer
 ) -> None:
     first, second = connect(), connect()

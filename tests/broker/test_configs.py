@@ -227,7 +227,7 @@ def test_altered_settings_survive_a_restart(make_asker: Callable[..., Asker]) ->
     assert again.broker.topics.all()[0].partitions[0].config.retention_ms == 5000
 
 
-def test_changes_at_the_same_time_are_all_made(asked: Asker) -> None:
+def test_concurrent_changes_all_take_effect(asked: Asker) -> None:
     """Each request reads a list and replaces it. Without a lock around both steps, most changes would be lost."""
     name = "leader.replication.throttled.replicas"
 

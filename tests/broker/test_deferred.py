@@ -88,7 +88,7 @@ def test_pipelined_commits_are_answered_in_order_and_the_last_one_counts(wire: W
     assert fetched.groups[0].topics[0].partitions[0].committed_offset == count - 1  # type: ignore[attr-defined]
 
 
-def test_each_request_sees_what_was_committed_before_it(wire: Wire) -> None:
+def test_each_request_sees_the_commits_of_earlier_requests(wire: Wire) -> None:
     requests = [request for offset in range(10) for request in (commit(offset), commit(offset + 1), fetch())]
     answers = pipeline(wire, requests)[2::3]
     seen = [answer.groups[0].topics[0].partitions[0].committed_offset for answer in answers]  # type: ignore[attr-defined]

@@ -234,7 +234,7 @@ def test_a_client_that_disconnects_while_its_join_group_waits_frees_its_thread(
     until(lambda: not [thread for thread in threading.enumerate() if thread.name.startswith("connection-")])
 
 
-def test_without_the_topic_there_is_no_coordinator_yet(make_asker: Callable[..., Asker]) -> None:
+def test_without_the_topic_no_coordinator_exists_yet(make_asker: Callable[..., Asker]) -> None:
     ask = make_asker()
     assert join(ask, 9).error_code == ErrorCode.NOT_COORDINATOR
     assert ask(HeartbeatRequest(group_id="g"), 4).error_code == ErrorCode.NOT_COORDINATOR

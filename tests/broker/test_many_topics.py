@@ -43,7 +43,7 @@ def create(ask: Asker, *names: str, partitions: int = 1) -> list[int]:
     return [answer.error_code for answer in ask(CreateTopicsRequest(topics=wanted), 7).topics]
 
 
-def test_many_topics_are_made_together(make_asker: Callable[..., Asker], written: Counter[str]) -> None:
+def test_many_topics_are_created_together(make_asker: Callable[..., Asker], written: Counter[str]) -> None:
     ask = make_asker()
     written.clear()
     assert create(ask, *NAMES) == [0] * len(NAMES)

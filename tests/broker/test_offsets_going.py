@@ -151,7 +151,7 @@ def test_a_commit_in_a_topic_created_again_survives_the_removal_of_the_old_files
     assert offsets(ask) == {0: 2}
 
 
-def test_an_offset_of_an_older_topic_of_that_name_is_none(ask: Asker) -> None:
+def test_an_offset_of_an_older_topic_of_that_name_is_ignored(ask: Asker) -> None:
     """A crash during a topic's deletion can leave its committed offsets. A new topic of this name must not use them."""
     commit(ask, {0: 1})
     older = ask.broker.topics.get("t")

@@ -74,7 +74,7 @@ def test_hostile_bytes_close_their_connection_and_no_other(connect: Connect, dat
     assert other.ask(ApiVersionsRequest(), 0).error_code == 0  # type: ignore[attr-defined]
 
 
-def test_a_frame_cut_off_by_the_client_is_no_trouble(connect: Connect) -> None:
+def test_a_frame_that_the_client_cuts_off_is_not_an_error(connect: Connect) -> None:
     wire, other = connect(), connect()
     wire.send(b"\0\0\0\x40half")
     wire.socket.shutdown(socket.SHUT_WR)

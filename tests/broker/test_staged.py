@@ -17,7 +17,7 @@ from tests.broker.conftest import Wire, as_bytes
 from tests.broker.test_handlers import fetch, outcome, produce
 from tests.broker.test_server import (
     make_topic,
-    test_a_frame_cut_off_by_the_client_is_no_trouble,
+    test_a_frame_that_the_client_cuts_off_is_not_an_error,
     test_a_long_poll_is_answered_by_the_next_produce,
     test_a_long_poll_without_news_ends_after_max_wait,
     test_an_internal_error_closes_one_connection_and_is_logged,
@@ -30,7 +30,7 @@ from tests.storage.conftest import batch
 from tests.waiting import until
 
 __all__ = [  # Tests of test_server.py, which run in this module with the fixture `broker` below.
-    "test_a_frame_cut_off_by_the_client_is_no_trouble",
+    "test_a_frame_that_the_client_cuts_off_is_not_an_error",
     "test_a_long_poll_is_answered_by_the_next_produce",
     "test_a_long_poll_without_news_ends_after_max_wait",
     "test_an_internal_error_closes_one_connection_and_is_logged",

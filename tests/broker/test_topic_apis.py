@@ -111,7 +111,7 @@ def test_partitions_of_topics_that_do_not_exist_or_are_named_twice(asked: Asker)
     assert partitions_in_metadata(asked) == [0, 1]
 
 
-def test_partitions_that_cannot_be_made_leave_nothing_behind(
+def test_partitions_that_cannot_be_created_leave_no_files(
     make_asker: Callable[..., Asker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask = make_asker()
@@ -174,7 +174,7 @@ def test_pages_of_any_size_hold_each_partition_once_in_order(three: Asker, limit
     assert read_all(three, "c", "a", "c", limit=limit) == [("a", 0), ("a", 1), ("c", 0)]
 
 
-def test_a_full_page_names_what_comes_next(three: Asker) -> None:
+def test_a_full_page_contains_the_cursor_of_the_next_one(three: Asker) -> None:
     def cursor(*topics: str, limit: int) -> tuple[str, int] | None:
         found = described(three, *topics, limit=limit).next_cursor
         return found and (found.topic_name, found.partition_index)
@@ -245,7 +245,7 @@ def test_the_cluster_is_this_broker_at_the_address_the_client_knows(ask: Asker) 
     assert answer.cluster_authorized_operations > 0
 
 
-def test_a_broker_is_no_controller_s_endpoint(ask: Asker) -> None:
+def test_a_broker_is_not_an_endpoint_of_a_controller(ask: Asker) -> None:
     for kind, code in ((2, ErrorCode.MISMATCHED_ENDPOINT_TYPE), (3, ErrorCode.UNSUPPORTED_ENDPOINT_TYPE)):
         answer = ask(DescribeClusterRequest(endpoint_type=kind), 1)
         assert (answer.error_code, answer.brokers) == (code, [])
@@ -270,7 +270,7 @@ def test_the_only_broker_leads_already(asked: Asker, kind: int) -> None:
     ]
 
 
-def test_an_election_of_all_names_none_that_needs_none(asked: Asker) -> None:
+def test_an_election_for_all_partitions_names_no_partition_with_its_leader(asked: Asker) -> None:
     answer = asked(ElectLeadersRequest(topic_partitions=None), 2)
     assert [(topic.topic, topic.partition_result) for topic in answer.replica_election_results] == [("t", [])]
 

@@ -138,7 +138,7 @@ def full_disk(*_: object, **__: object) -> None:
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_a_creation_that_fails_leaves_nothing_behind(make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_creation_that_fails_leaves_no_files(make_asker: MakeAsker, monkeypatch: pytest.MonkeyPatch) -> None:
     ask = make_asker()
 
     with monkeypatch.context() as patch, pytest.raises(KafkaError) as error:
@@ -170,7 +170,7 @@ def test_files_that_cannot_be_removed_do_not_keep_their_topic(
     assert not list((tmp_path / "data").glob(f"*{SUFFIX}"))
 
 
-def test_a_topic_made_again_does_not_inherit_settings(make_asker: MakeAsker) -> None:
+def test_a_topic_created_again_does_not_inherit_settings(make_asker: MakeAsker) -> None:
     ask = make_asker()
     ask.broker.topics.delete([ask.broker.topics.create("t", 1, {"retention.ms": "1"})])
     ask.broker.topics.create("t", 1)
@@ -207,7 +207,7 @@ def test_a_topic_with_the_longest_name_can_be_deleted(ask: Asker) -> None:
     assert not [path for path in ask.logs.directory.iterdir() if path.is_dir()]
 
 
-def test_the_log_of_a_kraft_controller_is_no_topic(ask: Asker) -> None:
+def test_the_log_of_a_kraft_controller_is_not_a_topic(ask: Asker) -> None:
     with pytest.raises(KafkaError) as error:
         ask.broker.topics.create("__cluster_metadata", 1)
     assert error.value.code is ErrorCode.INVALID_REQUEST

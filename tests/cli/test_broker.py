@@ -167,14 +167,14 @@ def test_a_data_directory_that_is_a_file(run: Hmb, tmp_path: Path) -> None:
     assert result.stderr.count("\n") == 1
 
 
-def test_a_file_that_is_no_properties_file(run: Hmb, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_properties_file(run: Hmb, tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
     path.write_text("a=b\nnum.partitions=\\u12\n")
     result = run("broker", "--config", str(path), exit_code=1)
     assert result.stderr == f"hmb: {path}, line 2: \\u without four hexadecimal digits\n"
 
 
-def test_a_file_of_bytes_is_no_properties_file(run: Hmb, tmp_path: Path) -> None:
+def test_a_binary_file_is_not_a_properties_file(run: Hmb, tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
     path.write_bytes(bytes(range(256)))
     assert run("broker", "--config", str(path), exit_code=1).stderr == f"hmb: {path}: not text\n"

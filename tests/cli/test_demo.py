@@ -44,7 +44,7 @@ def test_a_second_demo_does_not_mix_with_the_first(run: Hmb, tmp_path: Path) -> 
     assert result.stdout == ""
 
 
-def test_a_demo_that_is_terminated_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_demo_that_is_terminated_leaves_no_files(tmp_path: Path) -> None:
     process = start("demo", env=os.environ | {"TMPDIR": str(tmp_path)})
     assert process.stdout is not None
     assert b"A broker listens" in process.stdout.readline()

@@ -23,7 +23,7 @@ def interrupted(first: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
 
 
-def test_ctrl_c_while_modules_are_imported_is_no_traceback() -> None:
+def test_ctrl_c_while_modules_are_imported_prints_no_traceback() -> None:
     """Regression: Ctrl-C during the first 50 ms printed a traceback."""
     done = interrupted("")
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
@@ -42,7 +42,7 @@ def test_the_first_import_of_hmb_left_time_for_a_traceback() -> None:
     assert eval(done.stdout) == {"hmb", "hmb.cli", "hmb.cli.entry"}
 
 
-def test_ctrl_c_while_python_cleans_up_is_no_traceback() -> None:
+def test_ctrl_c_while_python_cleans_up_prints_no_traceback() -> None:
     at_exit = "import atexit; atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))"
     done = interrupted(f"sys.meta_path.pop(0); {at_exit}")
     assert (done.returncode, done.stderr) == (-signal.SIGINT, "")

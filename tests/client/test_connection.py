@@ -121,7 +121,7 @@ def test_a_broker_that_has_named_its_versions_is_never_treated_as_an_old_one() -
         assert connection.version_of(MetadataRequest) > 0
 
 
-def test_the_connections_of_a_client_share_what_they_know_of_a_broker() -> None:
+def test_the_connections_of_a_client_share_a_broker_s_versions() -> None:
     with ScriptedBroker(no_offsets) as broker:
         cluster = Cluster(broker.address)
         assert cluster.version_of(MetadataRequest) > 0

@@ -61,7 +61,7 @@ def fill(servers: str) -> None:
 
 
 @pytest.mark.external
-def test_a_topic_of_many_segments_took_every_descriptor_so_that_nothing_could_be_made(limited: Limited) -> None:
+def test_a_topic_of_many_segments_used_every_descriptor(limited: Limited) -> None:
     fill(limited.servers)
     assert limited.descriptors() < LIMIT
     with Admin(limited.servers) as admin:

@@ -250,7 +250,7 @@ def test_a_closed_log_deletes_nothing_that_could_not_be_written_down(open_log: L
     assert log.log_start_offset == 0
 
 
-def test_a_log_rolled_to_a_segment_whose_file_could_not_be_made(
+def test_a_log_rolled_to_a_segment_whose_file_could_not_be_created(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Compaction then treated the last segment on disk as a closed one. After a crash its last batch was lost."""

@@ -175,7 +175,7 @@ def test_a_restart_knows_the_same_after_a_crash_as_after_a_close(
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "cut", "longer", "zeros", "junk", "reversed"])
-def test_a_transaction_index_that_cannot_be_right_is_made_again(
+def test_an_impossible_transaction_index_is_rebuilt(
     open_log: LogMaker, directory: Path, damage: str
 ) -> None:
     log = filled(open_log(segment_bytes=1_500))
@@ -266,7 +266,7 @@ def test_an_open_transaction_outlives_the_expiry_of_its_producer(directory: Path
     assert Log(directory, LogConfig(segment_bytes=200), clean=True).last_stable_offset == 0
 
 
-def test_offsets_in_a_transaction_have_no_sequence_numbers_and_are_no_duplicates(open_log: LogMaker) -> None:
+def test_offsets_in_a_transaction_have_no_sequence_numbers_and_are_not_duplicates(open_log: LogMaker) -> None:
     log = open_log()
     offsets = {"producer_id": 1, "producer_epoch": 2, "transactional": True}
     assert [log.append(batch(1, **offsets), own=True).base_offset for _ in range(3)] == [0, 1, 2]

@@ -70,7 +70,7 @@ def test_a_reader_that_has_seen_enough(servers: str, command: str) -> None:
         assert process.wait(20) == 0
 
 
-def test_a_broker_that_goes_away_in_the_middle_of_a_watch(tmp_path: Path) -> None:
+def test_a_broker_that_stops_during_a_watch(tmp_path: Path) -> None:
     broker = hmb.Broker(tmp_path).start()
     with hmb.Admin(broker.bootstrap_servers) as admin:
         admin.create_topics(["t"])

@@ -64,7 +64,7 @@ def test_lists_were_one_array_and_descriptions_were_lines(
     ],
     ids=" ".join,
 )
-def test_an_empty_result_is_no_line(run: Hmb, arguments: list[str]) -> None:
+def test_an_empty_result_prints_no_line(run: Hmb, arguments: list[str]) -> None:
     with hmb.Broker() as empty:
         assert objects(run, *arguments, "-b", empty.bootstrap_servers) == []
 

@@ -119,7 +119,7 @@ def test_a_timestamp_that_is_none_is_left_to_the_producer() -> None:
     assert from_json(line) == (None, b"x", (), None, None)
 
 
-def test_json_goes_back_into_the_partition_that_it_came_from(run: Hmb, servers: str, topic: str) -> None:
+def test_json_records_return_to_their_partition(run: Hmb, servers: str, topic: str) -> None:
     with Producer(servers) as producer:
         for number in range(9):
             producer.send(topic, b"%d" % number, b"one key", number % 3)

@@ -207,7 +207,7 @@ def test_assigned_partitions_cannot_be_committed_in_a_group_with_members(servers
             stranger.commit()
 
 
-def test_a_pattern_finds_topics_that_are_made_later(servers: str) -> None:
+def test_a_pattern_matches_topics_that_are_created_later(servers: str) -> None:
     name = next(NAMES)
     with Consumer(
         servers, pattern=f"{name}-.*", group=name, metadata_max_age=0.05, heartbeat_interval=0.02, max_wait_ms=20

@@ -189,7 +189,7 @@ def test_offsets_of_the_log(servers: str) -> None:
         assert consumer.offsets_for_time(NOW + 3 * DAY, [partition, empty]) == {partition: 3, empty: None}
 
 
-def test_an_offset_that_goes_out_of_the_log_is_named_with_the_range(servers: str) -> None:
+def test_the_error_of_an_offset_outside_of_the_log_contains_the_range(servers: str) -> None:
     partition = write(servers, "gone")
     with Admin(servers) as admin:
         admin.delete_records({partition: 5})

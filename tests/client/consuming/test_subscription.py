@@ -64,7 +64,7 @@ def test_an_invalid_pattern_is_refused() -> None:
         Consumer("127.0.0.1:1", pattern="(")
 
 
-def test_topics_that_are_made_later_are_read_from_their_beginning(servers: str) -> None:
+def test_topics_that_are_created_later_are_read_from_their_beginning(servers: str) -> None:
     write(servers, "late-1", b"old")
     with Consumer(servers, pattern="late-.*", offset="latest", metadata_max_age=0.05) as consumer:
         assert consumer.poll(0.1) == []
@@ -73,7 +73,7 @@ def test_topics_that_are_made_later_are_read_from_their_beginning(servers: str) 
         assert consumer.subscription == {"late-1", "late-2"}
 
 
-def test_partitions_that_are_made_later_are_read_from_their_beginning(servers: str) -> None:
+def test_partitions_that_are_created_later_are_read_from_their_beginning(servers: str) -> None:
     write(servers, "grows", b"old")
     with Consumer(servers, "grows", offset="latest", metadata_max_age=0.05) as consumer:
         assert consumer.poll(0.1) == []

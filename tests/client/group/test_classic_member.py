@@ -175,7 +175,7 @@ def test_an_eager_member_gives_up_everything_before_it_joins_again() -> None:
     assert driven.calls() == [assigned(owned(1))]
 
 
-def test_a_cooperative_member_gives_up_only_what_moves_and_joins_again_for_it() -> None:
+def test_a_cooperative_member_gives_up_only_partitions_that_move() -> None:
     driven = Driven(assignors=COOPERATIVE)
     driven.join_and_sync(0, 1, assignor="cooperative-sticky", generation=3)
     driven.heartbeat(ErrorCode.REBALANCE_IN_PROGRESS)

@@ -267,7 +267,7 @@ def test_new_partitions_of_a_topic_cause_a_rebalance(servers: str, topic: str, j
 
 
 @each_kind
-def test_a_topic_that_is_made_later_is_found(servers: str, topic: str, join: Join, protocol: Any) -> None:
+def test_a_topic_that_is_created_later_is_found(servers: str, topic: str, join: Join, protocol: Any) -> None:
     member = join(**protocol)
     until(lambda: member.poll().events)
     assert member.events == [("assigned", frozenset())]

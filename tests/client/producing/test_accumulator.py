@@ -75,7 +75,7 @@ def test_only_the_first_batch_of_a_queue_is_sent() -> None:
     assert values(*take(it)) == [b"2", b"3"]
 
 
-def test_a_batch_that_was_taken_grows_no_more() -> None:
+def test_a_batch_that_was_taken_gets_no_further_records() -> None:
     it = accumulator(linger=0)
     append(it, b"1")
     (batch,) = take(it)

@@ -117,7 +117,7 @@ def test_old_messages_are_checked_too(directory: Path, caplog: pytest.LogCapture
     assert "offsets up to 5: the message's CRC is 0x" in lines[1]
 
 
-def test_an_index_entry_of_an_append_that_is_not_counted_yet_is_no_damage(log: Log) -> None:
+def test_an_index_entry_of_an_unfinished_append_is_not_damage(log: Log) -> None:
     """An append writes the index entry before it raises the segment's size.
 
     A search between both steps finds no batch.

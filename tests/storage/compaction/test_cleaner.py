@@ -100,7 +100,7 @@ def test_a_topic_created_again_after_a_restart_kept_the_cleaner_position_of_the_
     logs.close()
 
 
-def test_a_topic_made_again_before_a_restart_kept_the_place_of_the_deleted_one_on_disk(tmp_path: Path) -> None:
+def test_a_topic_created_again_before_a_restart_kept_the_stored_position_of_the_deleted_one(tmp_path: Path) -> None:
     logs, cleaner = opened(tmp_path)
     fill(logs.create(NAME, CONFIG, uuid4()), 40)
     cleaner.run()

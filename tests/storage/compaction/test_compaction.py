@@ -310,7 +310,7 @@ def test_the_cleaner_cleans_all_logs_and_stores_its_positions(tmp_path: Path) ->
     logs.close()
 
 
-def test_the_empty_checkpoint_of_a_kafka_that_has_compacted_nothing_is_no_damage(
+def test_an_empty_checkpoint_of_kafka_is_not_damage(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     logs = LogManager(tmp_path)
@@ -320,7 +320,7 @@ def test_the_empty_checkpoint_of_a_kafka_that_has_compacted_nothing_is_no_damage
     logs.close()
 
 
-def test_a_topic_made_again_is_compacted_from_its_start(tmp_path: Path) -> None:
+def test_a_topic_created_again_is_compacted_from_its_start(tmp_path: Path) -> None:
     from uuid import uuid4
 
     from hmb.protocol.topics import TopicPartition

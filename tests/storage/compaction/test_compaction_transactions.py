@@ -118,7 +118,7 @@ def transaction(run: Run, end: str) -> None:
     run.take(end, 1, [])
 
 
-def test_a_marker_goes_when_nothing_of_its_transaction_is_left(run: Run) -> None:
+def test_a_marker_is_removed_when_no_record_of_its_transaction_is_left(run: Run) -> None:
     transaction(run, "abort")
     transaction(run, "commit")
     transaction(run, "commit")

@@ -77,7 +77,7 @@ def test_shallow_and_deep(write: Write) -> None:
     assert "payload" not in "".join(lines(path, DEEP))
 
 
-def test_a_wrong_crc_is_shown_and_the_dump_goes_on(write: Write) -> None:
+def test_a_wrong_crc_is_shown_and_the_dump_continues(write: Write) -> None:
     damaged = bytearray(batch(3, Codec.ZSTD))
     damaged[-1] ^= 1
     path = write(batch(0), damaged, batch(6))
@@ -106,7 +106,7 @@ def test_a_torn_end(cut: int, write: Write) -> None:
 
 
 @pytest.mark.parametrize("junk", [bytes(100), b"\xff" * 100, batch(3)[:16] + b"\x07" + batch(3)[17:]])
-def test_bytes_that_are_no_batch_end_the_dump(junk: bytes, write: Write) -> None:
+def test_bytes_that_are_not_a_batch_end_the_dump(junk: bytes, write: Write) -> None:
     path = write(batch(0), junk, batch(6))
     assert [position for position, _ in damages(path)] == [len(batch(0))]
     assert kinds(path) == ["file", "note", "batch", "record", "record", "record", "damage"]
@@ -140,7 +140,7 @@ def test_every_cut_and_every_flip_is_named(write: Write) -> None:
         assert damages(write(flipped))
 
 
-def test_gaps_between_offsets_are_findings_but_no_damage(write: Write) -> None:
+def test_gaps_between_offsets_are_findings_but_not_damage(write: Write) -> None:
     path = write(batch(400), batch(500), name="00000000000000000400.log")
     *_, last = dump([path], DEEP)
     assert last.kind == "finding" and not last.is_damage

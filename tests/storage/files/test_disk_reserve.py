@@ -55,7 +55,7 @@ def blocks(path: Path) -> int:
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT])
-def test_the_reserve_is_given_up_on_a_full_disk_and_taken_back_when_there_is_room(
+def test_the_reserve_is_released_on_a_full_disk_and_restored_later(
     tmp_path: Path, set_room: SetRoom, error: int
 ) -> None:
     reserve, path = DiskReserve(tmp_path), tmp_path / ".reserve"
@@ -74,7 +74,7 @@ def test_the_reserve_is_given_up_on_a_full_disk_and_taken_back_when_there_is_roo
     assert (reserve.is_used, blocks(path) >= LARGEST) == (False, True)
 
 
-def test_a_reserve_that_is_there_needs_no_room(tmp_path: Path, set_room: SetRoom) -> None:
+def test_an_existing_reserve_needs_no_further_space(tmp_path: Path, set_room: SetRoom) -> None:
     DiskReserve(tmp_path).fill()
     set_room(0)
     reserve = DiskReserve(tmp_path)
@@ -82,7 +82,7 @@ def test_a_reserve_that_is_there_needs_no_room(tmp_path: Path, set_room: SetRoom
     assert not reserve.is_used
 
 
-def test_a_reserve_that_a_quota_forbids_leaves_nothing_behind(
+def test_a_reserve_that_a_quota_forbids_leaves_no_file(
     tmp_path: Path, set_room: SetRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def quota(*_: object) -> None:
@@ -123,7 +123,7 @@ def failing() -> None:
     raise OSError(errno.EIO, "Input/output error")
 
 
-def test_while_the_disk_is_full_logs_take_what_the_broker_writes_and_nothing_else(
+def test_while_the_disk_is_full_logs_accept_only_records_of_the_broker(
     tmp_path: Path, set_room: SetRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = opened(tmp_path)
@@ -181,7 +181,7 @@ def test_deleted_files_are_removed_at_once_while_the_disk_is_full(tmp_path: Path
     logs.close()
 
 
-def test_where_no_new_segment_can_be_made_retention_deletes_the_others(
+def test_if_no_new_segment_can_be_created_retention_deletes_the_others(
     tmp_path: Path, set_room: SetRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = opened(tmp_path)
@@ -223,7 +223,7 @@ def test_start_offsets_that_cannot_be_written_do_not_move(
     logs.close()
 
 
-def test_a_state_file_that_finds_no_room_leaves_no_blocks_behind(
+def test_a_state_file_without_disk_space_leaves_no_blocks(
     tmp_path: Path, set_room: SetRoom, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = opened(tmp_path)

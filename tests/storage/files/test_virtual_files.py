@@ -91,7 +91,7 @@ def test_a_closed_file_is_still_read_by_a_thread_that_uses_it(tmp_path: Path) ->
     assert os.pread(held.fileno(), 9, 0) == b"0"
 
 
-def test_a_deleted_file_is_not_made_again_when_it_is_opened_again(tmp_path: Path) -> None:
+def test_a_deleted_file_is_not_created_again_when_it_is_opened_again(tmp_path: Path) -> None:
     (file,) = files(tmp_path, 1)
     file.path.unlink()
     with pytest.raises(FileNotFoundError):
@@ -106,7 +106,7 @@ def test_a_closed_file_opens_under_its_new_name(tmp_path: Path) -> None:
     assert file.read(9, 0) == b"0"
 
 
-def test_a_file_that_nobody_has_any_more_gives_its_descriptor_back(tmp_path: Path) -> None:
+def test_an_unused_file_releases_its_descriptor(tmp_path: Path) -> None:
     before = len(OPEN_FILES.descriptors)
     for _ in range(5):
         DurableFile(tmp_path / "file", exists=False).write([b"x"], 0)
@@ -154,7 +154,7 @@ def test_a_failed_sync_of_a_file_that_had_to_be_closed_fails_its_owner(
     assert written.read(9, 0) == b"w"
 
 
-def test_a_log_whose_file_had_to_be_closed_takes_nothing_after_the_failed_sync(
+def test_a_log_accepts_no_records_after_the_failed_sync_of_a_closed_file(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = open_log()

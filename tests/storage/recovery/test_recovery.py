@@ -50,7 +50,7 @@ def test_damage_in_an_older_segment_is_reported_and_the_bytes_are_kept(
     assert [record.offset for record in read_all(recovered)] == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11]
 
 
-def test_only_what_lies_past_the_recovery_point_is_checked(open_log: LogMaker) -> None:
+def test_only_batches_after_the_recovery_point_are_checked(open_log: LogMaker) -> None:
     log = open_log(segment_bytes=2 * len(batch(2)))
     for _ in range(6):
         log.append(batch(2))
@@ -65,7 +65,7 @@ def test_only_what_lies_past_the_recovery_point_is_checked(open_log: LogMaker) -
 
 @pytest.mark.parametrize("damage", ["missing", "odd", "zeros"])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
-def test_an_index_that_cannot_be_trusted_is_made_again(open_log: LogMaker, damage: str, suffix: str) -> None:
+def test_an_index_that_cannot_be_trusted_is_rebuilt(open_log: LogMaker, damage: str, suffix: str) -> None:
     log = open_log(index_interval_bytes=100)
     for number in range(30):
         log.append(batch(2, first_timestamp=number * 10 + 1))

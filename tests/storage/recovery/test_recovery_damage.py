@@ -53,7 +53,7 @@ def test_a_nonsense_block_at_the_end_is_cut(open_log: LogMaker, junk: bytes) -> 
     assert damage.side_files(path.parent) == []
 
 
-def test_a_nonsense_block_over_whole_batches_ends_the_log_and_what_follows_is_kept(
+def test_a_damaged_block_ends_the_log_and_the_bytes_after_it_are_kept_in_a_file(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = filled(open_log, 6).segments[0].path
@@ -82,7 +82,7 @@ def test_a_second_damage_at_the_same_place_keeps_both(open_log: LogMaker) -> Non
     assert [side.read_bytes() for side in damage.side_files(path.parent)] == [second, first]
 
 
-def test_damage_in_a_closed_segment_is_no_power_cut_and_all_intact_batches_are_served(
+def test_damage_in_a_closed_segment_is_not_a_power_cut_so_all_intact_batches_are_served(
     open_log: LogMaker, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A closed segment is always on disk, because the log syncs it before it creates the next one."""

@@ -39,7 +39,7 @@ FOREIGN = {
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("content", FOREIGN)
-def test_an_index_that_does_not_fit_the_log_is_made_again(
+def test_an_index_that_does_not_match_the_log_is_rebuilt(
     open_log: LogMaker, content: str, suffix: str, clean: bool
 ) -> None:
     path = closed(open_log, 30, **INTERVAL).segments[0].path.with_suffix(suffix)
@@ -52,7 +52,7 @@ def test_an_index_that_does_not_fit_the_log_is_made_again(
     assert path.read_bytes() == good
 
 
-def test_an_index_that_is_too_short_is_made_again(open_log: LogMaker) -> None:
+def test_an_index_that_is_too_short_is_rebuilt(open_log: LogMaker) -> None:
     log = open_log()
     large = batch(1, size=100_000)
     for _ in range(2 * MAX_UNINDEXED // len(large)):
@@ -137,7 +137,7 @@ def test_a_damaged_snapshot_is_not_used(open_log: LogMaker, directory: Path) -> 
         assert open_log(clean=True).append(duplicate).base_offset == 2
 
 
-def test_a_failing_disk_is_no_empty_log(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_disk_is_not_treated_as_an_empty_log(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     closed(open_log, 3)
 
     def failing(path: Path, flags: int, mode: int = 0) -> int:

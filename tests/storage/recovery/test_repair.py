@@ -154,7 +154,7 @@ def test_a_field_that_no_crc_covers_is_repaired(open_log: LogMaker, field: range
                 assert log.segments[0].path.read_bytes() == good
 
 
-def test_bytes_between_two_batches_are_taken_out(open_log: LogMaker) -> None:
+def test_bytes_between_two_batches_are_removed(open_log: LogMaker) -> None:
     path = filled(open_log, 4).segments[0].path
     good = path.read_bytes()
     path.write_bytes(good[: 2 * SIZE] + b"something else" * 9 + good[2 * SIZE :])

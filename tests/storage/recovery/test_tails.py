@@ -49,14 +49,16 @@ def test_a_segment_has_its_full_size_until_the_log_rolls(open_log: LogMaker) -> 
     assert open_log(preallocate=True, segment_bytes=SIZE).log_end_offset == 4
 
 
-def test_no_file_is_made_larger_before_something_is_in_it(open_log: LogMaker) -> None:
+def test_an_empty_file_is_not_preallocated(open_log: LogMaker) -> None:
     log = open_log(preallocate=True, segment_bytes=SIZE)
     log.segments[0].make(sync=True)
     assert read_all(log) == []
     assert length(log.segments[0]) == 0
 
 
-def test_after_a_kill_the_zeros_are_cut_and_are_no_damage(open_log: LogMaker, caplog: pytest.LogCaptureFixture) -> None:
+def test_after_a_kill_the_zeros_are_cut_and_are_not_damage(
+    open_log: LogMaker, caplog: pytest.LogCaptureFixture
+) -> None:
     log = fill(open_log(preallocate=True, segment_bytes=SIZE), 5)
     for expected in (5, 8):
         reopened = open_log(clean=False, preallocate=True, segment_bytes=SIZE)

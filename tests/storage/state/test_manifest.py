@@ -84,7 +84,7 @@ def test_nothing_is_reported_of_files_that_nobody_changed(
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: os.truncate(path, 0)])
-def test_an_index_that_a_start_made_again_was_reported_again(
+def test_an_index_that_a_start_rebuilt_was_reported_again(
     data: DataDirectory, caplog: pytest.LogCaptureFixture, suffix: str, clean: bool, damage: Callable[[Path], None]
 ) -> None:
     fill(data.start())
@@ -98,7 +98,7 @@ def test_an_index_that_a_start_made_again_was_reported_again(
     assert not [record for record in caplog.records if "both are made again" in record.getMessage()]
 
 
-def test_an_index_that_a_reader_had_made_again_was_reported_at_the_next_start(
+def test_an_index_that_a_reader_rebuilt_was_reported_at_the_next_start(
     data: DataDirectory, caplog: pytest.LogCaptureFixture
 ) -> None:
     config = LogConfig(segment_bytes=2_000, index_interval_bytes=200)
@@ -120,7 +120,7 @@ def test_an_index_that_a_reader_had_made_again_was_reported_at_the_next_start(
     assert reports(caplog) == []
 
 
-def test_a_new_log_is_no_damage(data: DataDirectory, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_new_log_is_not_damage(data: DataDirectory, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     data.start()
     data.stop()

@@ -56,7 +56,7 @@ def crash(data: Path) -> None:
 
 @pytest.mark.parametrize("junk", JUNK)
 @pytest.mark.parametrize("name", [RECOVERY_POINTS, START_OFFSETS])
-def test_a_damaged_checkpoint_is_made_again(data: Path, name: str, junk: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_checkpoint_is_rebuilt(data: Path, name: str, junk: str, caplog: pytest.LogCaptureFixture) -> None:
     (data / name).write_bytes(JUNK[junk])
     crash(data)
     logs = opened(data)
@@ -84,7 +84,7 @@ def test_without_recovery_points_all_is_checked_and_nothing_but_the_end_is_cut(
 
 
 @pytest.mark.parametrize("junk", JUNK)
-def test_a_damaged_leader_epoch_is_taken_from_the_batches(data: Path, junk: str) -> None:
+def test_a_damaged_leader_epoch_is_restored_from_the_batches(data: Path, junk: str) -> None:
     path = data / "events-0" / "leader-epoch-checkpoint"
     path.write_bytes(JUNK[junk])
     (_, log), _ = opened(data).items()
@@ -94,7 +94,7 @@ def test_a_damaged_leader_epoch_is_taken_from_the_batches(data: Path, junk: str)
 
 @pytest.mark.parametrize("junk", [*JUNK, "missing"])
 @pytest.mark.parametrize("partition", [0, 1])
-def test_a_damaged_topic_id_is_taken_from_another_partition(data: Path, partition: int, junk: str) -> None:
+def test_a_damaged_topic_id_is_restored_from_another_partition(data: Path, partition: int, junk: str) -> None:
     path = data / f"events-{partition}" / "partition.metadata"
     if junk == "missing":
         path.unlink()
@@ -113,7 +113,7 @@ def test_a_damaged_identity_is_refused(data: Path, junk: str) -> None:
 
 
 @pytest.mark.parametrize("junk", ["empty", "zeros", "binary", "text"])
-def test_producer_ids_go_on_above_all_that_were_given_out(
+def test_new_producer_ids_are_greater_than_all_assigned_ones(
     tmp_path: Path, junk: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "producer-ids"
