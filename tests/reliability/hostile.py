@@ -161,7 +161,10 @@ class Attacker:
 
 
 def _body(request: Request, version: int, random: Random) -> bytes | None:
-    """Return the request with its header, or None. The correlation id differs from the sentinel's."""
+    """Return the request with its header, or None if its version cannot encode it.
+
+    The correlation id differs from the sentinel's.
+    """
     client = ClientConnection(random.choice(("hostile", "", "\u00e9" * 100, "c" * LONGEST_STRING)))
     client.request(ApiVersionsRequest(), 0)
     try:

@@ -156,7 +156,7 @@ def test_records_are_deleted_on_a_full_disk(small_disk: SmallDisk) -> None:
 def test_records_that_could_not_be_deleted_were_deleted_anyway(small_disk: SmallDisk) -> None:
     """Regression: the start offset moved in memory, but the response was an error.
 
-    Offset 2 frees no segment, so the request must fail.
+    Deleting the records below offset 2 frees no segment, so the request must fail.
     """
     small_disk.use_up_the_reserve()
     with Admin(small_disk.servers) as admin:

@@ -117,7 +117,10 @@ class Topic:
 
 @dataclass(frozen=True)
 class Case:
-    """A conversation, and the versions of one API in which it runs. The default is the API of the last step."""
+    """Requests that are sent in order, and the versions of one API in which they are compared.
+
+    The default is the API of the last request.
+    """
 
     name: str
     steps: Sequence[Step]

@@ -61,7 +61,7 @@ class Difference:
 
     @property
     def is_text(self) -> bool:
-        """Whether only the words of two messages differ.
+        """Return whether the responses differ only in the words of a message.
 
         If HMB's message is empty and Kafka's is not, the result is False.
         """
