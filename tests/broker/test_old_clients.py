@@ -168,7 +168,7 @@ def test_memory_is_shared_and_released() -> None:
         order.append("first")
     waiting.join()
     assert order == ["first", "second"]
-    with room.reserved(5_000, 0):  # A response larger than the limit reserves all bytes.
+    with room.reserved(5_000, 0):  # A response larger than the whole limit gets all the memory.
         pass
     with pytest.raises(ZeroDivisionError), room.reserved(100, 0):
         raise ZeroDivisionError

@@ -171,7 +171,7 @@ def test_a_server_of_another_protocol(said: bytes) -> None:
 
 
 def test_a_server_of_http_kept_the_client_waiting_until_the_time_limit() -> None:
-    """The correlation id of the first request consists of line ends, so a server of a line protocol answers at once."""
+    """The first correlation id consists of line ends, so a server that reads lines (HTTP) answers at once."""
     server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

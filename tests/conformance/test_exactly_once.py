@@ -1,6 +1,6 @@
 """Tests that some thousand records arrive exactly once through an unreliable network.
 
-The command `python -m tests.conformance.exactly_once` does the same with more records.
+The command `python -m tests.conformance.exactly_once` runs the same tests with more records.
 """
 
 from __future__ import annotations

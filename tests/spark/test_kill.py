@@ -1,4 +1,7 @@
-"""Tests that streaming queries survive the kill of each kind of process. `python -m tests.spark.kill` runs longer."""
+"""Tests that streaming queries survive the kill of each kind of process.
+
+`python -m tests.spark.kill` kills more often.
+"""
 
 from __future__ import annotations
 

@@ -204,7 +204,7 @@ CHECKPOINT = {
     "offsets/0": 'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1763762400000,"conf":{}}\n'
     '{"TOPIC":{"2":10,"1":10,"0":10}}',
     "commits/0": 'v1\n{"nextBatchWatermarkMs":0}',
-    "../rows/_spark_metadata/0": "v1",  # the entry of that batch in the file sink's log, without its files
+    "../rows/_spark_metadata/0": "v1",  # the file sink's log entry for batch 0, without the batch's files
 }
 
 

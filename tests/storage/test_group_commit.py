@@ -82,7 +82,7 @@ def test_a_sync_opened_the_transaction_index_and_so_could_fail_without_descripto
     assert synced == [index, log.directory.stat().st_ino, log.directory.parent.stat().st_ino]
 
 
-def test_a_file_that_was_created_during_a_sync_leaves_its_name_to_the_next_one(
+def test_the_name_of_a_file_created_during_a_sync_is_synced_by_the_next_one(
     open_log: LogMaker, monkeypatch: pytest.MonkeyPatch, synced: list[int]
 ) -> None:
     """The first aborted transaction of a segment creates an index, and may do so during a sync.
