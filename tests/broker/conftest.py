@@ -22,7 +22,7 @@ from hmb.broker.old_clients import ConvertedRecords
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
-from hmb.coordinator.classic.rebalance import GroupSettings
+from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.modern.group import ConsumerGroupSettings

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from hmb.coordinator.classic.group import ClassicGroup, MemberIdentity
 from hmb.coordinator.classic.members import Call
-from hmb.coordinator.classic.rebalance import GroupSettings
+from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.group import Commit, Write
 from hmb.coordinator.journal.records import GroupMetadataKey, decode_value
 from hmb.protocol.errors import ErrorCode, KafkaError

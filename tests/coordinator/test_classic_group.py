@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hmb.coordinator.classic.group import ClassicGroup
-from hmb.coordinator.classic.rebalance import GroupSettings
+from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.classic.states import GroupState
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, decode_value
 from hmb.protocol.errors import ErrorCode, KafkaError

@@ -23,7 +23,7 @@ import pytest
 
 from hmb.coordinator.classic.group import MemberIdentity
 from hmb.coordinator.classic.members import Call
-from hmb.coordinator.classic.rebalance import GroupSettings
+from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.classic.states import GroupState
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.join_group import JoinGroupResponse

@@ -14,7 +14,7 @@ import pytest
 
 from hmb.coordinator import shared_group
 from hmb.coordinator.classic.group import ClassicGroup
-from hmb.coordinator.classic.rebalance import GroupSettings
+from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.classic.states import GroupState
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.partition import Pending

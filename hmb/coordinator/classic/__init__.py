@@ -22,11 +22,17 @@ Read in this order:
 
 - `states`       the states, the events, and the table that drives the group
 - `members`      the members, the choice of the leader and of the protocol
-- `rebalance`    the barrier with its two halves, and all time limits
-- `group`        the requests: JoinGroup, SyncGroup, Heartbeat, LeaveGroup, and the check of OffsetCommit
-- `record`       the group as a record of `__consumer_offsets`
+- `rebalance`    the barrier with its two halves, SyncGroup, Heartbeat, and all time limits
+- `group`        the requests that change the members: JoinGroup and LeaveGroup; the check of OffsetCommit
 
-A first reading can skip `record` and, in `group`, the static members of KIP-345 (`_replace`).
+A first reading can skip the rest:
+
+- `initial_delay`      the first rebalance waits for further members (KIP-134)
+- `pending_members`    a client requests a member id before it joins (KIP-394)
+- `static_members`     a client that restarts keeps its partitions (KIP-345)
+- `older_clients`      the differences between the versions of JoinGroup and SyncGroup
+- `record`             the group as a record of `__consumer_offsets`
+- `settings`           the broker settings of a group
 
 Source: Kafka's `ClassicGroup`; KIP-62, KIP-134, KIP-345, KIP-394, KIP-429.
 """

@@ -37,32 +37,36 @@ from collections.abc import Callable, Sequence
 from typing import Self
 from uuid import uuid4
 
-from hmb.coordinator.classic.members import Call, ClassicMember
-from hmb.coordinator.classic.rebalance import NEW_MEMBER_TIMEOUT, ClassicRebalance, GroupSettings
+from hmb.coordinator.classic.members import (
+    NEW_MEMBER_TIMEOUT,
+    Call,
+    ClassicMember,
+    ClassicMembers,
+    Protocols,
+    protocols_of,
+)
+from hmb.coordinator.classic.older_clients import requests_member_id
+from hmb.coordinator.classic.rebalance import ClassicRebalance
 from hmb.coordinator.classic.record import decode_members
-from hmb.coordinator.classic.states import GroupState
+from hmb.coordinator.classic.settings import GroupSettings
+from hmb.coordinator.classic.states import GroupEvent, GroupState
+from hmb.coordinator.classic.static_members import replace_member
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, KeyAndValue, encode_key
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsResponse
-from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
-from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
-FIRST_VERSION_OF_REQUIRED_IDS = 4
-FIRST_VERSION_OF_SKIPPED_ASSIGNMENT = JoinGroupResponse.first_version("skip_assignment")
 LONGEST_PREFIX = 255  # characters of the client id at the start of a member id, whose length an int16 limits
-MOST_PENDING = 1000  # pending member ids of a group; a client can request any number of them
 LONGEST_REASON = 255  # characters, the limit of Kafka's clients
 
-Protocols = Sequence[tuple[str, bytes]]
 MemberIdentity = LeaveGroupRequest.MemberIdentity
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
 
 
 class ClassicGroup(ClassicRebalance):
-    """One classic group. This class handles the requests, and its base class the rebalance."""
+    """One classic group. This class handles the requests that change its members, and its base class the rebalance."""
 
     @classmethod
     def restore(
@@ -81,7 +85,7 @@ class ClassicGroup(ClassicRebalance):
         """Start the sessions of the restored members. Each member has its session timeout to send a request."""
         for member in self.members:
             if member.deadline is None:
-                member.deadline = now + member.session_timeout
+                member.extend_session(now)
         if len(self.members) > self._settings.max_size:
             self._prepare(f"the group has {len(self.members)} members, more than group.max.size", now)
 
@@ -91,10 +95,10 @@ class ClassicGroup(ClassicRebalance):
         """Add a member, or let a member join again. Raises KafkaError if the request is rejected at once."""
         if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        protocols = [(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols]
+        protocols = protocols_of(request)
         if not self._has_room_for(request.member_id):
-            self._remove(request.member_id)
-            self._answer(call, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+            self.remove(request.member_id)
+            self.answer(call, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
         elif not self._fits(request.protocol_type, protocols):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         elif not request.member_id:
@@ -126,13 +130,11 @@ class ClassicGroup(ClassicRebalance):
         instance_id = request.group_instance_id
         member_id = f"{(call.client_id if instance_id is None else instance_id)[:LONGEST_PREFIX]}-{uuid4()}"
         if instance_id is not None and instance_id in self.members.instances:
-            self._replace(call, request, protocols, member_id, now)
-        elif instance_id is None and call.version >= FIRST_VERSION_OF_REQUIRED_IDS:
-            self.pending[member_id] = now + request.session_timeout_ms
-            # The client of a dropped id receives UNKNOWN_MEMBER_ID and requests a new id.
-            if len(self.pending) > MOST_PENDING:
-                self.pending.pop(next(iter(self.pending)))
-            self._answer(call, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
+            because = f"static member {instance_id} has restarted{_reason(request)}"
+            replace_member(self, call, request, member_id, because, now)
+        elif instance_id is None and requests_member_id(call):
+            self.pending.add(member_id, now + request.session_timeout_ms)
+            self.answer(call, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
         else:
             self._add(call, request, protocols, member_id, now)
 
@@ -140,7 +142,7 @@ class ClassicGroup(ClassicRebalance):
         self.pending.pop(member_id, None)
         if not self.members:
             self.protocol_type = request.protocol_type
-        self._more_came |= self.state is GroupState.PREPARING_REBALANCE and self._initial
+        self._initial_delay.on_join()
         member = ClassicMember(
             member_id,
             request.group_instance_id,
@@ -154,7 +156,7 @@ class ClassicGroup(ClassicRebalance):
             is_new=True,
         )
         self.members.add(member)
-        self._rebalance(f"{member_id} joins{_reason(request)}", now)
+        self.rebalance(f"{member_id} joins{_reason(request)}", now)
 
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup of a member. Start a rebalance, or answer with the generation if nothing has changed."""
@@ -162,88 +164,13 @@ class ClassicGroup(ClassicRebalance):
         # A leader joins again in Stable because the topics have changed. Its metadata does not show that.
         leads = self.state is GroupState.STABLE and member.member_id == self.members.leader_id
         if self.state is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
-            self._update(member, call, request, protocols)
-            self._rebalance(f"{member.member_id} joins again{_reason(request)}", now)
+            self.wait_for_generation(member, call)
+            member.update(request)
+            self.rebalance(f"{member.member_id} joins again{_reason(request)}", now)
         else:
-            self._answer(call, self._generation_for(member))
+            self.answer(call, self.generation_for(member))
 
-    def _update(self, member: ClassicMember, call: Call, request: JoinGroupRequest, protocols: Protocols) -> None:
-        if member.joining is not None:  # The member has sent the request again on another connection.
-            self._answer(member.joining, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-        member.joining, member.protocols = call, protocols
-        member.session_timeout, member.rebalance_timeout = request.session_timeout_ms, request.rebalance_timeout_ms
-
-    def _replace(self, call: Call, request: JoinGroupRequest, protocols: Protocols, member_id: str, now: int) -> None:
-        """Give a static member that has restarted a new member id, and fence its old id.
-
-        A Stable group that would choose the same protocol stays Stable and keeps the assignment.
-        """
-        member = self.members.by_id[self.members.instances[request.group_instance_id or ""]]
-        before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout
-        old_leader = self.members.leader_id
-        self._dismiss(member, ErrorCode.FENCED_INSTANCE_ID, member.member_id)
-        self._rename(member, member_id)
-        member.is_new, member.deadline = False, now + member.session_timeout
-        self._update(member, call, request, protocols)
-        if self.state is not GroupState.STABLE or self.members.select_protocol() != self.protocol:
-            self._rebalance(f"static member {member.group_instance_id} has restarted{_reason(request)}", now)
-            return
-
-        def then(error: KafkaError | None, now: int) -> None:
-            if self.state is not GroupState.STABLE or member.joining is not call:
-                return  # The rebalance that has started since then sends the response.
-            member.joining = None
-            if error is None:
-                self._answer(call, self._welcome_back(member, call, old_leader))
-                return
-            self._rename(member, before[0])
-            _, member.protocols, member.session_timeout, member.rebalance_timeout = before
-            self._answer(call, JoinGroupResponse(error_code=error.code))
-
-        self._write({other.member_id: other.assignment for other in self.members}, then)
-
-    def _rename(self, member: ClassicMember, member_id: str) -> None:
-        if member.member_id in self.unsynced:
-            self.unsynced.remove(member.member_id)
-            self.unsynced.add(member_id)
-        self.members.rename(member, member_id)
-
-    def _welcome_back(self, member: ClassicMember, call: Call, old_leader: str | None) -> JoinGroupResponse:
-        """Return the response to a restarted static member. A leader must not compute a new assignment."""
-        answer = self._generation_for(member)
-        if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
-            answer.skip_assignment = bool(answer.members)
-        else:  # The leader in the response is the member's old id, so the member acts as a follower.
-            answer.leader, answer.members = old_leader or "", []
-        return answer
-
-    # -- SyncGroup, Heartbeat, LeaveGroup, OffsetCommit
-
-    def sync(self, call: Call, request: SyncGroupRequest, now: int) -> None:
-        """Handle SyncGroup: the leader sends the assignment, the others wait. Raises KafkaError if rejected at once."""
-        member = self._check(request.member_id, request.group_instance_id, request.generation_id)
-        if _differ(request.protocol_type, self.protocol_type) or _differ(request.protocol_name, self.protocol):
-            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        if self.state is GroupState.PREPARING_REBALANCE:
-            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
-        self.unsynced.discard(member.member_id)
-        if not self.unsynced:
-            self._sync_deadline = None
-        if self.state is GroupState.STABLE:
-            self._answer(call, self._assignment_for(member))
-            return
-        if member.syncing is not None:  # The member has sent the request again on another connection.
-            self._answer(member.syncing, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
-        member.syncing = call
-        if member.member_id == self.members.leader_id:
-            self._store({part.member_id: bytes(part.assignment) for part in request.assignments})
-
-    def heartbeat(self, request: HeartbeatRequest, now: int) -> None:
-        """Keep the session alive. Raises REBALANCE_IN_PROGRESS if the member must join again, or as `_check` does."""
-        member = self._check(request.member_id, request.group_instance_id, request.generation_id)
-        member.deadline = now + member.session_timeout
-        if self.state is GroupState.PREPARING_REBALANCE:
-            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+    # -- OffsetCommit and LeaveGroup
 
     def check_commit(self, commit: Commit, now: int) -> None:
         """Check that the sender of a commit is a current member. Outside transactions, the commit extends its session.
@@ -258,18 +185,10 @@ class ClassicGroup(ClassicRebalance):
             return
         if self.state is GroupState.COMPLETING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
-        member.deadline = now + member.session_timeout
+        member.extend_session(now)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Allow every fetch of offsets: the classic protocol has no restriction."""
-
-    def _check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
-        if self.state is GroupState.DEAD:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        member = self.members.check(member_id, group_instance_id)
-        if generation != self.generation:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        return member
 
     def leave(self, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
         """Remove members by member id or group instance id. Return one error code each.
@@ -285,7 +204,7 @@ class ClassicGroup(ClassicRebalance):
             if not code
         ]
         if gone and self.state is not GroupState.EMPTY:  # in Empty, the removed id was pending
-            self._rebalance(", ".join(gone), now)
+            self.rebalance(", ".join(gone), now)
         return outcomes
 
     def _leave(self, identity: MemberIdentity) -> ErrorCode:
@@ -297,10 +216,40 @@ class ClassicGroup(ClassicRebalance):
                 self.members.check(member_id, identity.group_instance_id)
         except KafkaError as error:
             return error.code
-        self._remove(member_id)
+        self.remove(member_id)
         return ErrorCode.NONE
 
+    # -- the end of the group
+
+    def unload(self) -> None:
+        """End the group, because the broker stops or the group is deleted. Waiting members get NOT_COORDINATOR."""
+        if self.state is GroupState.DEAD:
+            return
+        for member in self.members:
+            self.dismiss(member, ErrorCode.NOT_COORDINATOR, member.member_id)
+        self.members = ClassicMembers()
+        self.pending.clear()
+        self._join_deadline = self._sync_deadline = None
+        self._move(GroupEvent.UNLOADED)
+
+    def tombstones(self) -> list[KeyAndValue]:
+        """Return the tombstone of the group's record. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        if self.state is GroupState.DEAD:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        if self.state is not GroupState.EMPTY:
+            raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+        return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
+
     # -- admin requests
+
+    @property
+    def size(self) -> int:
+        """The size of all members' metadata in bytes."""
+        return self.members.size
+
+    @property
+    def is_unloaded(self) -> bool:
+        return self.state is GroupState.DEAD
 
     @property
     def state_name(self) -> str:
@@ -330,18 +279,6 @@ class ClassicGroup(ClassicRebalance):
                 for member in self.members
             ],
         )
-
-    def tombstones(self) -> list[KeyAndValue]:
-        """Return the tombstone of the group's record. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
-        if self.state is GroupState.DEAD:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        if self.state is not GroupState.EMPTY:
-            raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
-        return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
-
-
-def _differ(requested: str | None, known: str | None) -> bool:
-    return requested is not None and known is not None and requested != known
 
 
 def _reason(request: JoinGroupRequest | MemberIdentity) -> str:

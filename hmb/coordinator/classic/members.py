@@ -5,9 +5,7 @@ that only the leader reads. The group uses a protocol that all members support. 
 for the first shared protocol of its own list. For example, the lists (range, sticky), (sticky, range) and (sticky)
 share only "sticky".
 
-A *static* member (KIP-345) has a group instance id, which stays the same after a restart of its client. The
-coordinator still assigns a member id. A restarted static member joins without a member id, receives a new one, and
-keeps its assignment. The coordinator fences the old member id.
+A *static* member also has a group instance id, which stays the same after a restart of its client (static_members.py).
 
 Source: Kafka's `ClassicGroup` and `ClassicGroupMember`.
 """
@@ -19,6 +17,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.join_group import JoinGroupRequest
+
+NEW_MEMBER_TIMEOUT = 5 * 60 * 1000  # ms: the longest wait of a new member for the first response to JoinGroup
+
+Protocols = Sequence[tuple[str, bytes]]  # pairs of name and metadata, the preferred protocol first
 
 
 @dataclass(slots=True, eq=False)
@@ -40,7 +43,7 @@ class ClassicMember:
     client_host: str
     session_timeout: int
     rebalance_timeout: int
-    protocols: Sequence[tuple[str, bytes]]  # pairs of name and metadata, the preferred protocol first
+    protocols: Protocols
     assignment: bytes = b""
     deadline: int | None = None
     joining: Call | None = None  # the member's waiting JoinGroup
@@ -59,6 +62,15 @@ class ClassicMember:
         """
         waits = self.joining is not None or self.syncing is not None
         return None if waits and not self.is_new else self.deadline
+
+    def extend_session(self, now: int) -> None:
+        """Start the session again: the member has its whole session timeout for the next request."""
+        self.deadline = now + self.session_timeout
+
+    def update(self, request: JoinGroupRequest) -> None:
+        """Store the protocols and the timeouts of a JoinGroup request."""
+        self.protocols = protocols_of(request)
+        self.session_timeout, self.rebalance_timeout = request.session_timeout_ms, request.rebalance_timeout_ms
 
     def metadata(self, protocol: str) -> bytes:
         return next(metadata for name, metadata in self.protocols if name == protocol)
@@ -132,14 +144,10 @@ class ClassicMembers:
         member.member_id = self.instances[member.group_instance_id] = member_id
         self.by_id[member_id] = member
 
-    def elect_leader(self) -> bool:
-        """Elect a leader among the members that have joined, the current leader first. Return False if none has."""
-        if self.leader_id is not None and self.by_id[self.leader_id].joining is not None:
-            return True
-        joined = next((member for member in self if member.joining is not None), None)
-        if joined is not None:
-            self.leader_id = joined.member_id
-        return joined is not None
+    def elect_leader(self) -> None:
+        """Elect a leader among the members that have joined. The current leader is preferred."""
+        if self.leader_id is None or self.by_id[self.leader_id].joining is None:
+            self.leader_id = next(member.member_id for member in self if member.joining is not None)
 
     @property
     def size(self) -> int:
@@ -151,7 +159,7 @@ class ClassicMembers:
         """The longest rebalance timeout of all members (ms)."""
         return max((member.rebalance_timeout for member in self), default=0)
 
-    def support_one_of(self, protocols: Sequence[tuple[str, bytes]]) -> bool:
+    def support_one_of(self, protocols: Protocols) -> bool:
         """Return whether all members support one of these protocols."""
         return bool(self._supported_by_all({name for name, _ in protocols}))
 
@@ -164,3 +172,8 @@ class ClassicMembers:
         common = self._supported_by_all(next(iter(self)).protocol_names)
         votes = Counter(next(name for name, _ in member.protocols if name in common) for member in self)
         return votes.most_common(1)[0][0]
+
+
+def protocols_of(request: JoinGroupRequest) -> Protocols:
+    """Return the protocols that a client supports."""
+    return [(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols]

@@ -1,17 +1,16 @@
 """The rebalance of a classic group: the barrier where all members meet, and its time limits.
 
 A rebalance has two halves (states.py). In the first half the coordinator waits until all members have joined. In the
-second half it waits until the leader has sent the assignment. Each rebalance starts a new *generation*.
+second half it waits until the leader has sent the assignment. Each rebalance starts a new *generation*. Between two
+rebalances, each member sends heartbeats. The error REBALANCE_IN_PROGRESS in a response asks the member to join again.
 
-The first member of an Empty group starts the *initial* rebalance. It waits `initial_delay` ms for further members, and
-again while more members arrive, at most for the rebalance timeout (KIP-134). Every other rebalance waits for all known
-members, at most for the longest rebalance timeout among them. A member that has not joined by then is removed. Static
-members are the exception (KIP-345): they stay until their sessions end.
+A rebalance waits for all known members, at most for the longest rebalance timeout among them. The group removes a
+member that has not joined by then. Two modules change this wait: `initial_delay` extends the first rebalance of a
+group, and `static_members` keeps members that restart.
 
 Each time limit is a deadline in ms:
 
     session      a member sends a request within its session timeout, or it is removed
-    new member   a new member waits at most 5 minutes for the first response to JoinGroup
     pending      a client joins with its assigned member id within the session timeout, or the id is forgotten
     join         all members join within the rebalance timeout
     sync         all members send SyncGroup within the rebalance timeout
@@ -22,40 +21,35 @@ For example, members A and B are Stable in generation 3 with a rebalance timeout
 sends JoinGroup at second 3. B has crashed, and its session ends at second 45. All remaining members have joined, and A
 and C receive generation 4.
 
-`ClassicRebalance` contains members, states and deadlines. `ClassicGroup` in group.py adds the requests.
+`ClassicRebalance` contains members, states and deadlines. `ClassicGroup` in group.py adds the requests that start a
+rebalance: JoinGroup and LeaveGroup.
 
-Source: Kafka's `GroupMetadataManager`; KIP-62, KIP-134, KIP-345.
+Source: Kafka's `GroupMetadataManager`; KIP-62.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
+from hmb.coordinator.classic.initial_delay import InitialDelay
 from hmb.coordinator.classic.members import Call, ClassicMember, ClassicMembers
+from hmb.coordinator.classic.older_clients import check_protocol
+from hmb.coordinator.classic.pending_members import PendingMembers
 from hmb.coordinator.classic.record import encode_group
+from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.classic.states import TRANSITIONS, GroupEvent, GroupState
+from hmb.coordinator.classic.static_members import late_members, wait_for_absent_members
 from hmb.coordinator.group import Write
 from hmb.coordinator.journal.records import GroupMetadataKey, encode_key
+from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupResponse
-from hmb.protocol.messages.sync_group import SyncGroupResponse
+from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 LOGGER = logging.getLogger(__name__)
-NEW_MEMBER_TIMEOUT = 5 * 60 * 1000  # ms
-SHORTEST_WAIT = 1000  # ms: the wait for absent static members, even if their rebalance timeout is 0
-
-
-@dataclass(frozen=True, slots=True)
-class GroupSettings:
-    """The values of the broker settings group.*. Times in ms."""
-
-    min_session_timeout: int = 6_000
-    max_session_timeout: int = 1_800_000
-    initial_delay: int = 3_000
-    max_size: int = 2**31 - 1
 
 
 class ClassicRebalance:
@@ -66,7 +60,7 @@ class ClassicRebalance:
     - The ids in `unsynced` belong to members. The ids in `pending` do not.
     """
 
-    kind: ClassVar[str] = "classic"
+    kind: ClassVar[str] = GroupType.CLASSIC
 
     def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
         self.group_id = group_id
@@ -76,24 +70,22 @@ class ClassicRebalance:
         self.protocol_type: str | None = None
         self.protocol: str | None = None
         self.members = ClassicMembers()
-        self.pending: dict[str, int] = {}  # assigned member ids that have not joined yet, each with its deadline
+        self.pending = PendingMembers()
         self.unsynced: set[str] = set()  # members that have not sent SyncGroup in this generation
         self.answers: list[tuple[Call, JoinGroupResponse | SyncGroupResponse]] = []
         self.writes: list[Write] = []
         self._settings = settings
         self._clock = clock
-        self._initial = False  # whether this is the initial rebalance
-        self._more_came = False  # whether a member has joined during this wait of the initial rebalance
-        self._delay = self._delay_left = 0  # ms: the current wait of the initial rebalance, and the time that remains
+        self._initial_delay = InitialDelay(settings.initial_delay)
         self._join_deadline: int | None = None
         self._sync_deadline: int | None = None
 
     # -- responses and records
 
-    def _answer(self, call: Call, response: JoinGroupResponse | SyncGroupResponse) -> None:
+    def answer(self, call: Call, response: JoinGroupResponse | SyncGroupResponse) -> None:
         self.answers.append((call, response))
 
-    def _write(
+    def write(
         self, assignments: Mapping[str, bytes], then: Callable[[KafkaError | None, int], None] | None = None
     ) -> None:
         value = encode_group(
@@ -113,7 +105,7 @@ class ClassicRebalance:
 
     # -- the first half: all members join
 
-    def _rebalance(self, because: str, now: int) -> None:
+    def rebalance(self, because: str, now: int) -> None:
         """Start a rebalance. If one is already collecting members, end its first half as soon as all have joined."""
         if TRANSITIONS.allows(self.state, GroupEvent.MEMBERS_CHANGED):
             self._prepare(because, now)
@@ -124,63 +116,61 @@ class ClassicRebalance:
         if self.state is GroupState.COMPLETING_REBALANCE:
             self._assign({}, now, ErrorCode.REBALANCE_IN_PROGRESS)
         self._sync_deadline = None
-        self._initial = self.state is GroupState.EMPTY
         LOGGER.info("group %s: rebalance after generation %d: %s", self.group_id, self.generation, because)
+        timeout, is_first = self.members.rebalance_timeout, self.state is GroupState.EMPTY
         self._move(GroupEvent.MEMBERS_CHANGED)
-        if self._initial:
-            self._more_came = False
-            self._delay = self._settings.initial_delay
-            self._delay_left = max(self.members.rebalance_timeout - self._delay, 0)
-            self._join_deadline = now + self._delay
-        else:
-            self._join_deadline = now + self.members.rebalance_timeout
-            self._complete_join_if_all_joined(now)
+        self._join_deadline = self._initial_delay.start(timeout, now) if is_first else now + timeout
+        self._complete_join_if_all_joined(now)
+
+    def wait_for_generation(self, member: ClassicMember, call: Call) -> None:
+        """Let the JoinGroup request of a member wait until the next generation starts."""
+        if member.joining is not None:  # The member has sent the request again on another connection.
+            self.answer(member.joining, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        member.joining = call
 
     def _complete_join_if_all_joined(self, now: int) -> None:
         """End the first half if all members have joined. The initial rebalance always waits for its deadline."""
         all_joined = not self.pending and all(member.joining is not None for member in self.members)
-        if self.state is GroupState.PREPARING_REBALANCE and not self._initial and all_joined:
+        if self.state is GroupState.PREPARING_REBALANCE and not self._initial_delay.is_running and all_joined:
             self._complete_join(now)
 
     def _on_join_deadline(self, now: int) -> None:
-        if self._initial and self._more_came and self._delay_left:
-            self._more_came = False
-            delay = min(self._settings.initial_delay, self._delay_left)
-            self._delay, self._delay_left = delay, max(self._delay_left - self._delay, 0)
-            self._join_deadline = now + delay
-        else:
+        """Start the next generation without the members that have not joined in time."""
+        self._join_deadline = self._initial_delay.extend(now)
+        if self._join_deadline is not None:
+            return
+        for member in late_members(self.members):
+            LOGGER.info("group %s: %s did not join in time", self.group_id, member.member_id)
+            self.remove(member.member_id)
+        self._join_deadline = wait_for_absent_members(self.members, now)
+        if self._join_deadline is None:
             self._complete_join(now)
 
     def _complete_join(self, now: int) -> None:
         """Start the next generation with the members that have joined."""
-        self._join_deadline, self._delay_left = None, 0
-        for member in [member for member in self.members if member.joining is None and not member.is_static]:
-            LOGGER.info("group %s: %s did not join in time", self.group_id, member.member_id)
-            self._remove(member.member_id)
-        # If only absent static members are left, the group waits until their sessions end.
-        if self.members and not self.members.elect_leader():
-            self._join_deadline = now + max(SHORTEST_WAIT, self.members.rebalance_timeout)
-            return
+        self._join_deadline = None
+        self._initial_delay.stop()
         self.generation += 1
         if self.members:
             self._begin_generation(now)
         else:
             self.protocol = None
             self._move(GroupEvent.ALL_LEFT)
-            self._write({})
+            self.write({})
 
     def _begin_generation(self, now: int) -> None:
+        self.members.elect_leader()
         self.protocol = self.members.select_protocol()
         self._move(GroupEvent.ALL_JOINED)
         for member in self.members:
             if member.joining is not None:
-                self._answer(member.joining, self._generation_for(member))
+                self.answer(member.joining, self.generation_for(member))
             member.joining, member.is_new = None, False
-            member.deadline = now + member.session_timeout
+            member.extend_session(now)
         self.unsynced = set(self.members.by_id)
         self._sync_deadline = now + self.members.rebalance_timeout
 
-    def _generation_for(self, member: ClassicMember) -> JoinGroupResponse:
+    def generation_for(self, member: ClassicMember) -> JoinGroupResponse:
         """Return the response to JoinGroup for a member. The response to the leader lists all members."""
         assert self.protocol is not None and self.members.leader_id is not None
         leads = member.member_id == self.members.leader_id
@@ -202,6 +192,24 @@ class ClassicRebalance:
 
     # -- the second half: all members receive their assignment
 
+    def sync(self, call: Call, request: SyncGroupRequest, now: int) -> None:
+        """Handle SyncGroup: the leader sends the assignment, the others wait. Raises KafkaError if rejected at once."""
+        member = self._check(request.member_id, request.group_instance_id, request.generation_id)
+        check_protocol(request, self.protocol_type, self.protocol)
+        if self.state is GroupState.PREPARING_REBALANCE:
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+        self.unsynced.discard(member.member_id)
+        if not self.unsynced:
+            self._sync_deadline = None
+        if self.state is GroupState.STABLE:
+            self.answer(call, self._assignment_for(member))
+            return
+        if member.syncing is not None:  # The member has sent the request again on another connection.
+            self.answer(member.syncing, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+        member.syncing = call
+        if member.member_id == self.members.leader_id:
+            self._store({part.member_id: bytes(part.assignment) for part in request.assignments})
+
     def _store(self, assignments: Mapping[str, bytes]) -> None:
         """Store the assignment of the leader. The members receive it after it is on disk."""
         generation = self.generation
@@ -211,12 +219,12 @@ class ClassicRebalance:
                 return  # The next rebalance has already answered the members.
             if error is not None:
                 self._assign({}, now, error.code)
-                self._rebalance(f"the assignment could not be stored ({error.message})", now)
+                self.rebalance(f"the assignment could not be stored ({error.message})", now)
                 return
             self._move(GroupEvent.ASSIGNED)
             self._assign(assignments, now)
 
-        self._write(assignments, then)
+        self.write(assignments, then)
 
     def _assign(self, assignments: Mapping[str, bytes], now: int, error: ErrorCode = ErrorCode.NONE) -> None:
         """Set the assignment of each member. Members that wait in SyncGroup receive their assignment, or `error`."""
@@ -224,51 +232,49 @@ class ClassicRebalance:
             member.assignment = assignments.get(member.member_id, b"")
             if member.syncing is not None:
                 response = SyncGroupResponse(error_code=error) if error else self._assignment_for(member)
-                self._answer(member.syncing, response)
-                member.syncing, member.deadline = None, now + member.session_timeout
+                self.answer(member.syncing, response)
+                member.syncing = None
+                member.extend_session(now)
 
     def _assignment_for(self, member: ClassicMember) -> SyncGroupResponse:
         return SyncGroupResponse(
             protocol_type=self.protocol_type, protocol_name=self.protocol, assignment=member.assignment
         )
 
+    # -- heartbeats
+
+    def heartbeat(self, request: HeartbeatRequest, now: int) -> None:
+        """Keep the session alive. Raises REBALANCE_IN_PROGRESS if the member must join again, or as `_check` does."""
+        member = self._check(request.member_id, request.group_instance_id, request.generation_id)
+        member.extend_session(now)
+        if self.state is GroupState.PREPARING_REBALANCE:
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+
+    def _check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
+        if self.state is GroupState.DEAD:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        member = self.members.check(member_id, group_instance_id)
+        if generation != self.generation:
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+        return member
+
     # -- the end of members
 
-    def _remove(self, member_id: str) -> None:
+    def remove(self, member_id: str) -> None:
         """Remove a member, or a pending member id."""
         self.pending.pop(member_id, None)
         self.unsynced.discard(member_id)
         member = self.members.remove(member_id)
         if member is not None:
-            self._dismiss(member, ErrorCode.UNKNOWN_MEMBER_ID)
+            self.dismiss(member, ErrorCode.UNKNOWN_MEMBER_ID)
 
-    def _dismiss(self, member: ClassicMember, error: ErrorCode, member_id: str = "") -> None:
+    def dismiss(self, member: ClassicMember, error: ErrorCode, member_id: str = "") -> None:
         """Answer the waiting requests of a member with an error."""
         if member.joining is not None:
-            self._answer(member.joining, JoinGroupResponse(error_code=error, member_id=member_id))
+            self.answer(member.joining, JoinGroupResponse(error_code=error, member_id=member_id))
         if member.syncing is not None:
-            self._answer(member.syncing, SyncGroupResponse(error_code=error))
+            self.answer(member.syncing, SyncGroupResponse(error_code=error))
         member.joining = member.syncing = None
-
-    def unload(self) -> None:
-        """End the group, because the broker stops or the group is deleted. Waiting members get NOT_COORDINATOR."""
-        if self.state is GroupState.DEAD:
-            return
-        for member in self.members:
-            self._dismiss(member, ErrorCode.NOT_COORDINATOR, member.member_id)
-        self.members = ClassicMembers()
-        self.pending.clear()
-        self._join_deadline = self._sync_deadline = None
-        self._move(GroupEvent.UNLOADED)
-
-    @property
-    def size(self) -> int:
-        """The size of all members' metadata in bytes."""
-        return self.members.size
-
-    @property
-    def is_unloaded(self) -> bool:
-        return self.state is GroupState.DEAD
 
     # -- time
 
@@ -280,9 +286,9 @@ class ClassicRebalance:
 
     def tick(self, now: int) -> None:
         """Apply every deadline that has passed."""
-        for member_id in [member_id for member_id, limit in self.pending.items() if limit <= now]:
+        for member_id in self.pending.expired(now):
             LOGGER.info("group %s: no client joined with member id %s in time", self.group_id, member_id)
-            self._remove(member_id)
+            self.remove(member_id)
             self._complete_join_if_all_joined(now)
         for member in list(self.members):
             if member.member_id in self.members and (limit := member.expires_at) is not None and limit <= now:
@@ -293,16 +299,16 @@ class ClassicRebalance:
             self._on_sync_deadline(now)
 
     def _expire(self, member: ClassicMember, now: int) -> None:
-        self._remove(member.member_id)
+        self.remove(member.member_id)
         if self.state is GroupState.PREPARING_REBALANCE:
             LOGGER.info("group %s: the session of %s ended", self.group_id, member.member_id)
             self._complete_join_if_all_joined(now)
         else:
-            self._rebalance(f"the session of {member.member_id} ended", now)
+            self.rebalance(f"the session of {member.member_id} ended", now)
 
     def _on_sync_deadline(self, now: int) -> None:
         self._sync_deadline = None
         missing = sorted(self.unsynced)
         for member_id in missing:
-            self._remove(member_id)
+            self.remove(member_id)
         self._prepare(f"{missing} did not send SyncGroup in time", now)

@@ -21,7 +21,7 @@ from hmb.client.group.interface import MemberSettings
 from hmb.client.group.member import GroupMember, ListenerCall, ListenerMethod, TopicLookup, TopicLookupResult
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call as WaitingCall
-from hmb.coordinator.classic.rebalance import GroupSettings as ClassicSettings
+from hmb.coordinator.classic.settings import GroupSettings as ClassicSettings
 from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
