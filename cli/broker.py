@@ -18,7 +18,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +35,9 @@ from .shared.settings import plain_values, read_settings, setting
 
 if TYPE_CHECKING:
     from hmb.broker import BrokerServer
+    from hmb.broker.dispatch import Handler
+    from hmb.protocol.api_keys import ApiKey
+    from hmb.testing.control import ControlPort
 
 WATCH_SECONDS = 0.1  # seconds between two checks for a signal during the start
 # The seconds after which a waiting thread asks for Python's interpreter lock. A thread that serves a request releases
@@ -54,6 +57,8 @@ LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level wit
 @click.option(
     "-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE", help="A broker setting with Kafka's name."
 )
+@click.option("--faults", type=NewPath(), help="A YAML file of faults, for tests; opens a control port, too.")
+@click.option("--embedded", is_flag=True, help="For a test's child: print JSON, and end with the parent process.")
 @click.option("-v", "--verbose", count=True, help="Log topics, connections and groups; -vv: each request, too.")
 @json_option
 def command(
@@ -62,12 +67,16 @@ def command(
     data_dir: str | None,
     config: str | None,
     settings: tuple[tuple[str, str], ...],
+    faults: str | None,
+    embedded: bool,
     verbose: int,
     as_json: bool,
 ) -> None:
     """Run a broker until it is stopped.
 
     The broker prints its address on standard output when it accepts connections. The log goes to standard error.
+
+    With --embedded, the port is free and the data is temporary unless options name others.
     """
     from hmb.broker.config.keys import ConfigError
 
@@ -78,11 +87,17 @@ def command(
     properties, origins = _all_settings(config, settings)
     if host is not None or port is not None:
         properties.pop("listeners", None)
-    if data_dir is None and not properties.keys() & {"log.dirs", "log.dir"}:
+    if embedded:
+        properties = _embedded(properties)
+        port, as_json = port or 0, True
+    elif data_dir is None and not properties.keys() & {"log.dirs", "log.dir"}:
         data_dir = DEFAULT_DATA_DIR
     host, port = DEFAULT_HOST if host is None else host, DEFAULT_PORT if port is None else port
     try:
-        run(data_dir, host, port, properties, as_json)
+        if embedded or faults is not None:
+            run_controlled(data_dir, host, port, properties, as_json, faults, embedded)
+        else:
+            run(data_dir, host, port, properties, as_json)
     except ConfigError as error:
         typed = f"{origins[error.name]}={error.value}: {error.problem}" if error.name in origins else str(error)
         raise CliError(typed, USAGE) from error
@@ -103,8 +118,48 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
     return properties, origins
 
 
-def run(data_dir: str | None, host: str, port: int, properties: dict[str, str], as_json: bool) -> None:
-    """Start a broker, print its address, wait for a signal, and stop the broker. Raises ConfigError."""
+def _embedded(properties: dict[str, str]) -> dict[str, str]:
+    """Return the settings of a broker for tests. The given settings win over its defaults."""
+    from hmb.testing.embedded import EMBEDDED_DEFAULTS, setting_text
+
+    return {name: setting_text(name, value) for name, value in EMBEDDED_DEFAULTS.items()} | properties
+
+
+def run_controlled(
+    data_dir: str | None,
+    host: str,
+    port: int,
+    properties: dict[str, str],
+    as_json: bool,
+    faults: str | None,
+    ends_with_parent: bool,
+) -> None:
+    """Run a broker with a control port. `faults` is a file. Raises ConfigError and CliError."""
+    from hmb.broker.handlers import HANDLERS
+
+    from .shared.control import control_port, end_with_parent
+
+    handlers = dict(HANDLERS)
+    # `run` blocks the signals, too, but the threads of the control port start before it.
+    with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
+        if ends_with_parent:
+            end_with_parent()
+        run(data_dir, host, port, properties, as_json, handlers, control)
+
+
+def run(
+    data_dir: str | None,
+    host: str,
+    port: int,
+    properties: dict[str, str],
+    as_json: bool,
+    handlers: Mapping[ApiKey, Handler] | None = None,
+    control: ControlPort | None = None,
+) -> None:
+    """Start a broker, print its address, wait for a signal, and stop the broker. Raises ConfigError.
+
+    The broker uses its own handlers without `handlers`. The address and the token of `control` are printed, too.
+    """
     from hmb.storage.recovery.checking import Stopped
 
     sys.setswitchinterval(SWITCH_INTERVAL)
@@ -117,8 +172,8 @@ def run(data_dir: str | None, host: str, port: int, properties: dict[str, str], 
     # the thread waits forever.
     with _blocked(stop_signals):
         try:
-            with running_broker(data_dir, host, port, properties, stop_signals) as broker:
-                _print_ready(broker, as_json)
+            with running_broker(data_dir, host, port, properties, stop_signals, handlers) as broker:
+                _print_ready(broker, as_json, control)
                 received = signal.sigwait(stop_signals)
         except Stopped:
             click.echo("hmb: stopped during the check of the logs; the next start checks them again", err=True)
@@ -142,16 +197,19 @@ def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _print_ready(broker: BrokerServer, as_json: bool) -> None:
+def _print_ready(broker: BrokerServer, as_json: bool, control: ControlPort | None) -> None:
     servers, listeners = broker.bootstrap_servers, [str(listener) for listener in broker.listeners]
     if as_json:
         directory = str(broker.data_dir.resolve())
-        print_json({"bootstrap_servers": servers, "listeners": listeners, "data_dir": directory})
+        opened = {} if control is None else {"control": control.address, "token": control.token}
+        print_json({"bootstrap_servers": servers, "listeners": listeners, "data_dir": directory, **opened})
         return
     line = f"listening on {','.join(listeners)}"
     if servers != ",".join(listeners):
         line += f", advertised as {servers}"
     click.echo(f"{line}, data in {broker.data_dir}")
+    if control is not None:
+        click.echo(f"control port {control.address}, token {control.token}")
 
 
 @contextmanager
@@ -161,6 +219,7 @@ def running_broker(
     port: int,
     properties: dict[str, str],
     stop_signals: Set[signal.Signals] = frozenset(),
+    handlers: Mapping[ApiKey, Handler] | None = None,
 ) -> Iterator[BrokerServer]:
     """Run a broker, and stop it at the end.
 
@@ -172,7 +231,7 @@ def running_broker(
     from hmb.storage.state.identity import DataDirectoryError
 
     try:
-        broker = BrokerServer(data_dir=data_dir, host=host, port=port, config=properties)
+        broker = BrokerServer(data_dir, host, port, properties, **({} if handlers is None else {"handlers": handlers}))
         with _watching(stop_signals, broker):
             broker.start()
     except (BindError, DataDirectoryError) as error:

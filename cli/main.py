@@ -38,6 +38,7 @@ COMMANDS = {
     "offsets": CommandEntry("cluster.offsets", "Show the first and last offsets of partitions."),
     "meta": CommandEntry("cluster.meta", "Show brokers, topics and leaders."),
     "configs": CommandEntry("cluster.configs", "Show and change settings of topics, brokers and groups."),
+    "faults": CommandEntry("faults", "Make a broker fail, for tests."),
     "dump-log": CommandEntry("disk.dump_log", "Print the contents of a log's files."),
     "index-inspect": CommandEntry("disk.index_inspect", "Print and check the index of a log segment."),
     "decode": CommandEntry("wire.decode", "Explain the bytes of a message."),

@@ -21,5 +21,6 @@ Read in this order:
 2. `plugin.py`     the options, the fixtures, and the report of a failed test
 3. `faults.py`     errors, delays, lost responses and cut connections
 4. `refusal.py`    the response with an error code, for any API
-5. `report.py`     the broker's log and the last records, as the report shows them
+5. `control.py`    faults of a broker in another process, by HTTP and JSON
+6. `report.py`     the broker's log and the last records, as the report shows them
 """

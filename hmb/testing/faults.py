@@ -149,8 +149,14 @@ class Faults:
 
     def clear(self) -> None:
         """Remove all faults."""
-        for fault in list(self._faults):
+        for fault in self.added:
             self.remove(fault)
+
+    @property
+    def added(self) -> list[Fault]:
+        """The faults that exist, in the order in which they were added."""
+        with self._lock:
+            return list(self._faults)
 
     @contextmanager
     def during(self, api: str | ApiKey, **options: Any) -> Iterator[Fault]:

@@ -1,0 +1,93 @@
+"""`hmb faults`: add, list and clear the faults of a broker that runs with `hmb broker --faults` or `--embedded`."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from .shared.errors import UNREACHABLE, USAGE, CliError
+from .shared.output import print_json
+from .shared.parameters import IntRange
+
+TIMEOUT = 30  # seconds
+
+
+@click.group()
+def command() -> None:
+    """Make a broker fail, for a test.
+
+    `hmb broker --faults FILE` prints the address of its control port and a token.
+    """
+
+
+def _port_options(function: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("--token", envvar="HMB_CONTROL_TOKEN", required=True, help="The token that the broker printed."),
+        click.option(
+            *("--control", "address"),
+            envvar="HMB_CONTROL",
+            metavar="HOST:PORT",
+            required=True,
+            help="The control port that the broker printed.",
+        ),
+    ):
+        function = option(function)
+    return function
+
+
+@command.command()
+@click.argument("api")
+@click.option("--topic", help="Only requests that name this topic.")
+@click.option("--partition", type=IntRange(0), help="Only this partition of the topic.")
+@click.option("--client-id", help="Only requests of this client.")
+@click.option("--nth", type=IntRange(1), help="The first request that fails.  [default: 1]")
+@click.option("--times", type=IntRange(1), help="How many requests fail.  [default: all]")
+@click.option("--error", help="Answer this error code, for example NOT_LEADER_OR_FOLLOWER.")
+@click.option("--takes-effect", is_flag=True, default=None, help="With --error: the request takes effect anyway.")
+@click.option("--delay", type=float, help="Handle the request after this time (seconds).")
+@click.option("--drop", is_flag=True, default=None, help="Send no response.")
+@click.option("--cut", type=click.Choice(["before", "after"]), help="Close the connection before or after the effect.")
+@click.option("--throttle-ms", type=IntRange(0), help="Report this throttle time (ms).")
+@_port_options
+def add(address: str, token: str, **fault: Any) -> None:
+    """Add a fault for the requests of an API, for example PRODUCE or JOIN_GROUP."""
+    _print(_ask("POST", address, token, {name: value for name, value in fault.items() if value is not None}))
+
+
+@command.command("list")
+@_port_options
+def list_faults(address: str, token: str) -> None:
+    """Print the faults, one JSON object a line. `count` is the number of requests that a fault has changed."""
+    _print(_ask("GET", address, token))
+
+
+@command.command()
+@_port_options
+def clear(address: str, token: str) -> None:
+    """Remove all faults."""
+    _print(_ask("DELETE", address, token))
+
+
+def _print(faults: list[dict[str, Any]]) -> None:
+    for fault in faults:
+        print_json(fault)
+
+
+def _ask(method: str, address: str, token: str, fault: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    """Send one request to the control port, and return the faults in its response. Raises CliError."""
+    body = None if fault is None else json.dumps(fault)
+    try:
+        connection = http.client.HTTPConnection(address, timeout=TIMEOUT)
+        connection.request(method, "/faults", body, {"Authorization": f"Bearer {token}"})
+        response = connection.getresponse()
+        answer = json.loads(response.read())
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise CliError(f"no control port answers at {address}: {error}", UNREACHABLE) from error
+    if response.status != http.client.OK:
+        raise CliError(answer["error"], USAGE)
+    result: list[dict[str, Any]] = answer
+    return result

@@ -1,0 +1,59 @@
+"""The options of `hmb broker` for tests in other languages: a control port for faults, and an end with the parent."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import USAGE, CliError
+
+if TYPE_CHECKING:
+    from hmb.broker.dispatch import Handler
+    from hmb.protocol.api_keys import ApiKey
+    from hmb.testing.control import ControlPort
+
+WATCH_SECONDS = 0.1  # seconds between two looks at the parent process
+
+
+@contextmanager
+def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[ControlPort]:
+    """Run a control port for the faults of a broker with these handlers.
+
+    The faults in the file `path` exist from the start. Raises CliError for a mistake in the file, and OSError.
+    """
+    from hmb.testing.control import ControlPort, load_faults
+    from hmb.testing.faults import FaultError, Faults
+
+    faults = Faults(handlers)
+    if path is not None:
+        try:
+            load_faults(faults, Path(path))
+        except FaultError as error:
+            raise CliError(str(error), USAGE) from error
+    control = ControlPort(faults)
+    control.start()
+    try:
+        yield control
+    finally:
+        control.stop()
+
+
+def end_with_parent() -> None:
+    """Send SIGTERM to this process when its parent process ends.
+
+    A test that crashes does not stop its broker. The kernel then gives the broker another parent.
+    """
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(WATCH_SECONDS)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="parent-watcher", daemon=True).start()

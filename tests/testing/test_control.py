@@ -1,0 +1,168 @@
+"""The control port: faults by HTTP and JSON, `hmb broker --faults` and `--embedded`, and `hmb faults`."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hmb
+from hmb.broker.handlers import HANDLERS
+from hmb.testing.control import ControlPort, load_faults
+from hmb.testing.faults import FaultError, Faults
+from tests.waiting import until
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "library"
+HMB = Path(sys.executable).with_name("hmb")
+TOOLCHAINS = {
+    "go": ["go", "run", "embedded.go"],
+    "java": ["java", "Embedded.java"],
+    "node": ["node", "embedded.mjs"],
+}
+
+
+@pytest.fixture
+def control() -> Iterator[ControlPort]:
+    control = ControlPort(Faults(dict(HANDLERS)))
+    control.start()
+    yield control
+    control.stop()
+
+
+def ask(
+    control: ControlPort, method: str, body: Any = None, path: str = "/faults", **headers: str
+) -> tuple[int, Any]:
+    """Return the status and the JSON of a response."""
+    connection = http.client.HTTPConnection(control.address, timeout=30)
+    text = body if body is None or isinstance(body, str) else json.dumps(body)
+    connection.request(method, path, text, {"Authorization": f"Bearer {control.token}"} | headers)
+    response = connection.getresponse()
+    return response.status, json.loads(response.read())
+
+
+def test_faults_are_added_listed_and_cleared(control: ControlPort) -> None:
+    fault = {"api": "FETCH", "topic": "t", "nth": 3, "error": "NOT_LEADER_OR_FOLLOWER"}
+    assert ask(control, "POST", fault) == (200, [fault | {"count": 0}])
+    assert ask(control, "POST", [{"api": "produce", "delay": 1}]) == (200, [{"api": "PRODUCE", "delay": 1, "count": 0}])
+    assert len(ask(control, "GET")[1]) == 2
+    assert ask(control, "DELETE") == (200, [])
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": ""}, 401),
+        ({"Host": "attacker.example"}, 403),
+        ({"Origin": "http://attacker.example"}, 403),
+        ({"Origin": "null"}, 403),
+    ],
+)
+def test_a_request_of_a_foreign_web_page_is_refused(
+    control: ControlPort, headers: dict[str, str], status: int
+) -> None:
+    answered, answer = ask(control, "POST", {"api": "FETCH", "drop": True}, **headers)
+    assert answered == status and len(answer["error"].splitlines()) == 1
+    assert ask(control, "GET") == (200, [])
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"api": "FETCHES", "drop": True}, "no API has the name 'FETCHES'"),
+        ({"api": "FETCH", "dropp": True}, "unknown key 'dropp'"),
+        ({"api": "FETCH", "drop": "yes"}, "drop='yes': must be a value of the type bool"),
+        ({"api": "FETCH", "delay": True}, "delay=True: must be a value of the type float"),
+        ({"drop": True}, "the fault names no api"),
+        (["FETCH"], "a fault must be a mapping"),
+        ("{", "Expecting property name"),
+    ],
+)
+def test_a_mistake_is_one_clear_line(control: ControlPort, body: Any, message: str) -> None:
+    status, answer = ask(control, "POST", body)
+    assert status == 400
+    assert message in answer["error"] and len(answer["error"].splitlines()) == 1
+
+
+def test_one_wrong_fault_adds_none_of_a_list(control: ControlPort) -> None:
+    assert ask(control, "POST", [{"api": "FETCH", "drop": True}, {"api": "FETCH"}])[0] == 400
+    assert ask(control, "GET") == (200, [])
+
+
+@pytest.mark.parametrize("text", ["api: FETCH", "[{api: FETCH", "- {api: FETCH, tpoic: t}", "- 7"])
+def test_a_mistake_in_a_file_names_the_file_in_one_line(tmp_path: Path, text: str) -> None:
+    pytest.importorskip("yaml", reason="PyYAML is not installed")
+    path = tmp_path / "faults.yaml"
+    path.write_text(text)
+    with pytest.raises(FaultError, match=r"faults\.yaml: ") as caught:
+        load_faults(Faults(dict(HANDLERS)), path)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.fixture
+def embedded(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """Run `hmb broker --embedded` with a file of faults, and return the process and its line of JSON."""
+    (tmp_path / "faults.json").write_text('[{"api": "LIST_GROUPS", "drop": true}]')
+    command = [HMB, "broker", "--embedded", "--faults", tmp_path / "faults.json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield process, json.loads(process.stdout.readline())
+        process.terminate()
+
+
+def test_a_program_in_another_process_uses_the_embedded_broker(
+    embedded: tuple[subprocess.Popen[str], dict[str, str]],
+) -> None:
+    process, ready = embedded
+
+    def faults(*arguments: str) -> list[dict[str, Any]]:
+        environment = os.environ | {"HMB_CONTROL": ready["control"], "HMB_CONTROL_TOKEN": ready["token"]}
+        lines = subprocess.run(
+            [HMB, "faults", *arguments], env=environment, check=True, capture_output=True, text=True, timeout=60
+        )
+        return [json.loads(line) for line in lines.stdout.splitlines()]
+
+    assert faults("list") == [{"api": "LIST_GROUPS", "drop": True, "count": 0}]
+    faults("add", "PRODUCE", "--error", "NOT_LEADER_OR_FOLLOWER", "--times", "2")
+    with hmb.Producer(ready["bootstrap_servers"]) as producer:
+        producer.send("t", b"a").result(timeout=30)
+    assert faults("list")[1]["count"] == 2
+    assert faults("clear") == []
+    process.terminate()
+    assert process.wait(timeout=30) == 0
+    assert not Path(ready["data_dir"]).exists()
+
+
+def test_the_embedded_broker_ends_with_its_parent() -> None:
+    program = (
+        "import subprocess, sys; p = subprocess.Popen([sys.argv[1], 'broker', '--embedded'], stdout=subprocess.PIPE);"
+        " print(p.pid); print(p.stdout.readline().decode())"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", program, HMB], check=True, capture_output=True, text=True, timeout=60
+    ).stdout
+    ready = json.loads(output.splitlines()[1])
+    until(lambda: not Path(ready["data_dir"]).exists())  # a clean stop removes the temporary directory
+
+
+@pytest.mark.parametrize("language", TOOLCHAINS)
+def test_the_example_in_another_language_adds_a_fault(language: str, tmp_path: Path) -> None:
+    tool = shutil.which(TOOLCHAINS[language][0])
+    if tool is None:
+        pytest.skip(f"{language} is not installed")
+    for example in EXAMPLES.glob("[Ee]mbedded.*"):
+        shutil.copy(example, tmp_path)
+    environment = os.environ | {"PATH": f"{HMB.parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        TOOLCHAINS[language], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == [{"api": "PRODUCE", "times": 1, "cut": "after", "count": 0}]
