@@ -56,7 +56,10 @@ class Installation:
 
 
 def _label(path: Path) -> str:
-    """Return the name of a checkout, of a virtual environment (`main/.venv`), or of the one that holds a Python."""
+    """Return the name of a checkout, or of a virtual environment (`main/.venv`).
+
+    `path` may also be a Python inside of it.
+    """
     folder = path.parent.parent if path.is_file() else path
     return "/".join(folder.parts[-2:]) if folder.name.startswith(".") else folder.name
 

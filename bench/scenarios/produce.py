@@ -34,7 +34,7 @@ from ..report.samples import Sample
 from ..report.view import Column, SampleView
 from ..thesis.cells import CELLS
 
-SMALL_REQUESTS = Workload(100, 195, 20_000)  # Many requests, so that a JVM compiles the code for requests, too.
+SMALL_REQUESTS = Workload(100, 195, 20_000)  # With many requests, a JVM compiles the code for requests, too.
 RATE = Column("records_per_second", "records/s", compare=True, more_is_better=True)
 BROKER_CPU = Column("broker_cpu_seconds", "broker CPU, us/record", 1e6, "records", spread=False, compare=True, digits=2)
 

@@ -62,7 +62,7 @@ def ago(text: str) -> int:
 @click.option("--to-earliest", is_flag=True, help="Set each offset to the first record.")
 @click.option("--to-latest", is_flag=True, help="Set each offset to the end: the group reads only new records.")
 @click.option("--to-current", is_flag=True, help="Keep committed offsets, and set missing ones to the end.")
-@click.option("--to-offset", type=IntRange(0), help="Set each offset to this one.")
+@click.option("--to-offset", type=IntRange(0), help="Set each offset to this number.")
 @click.option("--shift-by", type=int, metavar="N", help="Move each offset by N, or back with a negative N.")
 @click.option(
     "--by-duration", type=ago, metavar="DURATION",

@@ -51,7 +51,7 @@ DISPLAY_INTERVAL = 0.25  # seconds
 @click.option("--zookeeper", metavar="HOSTS", help="A ZooKeeper ensemble to use as the registry with --processor.")
 @click.option(
     "--host", default="127.0.0.1", show_default=True,
-    help="The address at which other processors reach this one.",
+    help="The address at which other processors reach this processor.",
 )
 @click.option("--quiet", is_flag=True, help="Show no live display.")
 @json_option

@@ -217,9 +217,9 @@ def _connect(servers: Sequence[Address]) -> socket.socket:
 
 
 def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | ResponseStream) -> None:
-    """Pass on bytes until the source ends, then close this half of the target.
+    """Pass bytes from the source to the target until the source ends. Then close the sending half of the target.
 
-    Shut the source down if the target has closed.
+    If the target has closed, shut the source down.
     """
     try:
         while data := _received(source):

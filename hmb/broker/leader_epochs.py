@@ -27,7 +27,7 @@ def check_epoch(known: int, log: Log) -> None:
 
 
 def set_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -> bool:
-    """Put into the response where the client's log and this log diverge (KIP-595), and return whether they diverge.
+    """Return whether the client's log and this log diverge (KIP-595). If so, write the point of divergence into `data`.
 
     A response with a divergence contains no records. Raises OFFSET_OUT_OF_RANGE.
     """

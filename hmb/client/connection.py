@@ -163,7 +163,7 @@ class Connection:
 
     @property
     def has_buffered(self) -> bool:
-        """Whether the beginning of the next response was received together with the last one."""
+        """Whether the beginning of the next response was received together with the last response."""
         return self._stream.has_buffered
 
     def fileno(self) -> int:

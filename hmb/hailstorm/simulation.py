@@ -13,8 +13,8 @@ others:
     crash       a processor or the negotiator loses everything it had in memory
     hang        a negotiator that has lost its session takes one more step
 
-A processor that has not yet seen a new epoch continues with the old one, like a process that hung. The other processors
-must refuse its payloads, and the store its snapshots.
+A processor that has not yet seen a new epoch continues with the old one, like a process that hung. All other processors
+must refuse its payloads, and the store must refuse its snapshots.
 
 A run is a function of (topology, records, seed). It takes a few milliseconds, and a failing seed fails again.
 `hailstorm.check` uses the simulation to find bolts whose results depend on the order, and the tests use it to find

@@ -105,7 +105,7 @@ def test_an_answer_to_an_older_master_state_does_not_count() -> None:
     driver = Driver()
     driver.flow()
     for name in driver.processors.by_name:
-        driver.living[name] = replace(driver.living[name], position=7)  # The position belongs to an earlier pause.
+        driver.living[name] = replace(driver.living[name], position=7)  # a position of an earlier pause
     assert driver.step(seconds=1) is MasterPhase.SPOUTS_PAUSED
     assert driver.step() is None
     driver.report()

@@ -1,6 +1,6 @@
 """Registries: ephemeral nodes, watches, elections, sessions that end.
 
-The tests are the same for each kind of registry.
+Each test runs with every kind of registry.
 """
 
 from __future__ import annotations

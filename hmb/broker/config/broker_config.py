@@ -264,7 +264,7 @@ class BrokerConfig:
         log_values: dict[str, Any] = {}
         in_order = [name for name in OVERRULED if name in properties]
         in_order += [name for name in properties if name not in OVERRULED]
-        for given in in_order:  # An error message contains the name that the user wrote.
+        for given in in_order:  # so that an error names the setting as the user wrote it
             text, name = properties[given], ALIASES.get(given, given)
             if name in TIMES:
                 finest, unit = TIMES[name]

@@ -107,7 +107,7 @@ def requests(batches: Iterable[Batch], max_size: int) -> list[list[Batch]]:
     A batch that is larger than `max_size` gets a request of its own.
     """
     found: list[list[Batch]] = []
-    # By partition: the index of the first request that may take its next batch.
+    # For each partition queue: the index of the first request that may carry the next batch of the queue.
     number_of: dict[PartitionQueue, int] = {}
     sizes: list[int] = []
     for batch in batches:

@@ -75,7 +75,7 @@ class ProcessorThread(threading.Thread):
         self._session: RegistrySession | None = None
         self._reader: PartitionReader | None = None
         self._dead_letters: Producer | None = None
-        self._machine: Machine | None = None  # the machine for which the reader was moved last
+        self._machine: Machine | None = None  # the machine to whose position the reader moved last
         self._saving: Any = None  # the request of the save in progress
         self._published: Report | None = None
         self._figures_at = self._record_at = 0.0

@@ -15,7 +15,7 @@ class ConsumerGroupDescribeRequest(Request, api_key=ApiKey.CONSUMER_GROUP_DESCRI
 
 
 class ConsumerGroupDescribeResponse(Response, api_key=ApiKey.CONSUMER_GROUP_DESCRIBE, versions="0-1", flexible="0+"):
-    """Each group, with the assignment that every member has and the one that it should reach.
+    """Each group, with the current and the target assignment of every member.
 
     Version 1 adds the type of each member (KIP-1099).
     """

@@ -26,8 +26,7 @@ HEADER = MAGIC + b"\x00\x00\x00\x01" * 2
 BLOCK_SIZE = 1 << 15  # bytes, as in snappy-java
 _INT32 = Struct(">i")
 
-# An element of a block takes 3 bytes and copies at most 64 bytes. So a block that declares a larger ratio than this one
-# is invalid.
+# An element of a block takes 3 bytes and copies at most 64 bytes. So a block that declares a larger ratio is invalid.
 MAX_RATIO = 64
 
 

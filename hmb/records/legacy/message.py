@@ -258,8 +258,8 @@ def encode_messages(
 ) -> list[bytes]:
     """Return messages without keys and of one size, which differ only in offset, CRC and value.
 
-    All messages have the same bytes before the value. The CRC of these bytes is computed once. Each message continues
-    it over its value.
+    All messages have the same bytes before the value. The CRC of these bytes is computed once. The CRC of each message
+    continues from there over the value.
     """
     before = head_without_key(magic, timestamp, value_size)
     size, crc_before = 4 + len(before) + value_size, crc32(before)
