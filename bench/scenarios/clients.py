@@ -86,7 +86,10 @@ CONSUMERS = (
 
 @dataclass(frozen=True)
 class ClientGoal:
-    """A client should be `least` times as fast as another one, or if `over` is None, reach `least` records/s."""
+    """A client should be `least` times as fast as the client `over`.
+
+    If `over` is None, it should reach `least` records/s.
+    """
 
     action: str
     client: str

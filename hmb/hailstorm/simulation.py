@@ -68,7 +68,7 @@ class Hung:
     """A negotiator that lost its session while it hung."""
 
     negotiator: Negotiator
-    # The negotiator's last view of the registry, before its successor's first step.
+    # The hung negotiator's last view of the registry. Its successor has taken no step at that time.
     living: Mapping[str, Report] | None = None
 
 

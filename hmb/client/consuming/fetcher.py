@@ -253,7 +253,8 @@ class Fetcher:
                 if batch.last_offset >= position.fetched:
                     batches.append(batch)
         except KafkaError as error:
-            # With intact batches before the damaged one, the next fetch begins with it and raises the error.
+            # If intact batches precede the damaged batch, the next fetch begins with the damaged batch and raises the
+            # error.
             if not batches:
                 where = f"{position.partition} from offset {position.fetched}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error

@@ -155,7 +155,7 @@ def test_a_damaged_wrapper_is_not_converted_either() -> None:
 
 
 def test_records_that_cannot_be_read_end_the_messages() -> None:
-    """A wrong length of a producer is found when the batch is converted. The earlier records can be read."""
+    """The conversion finds a wrong length that the producer has written. The earlier records can be read."""
     frame = RecordBatch.parse(encode_batch([Record(value=b"a"), Record(value=b"b")]))
     content = bytearray(frame.uncompressed())
     content[-3] = 98  # The length of the second value is now 49, not 1.
