@@ -61,9 +61,14 @@ class BrokerServer:
         port: int = 0,
         config: Mapping[str, str] | None = None,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
+        versions: Mapping[ApiKey, range] | None = None,
     ) -> None:
-        """Read the settings. The broker answers requests with `handlers`. Raises ConfigError."""
+        """Read the settings. Raises ConfigError.
+
+        The broker answers requests with `handlers`, and offers `versions` of their APIs, or all versions.
+        """
         self._handlers = handlers
+        self._versions = versions
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
         self._properties = properties
         self._config = BrokerConfig.from_properties(properties)
@@ -149,6 +154,7 @@ class BrokerServer:
             groups=groups,
             transactions=transactions,
             stop=self._stop,
+            versions=self._versions,
         )
         groups.start()
         transactions.start()

@@ -17,6 +17,7 @@ from hmb.broker.topics.registry import Topics
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
+from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.headers import RequestHeader
 from hmb.storage.watchers import Watchers
 
@@ -45,6 +46,7 @@ class BrokerContext:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     stop: Stop
+    versions: Mapping[ApiKey, range] | None = None  # the versions of each API that it offers; None: all that HMB has
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
         """Remove the coordinators' data about deleted topics, and the data that they stored in these topics.

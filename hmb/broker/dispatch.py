@@ -70,7 +70,7 @@ class Dispatcher:
         self._handlers = handlers
         self._client_host = client_host
         self._is_client_gone = is_client_gone
-        self._connection = ServerConnection()
+        self._connection = ServerConnection(broker.versions)
 
     def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> Answer:
         """Handle one request, and release its frame. Raises CloseConnection."""
@@ -79,9 +79,11 @@ class Dispatcher:
             with frame:  # Decoded values are copies, except the records of a Produce.
                 header, request = self._connection.receive(frame)
         except UnsupportedVersion as error:
-            if error.header.api_key != ApiKey.API_VERSIONS:
+            offered = self._broker.versions
+            is_answered = offered is None or ApiKey.API_VERSIONS in offered
+            if error.header.api_key != ApiKey.API_VERSIONS or not is_answered:
                 raise CloseConnection(str(error)) from error
-            return Answer(self._connection.respond(error.header, api_versions.for_unknown_version(), version=0))
+            return Answer(self._connection.respond(error.header, api_versions.for_unknown_version(offered), version=0))
         except ProtocolError as error:
             raise CloseConnection(f"malformed request: {error}") from error
         return self._handle(header, request, memory)

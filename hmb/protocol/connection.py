@@ -16,6 +16,7 @@ from __future__ import annotations
 import itertools
 import struct
 from collections import deque
+from collections.abc import Mapping
 
 from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.framing import frame
@@ -60,17 +61,23 @@ def _encode_frame(header: Struct, header_version: int, message: Struct, version:
 class ServerConnection:
     """The broker's end of a connection."""
 
+    def __init__(self, offered: Mapping[int, range] | None = None) -> None:
+        """Offer these versions of each API, by the API's key. None means all APIs and versions that HMB knows."""
+        self._offered = offered
+
     def receive(self, frame: memoryview) -> tuple[RequestHeader, Request]:
         """Decode a request.
 
-        Raises UnsupportedVersion for an API or a version that HMB does not support, and ProtocolError for malformed
-        bytes.
+        Raises UnsupportedVersion for an API or a version that the broker does not offer, and ProtocolError for
+        malformed bytes.
 
         Bytes after the request are ignored, as in Kafka. For example, librdkafka 2.12 sends three bytes after a
         Metadata v13 request.
         """
         known, version = request_type(frame)
         header, position = RequestHeader.decode_prefix(frame, known.header_version(version))
+        if self._offered is not None and version not in self._offered.get(known.api_key, ()):
+            raise UnsupportedVersion(header)
         return header, known.decode_prefix(frame, version, position)[0]
 
     def respond(self, header: RequestHeader, response: Response, version: int | None = None) -> list[Part]:

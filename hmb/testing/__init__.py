@@ -22,5 +22,6 @@ Read in this order:
 3. `faults.py`     errors, delays, lost responses and cut connections
 4. `refusal.py`    the response with an error code, for any API
 5. `control.py`    faults of a broker in another process, by HTTP and JSON
-6. `report.py`     the broker's log and the last records, as the report shows them
+6. `versions.py`   the APIs and versions of older brokers
+7. `report.py`     the broker's log and the last records, as the report shows them
 """

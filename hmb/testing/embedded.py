@@ -43,6 +43,7 @@ from hmb.records import Header, Record, encode_batch, iter_batches
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.storage.log import Log, now_ms
 from hmb.testing.faults import Faults
+from hmb.testing.versions import kafka_versions
 
 Setting = str | int | float | bool | timedelta
 EMBEDDED_DEFAULTS: Mapping[str, Setting] = {
@@ -83,6 +84,8 @@ class Broker:
 
     The defaults suit tests: a new group does not wait for further members, the broker's own topics have one partition,
     and `acks=all` does not wait for the disk. `faults` makes the broker fail (hmb/testing/faults.py).
+
+    With `as_version="2.8"` the broker offers only the APIs and the versions that this version of Kafka has.
     """
 
     def __init__(
@@ -91,8 +94,9 @@ class Broker:
         host: str = "127.0.0.1",
         port: int = 0,
         config: Mapping[str, Setting] | None = None,
+        as_version: str | None = None,
     ) -> None:
-        """Raises ConfigError, also for an unknown setting; the message names the most similar one."""
+        """Raises ConfigError, also for an unknown setting or an unknown version of Kafka."""
         config = config or {}
         for name in config:
             if name not in BROKER_CONFIGS:
@@ -104,11 +108,12 @@ class Broker:
         self._remove_temporary: weakref.finalize[[str], Self] | None = None
         self.handlers: dict[ApiKey, Handler] = dict(HANDLERS)  # A fault replaces handlers in this table.
         self.faults = Faults(self.handlers)
+        self._versions = None if as_version is None else kafka_versions(as_version)
         self._server = self._new_server()  # This checks the settings.
         self._is_running = False
 
     def _new_server(self) -> BrokerServer:
-        return BrokerServer(self._data_dir, *self._address, config=self._config, handlers=self.handlers)
+        return BrokerServer(self._data_dir, *self._address, self._config, self.handlers, self._versions)
 
     @property
     def bootstrap_servers(self) -> str:
