@@ -18,6 +18,7 @@ import struct
 from collections import deque
 from collections.abc import Mapping
 
+from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.framing import frame
 from hmb.protocol.headers import RequestHeader, ResponseHeader
@@ -61,7 +62,7 @@ def _encode_frame(header: Struct, header_version: int, message: Struct, version:
 class ServerConnection:
     """The broker's end of a connection."""
 
-    def __init__(self, offered: Mapping[int, range] | None = None) -> None:
+    def __init__(self, offered: Mapping[ApiKey, range] | None = None) -> None:
         """Offer these versions of each API, by the API's key. None means all APIs and versions that HMB knows."""
         self._offered = offered
 
