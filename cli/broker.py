@@ -227,11 +227,12 @@ def running_broker(
     `stop_signals`. Raises Stopped if one of them is pending during the start.
     """
     from hmb.broker import BrokerServer
+    from hmb.broker.handlers import HANDLERS
     from hmb.broker.network.listeners import BindError
     from hmb.storage.state.identity import DataDirectoryError
 
     try:
-        broker = BrokerServer(data_dir, host, port, properties, **({} if handlers is None else {"handlers": handlers}))
+        broker = BrokerServer(data_dir, host, port, properties, HANDLERS if handlers is None else handlers)
         with _watching(stop_signals, broker):
             broker.start()
     except (BindError, DataDirectoryError) as error:
