@@ -12,6 +12,7 @@ import time
 from typing import TypeVar
 
 from hmb.protocol.connection import ClientConnection
+from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -69,7 +70,7 @@ class LoadMember:
     async def _join_group(self) -> JoinGroupResponse:
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=METADATA)
         while True:
-            request = JoinGroupRequest(group_id=self.group, member_id=self.member_id, protocol_type="consumer")
+            request = JoinGroupRequest(group_id=self.group, member_id=self.member_id, protocol_type=CONSUMER)
             request.session_timeout_ms = request.rebalance_timeout_ms = SESSION_MS
             request.protocols = [protocol]
             joined = await self._send(request, JoinGroupResponse)

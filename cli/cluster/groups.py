@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hmb.protocol.enums import GroupState, GroupType
+
 from ..shared.client_options import ClientConfig, cluster_options
 from ..shared.completion import complete_topics
 from ..shared.errors import CliError
@@ -18,17 +20,8 @@ from .group_reset import reset
 if TYPE_CHECKING:
     from hmb.client.admin import GroupDescription
 
-STATES = (
-    "PreparingRebalance",
-    "CompletingRebalance",
-    "Assigning",
-    "Reconciling",
-    "Stable",
-    "Empty",
-    "Dead",
-    "NotReady",
-)
-TYPES = ("classic", "consumer", "share", "streams")
+STATES = [state.value for state in GroupState]
+TYPES = [group_type.value for group_type in GroupType]
 LISTED = ("group", "type", "state", "protocol_type")
 DELETED_OFFSETS = ("topic", "partition", "deleted_offset")
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hmb.protocol.enums import GroupType, IsolationLevel
+
 from ..shared.client_options import ClientConfig, client_options, consumer_settings
 from ..shared.completion import complete_groups, complete_partitions
 from ..shared.headings import under
@@ -21,7 +23,7 @@ from .offset_grammar import Span, merge, parse_span
 if TYPE_CHECKING:
     from hmb.client.offsets import Offset, Until
 
-ISOLATION_LEVELS = ("read_uncommitted", "read_committed")
+ISOLATION_LEVELS = tuple(level.name.lower() for level in IsolationLevel)
 RESETS = ("earliest", "latest")
 ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
@@ -109,7 +111,7 @@ class ConsumeOptions:
         keywords |= {name: value for name, value in given.items() if value is not None}
         keywords["wait_for_topics"] = not self.no_wait and _can_wait(start, until)
         if self.assignors:
-            is_remote = keywords.get("group_protocol") == "consumer"
+            is_remote = keywords.get("group_protocol") == GroupType.CONSUMER
             keywords |= {"remote_assignor": self.assignors[0]} if is_remote else {"assignors": self.assignors}
         keywords.setdefault("offset", "latest")
         self._check_group(keywords)
@@ -164,7 +166,7 @@ OPTIONS: list[Callable[[Any], Any]] = [
         help="Join this group; start at its committed offsets, and commit the printed records."),
     GROUP("--static", "group_instance_id", synonyms=["--group-instance-id"], metavar="ID",
         help="Join as this static member, which gets its partitions back if it returns in time."),
-    GROUP("--group-protocol", type=click.Choice(["classic", "consumer"]),
+    GROUP("--group-protocol", type=click.Choice([GroupType.CLASSIC.value, GroupType.CONSUMER.value]),
         help="The group protocol; consumer is that of KIP-848."),
     GROUP("--assignor", "assignors", synonyms=["--balancer"], multiple=True, metavar="NAME",
         help=f"The assignor: {', '.join(ASSIGNORS)}; with --group-protocol consumer: uniform, range."),

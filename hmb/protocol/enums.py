@@ -36,6 +36,19 @@ class GroupType(StrEnum):
     STREAMS = "streams"
 
 
+class GroupState(StrEnum):
+    """The state of a group in the responses to ListGroups and DescribeGroups. Each group type has some of the states."""
+
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    STABLE = "Stable"
+    EMPTY = "Empty"
+    DEAD = "Dead"
+    NOT_READY = "NotReady"
+
+
 class Acks(IntEnum):
     """The replicas that must have a record before the broker responds to a Produce."""
 

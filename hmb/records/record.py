@@ -103,12 +103,7 @@ def _encode_headers(headers: tuple[Header, ...]) -> bytes:
 
 
 def decode_records(
-    data: bytes,
-    count: int,
-    base_offset: int,
-    last_offset_delta: int,
-    base_timestamp: int,
-    log_append_time: int | None,
+    data: bytes, count: int, base_offset: int, last_offset_delta: int, base_timestamp: int, log_append_time: int | None
 ) -> Iterator[Record]:
     """Yield the `count` records that fill `data`, the uncompressed content of a batch.
 

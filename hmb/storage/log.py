@@ -94,8 +94,7 @@ class Log:
         self.directory = directory
         self.config = config
         self.epochs = LeaderEpochs()
-        self._clock = clock
-        self._reserve = reserve
+        self._clock, self._reserve = clock, reserve
         # Guards segments, offsets and producers: appends write under it, reads only look up the end under it.
         # Taken after the cleanup lock and the group commit's lock.
         self._lock = threading.Lock()

@@ -117,7 +117,7 @@ class Faults:
         """Add a fault for requests of an API, and return it.
 
         `topic`, `partition` and `client_id` select requests. The fault begins with the `nth` request that matches, and
-        happens `times` times (None: always). The effects:
+        happens `times` times (None: always). Raises FaultError if the fault is not possible. The effects:
 
         - `error`: answer this error code for the selected topics; the request has no effect on them
         - `takes_effect`: with `error`, the request takes effect nevertheless
@@ -125,8 +125,6 @@ class Faults:
         - `drop`: handle the request, but send no response
         - `cut`: close the connection `before` the request takes effect, or `after` it
         - `throttle_ms`: report this throttle time to the client (ms)
-
-        Raises FaultError.
         """
         fault = Fault(
             *(_api(api), topic, partition, client_id, nth - 1, times, _error(error)),

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from hmb.coordinator.classic.members import Call
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import GroupState
+from hmb.coordinator.classic.states import ClassicGroupState
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.join_group import JoinGroupResponse
 from tests.coordinator.group_driver import DISK_FULL, GroupDriver
@@ -164,7 +164,7 @@ class Groups(RuleBasedStateMachine):
     def _sync(self, client: Client) -> None:
         leader, _ = self.generations[client.generation]
         parts: dict[str, bytes] = {}
-        if leader == client.member_id and self.driver.group.state is GroupState.COMPLETING_REBALANCE:
+        if leader == client.member_id and self.driver.group.state is ClassicGroupState.COMPLETING_REBALANCE:
             for member in self.driver.group.members:
                 part = parts[member.member_id] = f"{client.generation} {member.member_id}".encode()
                 self.assigned[client.generation, member.group_instance_id or member.member_id] = part
@@ -203,7 +203,7 @@ class Groups(RuleBasedStateMachine):
         assert {m.group_instance_id for m in members if m.is_static} == set(members.instances)
         assert group.unsynced <= set(members.by_id)
         assert not group.pending.keys() & members.by_id.keys()
-        assert bool(members) == (group.state is not GroupState.EMPTY)
+        assert bool(members) == (group.state is not ClassicGroupState.EMPTY)
 
     @invariant()
     def a_waiting_client_has_a_deadline_or_a_pending_write(self) -> None:
@@ -216,7 +216,7 @@ class Groups(RuleBasedStateMachine):
         self.driver.write()
         self.driver.wait(24 * 60 * 60 * 1000)
         group = self.driver.group
-        assert (group.state, group.next_deadline(), group.pending) == (GroupState.EMPTY, None, {})
+        assert (group.state, group.next_deadline(), group.pending) == (ClassicGroupState.EMPTY, None, {})
         assert all(call in self.driver.answers for call in self.calls)
 
 

@@ -24,7 +24,7 @@ import pytest
 from hmb.coordinator.classic.group import MemberIdentity
 from hmb.coordinator.classic.members import Call
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import GroupState
+from hmb.coordinator.classic.states import ClassicGroupState
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.join_group import JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupResponse
@@ -40,7 +40,7 @@ class Session:
     def __init__(self) -> None:
         self.driver = GroupDriver()
         self._names: dict[Call, str] = {}
-        self._state = GroupState.EMPTY
+        self._state = ClassicGroupState.EMPTY
 
     def execute(self, command: str, words: list[str], options: dict[str, str]) -> Iterator[str]:
         yield from getattr(self, command)(*words, **options)

@@ -15,7 +15,7 @@ import pytest
 from hmb.coordinator import shared_group
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import GroupState
+from hmb.coordinator.classic.states import ClassicGroupState
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.partition import Pending
 from hmb.coordinator.journal.writing import Journal
@@ -251,7 +251,7 @@ def test_a_group_change_that_cannot_be_written_has_no_effect(
     with monkeypatch.context() as patch:
         patch.setattr(journal, "write", _fail)
         assert code_of(lambda: sync(groups, member_id, 1, {member_id: b"part"})) is ErrorCode.NOT_COORDINATOR
-    assert groups.describe("g").group_state == GroupState.PREPARING_REBALANCE.value
+    assert groups.describe("g").group_state == ClassicGroupState.PREPARING_REBALANCE.value
     sync(groups, member_id, join(groups, member_id).generation_id, {member_id: b"part"})
     with monkeypatch.context() as patch:
         patch.setattr(journal, "write", _fail)
@@ -260,7 +260,7 @@ def test_a_group_change_that_cannot_be_written_has_no_effect(
         assert code_of(lambda: groups.delete("g")) is ErrorCode.NOT_COORDINATOR
         patch.setattr(journal, "enqueue", _fail)
         assert code_of(lambda: groups.delete("g")) is ErrorCode.NOT_COORDINATOR
-    assert groups.describe("g").group_state == GroupState.EMPTY.value
+    assert groups.describe("g").group_state == ClassicGroupState.EMPTY.value
     groups.delete("g")
 
 

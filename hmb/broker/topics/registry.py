@@ -241,10 +241,7 @@ class Topics:
         return list(outcomes)
 
     def _make_logs(self, new: Mapping[str, NewPartitions]) -> list[dict[int, Log]]:
-        """Create the logs of new partitions; return them for each topic, by partition.
-
-        Raises POLICY_VIOLATION, KAFKA_STORAGE_ERROR.
-        """
+        """Create and return the logs of new partitions. Raises POLICY_VIOLATION, KAFKA_STORAGE_ERROR."""
         numbers = [range(topic.next_partition, count) for topic, count in new.values()]
         if sum(map(len, numbers)) > MAX_PARTITIONS:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, f"one request makes at most {MAX_PARTITIONS} partitions")

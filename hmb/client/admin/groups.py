@@ -23,7 +23,7 @@ from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Node
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolAssignment
-from hmb.protocol.enums import GroupType
+from hmb.protocol.enums import GroupState, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from hmb.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
@@ -82,7 +82,7 @@ class GroupDescription(NamedTuple):
     @property
     def is_active(self) -> bool:
         """Whether the group has members. The committed offsets of an active group cannot be changed."""
-        return self.state not in ("Empty", "Dead")
+        return self.state not in (GroupState.EMPTY, GroupState.DEAD)
 
 
 class GroupsAdmin(AdminBase):
@@ -208,7 +208,7 @@ def _describe_classic_group(connection: Connection, group: str) -> GroupDescript
     response: DescribeGroupsResponse = connection.send(DescribeGroupsRequest(groups=[group]))
     (found,) = response.groups
     check_group(group, found.error_code, found.error_message)
-    if found.group_state == "Dead":  # Brokers before Kafka 4.0 return this state for an unknown group.
+    if found.group_state == GroupState.DEAD:  # Brokers before Kafka 4.0 return this state for an unknown group.
         check_group(group, ErrorCode.GROUP_ID_NOT_FOUND)
     members = []
     for member in found.members:

@@ -120,12 +120,11 @@ class Producer:
         if self._transactions is not None:
             self._transactions.check_sending()
         known = self._known(topic, partition)
-        partitions = len(known.leaders)
         if partition is None:
-            partition = self._partitioner(key, partitions)
+            partition = self._partitioner(key, len(known.leaders))
             if partition is not None and partition not in known.leaders:
                 raise no_such_partition(known, partition)
-        delivery = self._accumulator.append(topic, partition, partitions, size, timestamp, key, value, headers)
+        delivery = self._accumulator.append(topic, partition, len(known.leaders), size, timestamp, key, value, headers)
         if on_delivery is not None:
             delivery.add_done_callback(on_delivery)
         return delivery

@@ -49,7 +49,7 @@ from hmb.coordinator.classic.older_clients import requests_member_id
 from hmb.coordinator.classic.rebalance import ClassicRebalance
 from hmb.coordinator.classic.record import decode_members
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import GroupEvent, GroupState
+from hmb.coordinator.classic.states import ClassicGroupState, GroupEvent
 from hmb.coordinator.classic.static_members import replace_member
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, KeyAndValue, encode_key
@@ -75,7 +75,7 @@ class ClassicGroup(ClassicRebalance):
         """Return the group that a record of the journal describes."""
         group = cls(group_id, settings, clock)
         group.members = decode_members(value)
-        group.state = GroupState.STABLE if group.members else GroupState.EMPTY
+        group.state = ClassicGroupState.STABLE if group.members else ClassicGroupState.EMPTY
         group.generation = value.generation
         group.protocol_type, group.protocol = value.protocol_type or None, value.protocol
         group.state_timestamp = value.current_state_timestamp
@@ -93,7 +93,7 @@ class ClassicGroup(ClassicRebalance):
 
     def join(self, call: Call, request: JoinGroupRequest, now: int) -> None:
         """Add a member, or let a member join again. Raises KafkaError if the request is rejected at once."""
-        if self.state is GroupState.DEAD:
+        if self.state is ClassicGroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         protocols = protocols_of(request)
         if not self._has_room_for(request.member_id):
@@ -112,16 +112,16 @@ class ClassicGroup(ClassicRebalance):
 
     def _has_room_for(self, member_id: str) -> bool:
         """Return whether the group can accept this member. During a rebalance, only members that have joined count."""
-        if self.state is GroupState.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return True
         member = self.members.by_id.get(member_id)
-        if self.state is not GroupState.PREPARING_REBALANCE:
+        if self.state is not ClassicGroupState.PREPARING_REBALANCE:
             return member is not None or len(self.members) < self._settings.max_size
         joined = sum(other.joining is not None for other in self.members)
         return (member is not None and member.joining is not None) or joined < self._settings.max_size
 
     def _fits(self, protocol_type: str, protocols: Protocols) -> bool:
-        if self.state is GroupState.EMPTY:
+        if self.state is ClassicGroupState.EMPTY:
             return bool(protocol_type and protocols)
         return protocol_type == self.protocol_type and self.members.support_one_of(protocols)
 
@@ -162,8 +162,8 @@ class ClassicGroup(ClassicRebalance):
         """Handle the JoinGroup of a member. Start a rebalance, or answer with the generation if nothing has changed."""
         member = self.members.check(request.member_id, request.group_instance_id)
         # A leader joins again in Stable because the topics have changed. Its metadata does not show that.
-        leads = self.state is GroupState.STABLE and member.member_id == self.members.leader_id
-        if self.state is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
+        leads = self.state is ClassicGroupState.STABLE and member.member_id == self.members.leader_id
+        if self.state is ClassicGroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self.wait_for_generation(member, call)
             member.update(request)
             self.rebalance(f"{member.member_id} joins again{_reason(request)}", now)
@@ -178,12 +178,12 @@ class ClassicGroup(ClassicRebalance):
         Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
         REBALANCE_IN_PROGRESS.
         """
-        if (self.state is GroupState.EMPTY and commit.epoch < 0) or (commit.is_nobodys and not self.is_unloaded):
+        if (self.state is ClassicGroupState.EMPTY and commit.epoch < 0) or (commit.is_nobodys and not self.is_unloaded):
             return  # an admin client, or a consumer that uses the group only to store offsets
         member = self._check(commit.member_id, commit.group_instance_id, commit.epoch)
         if commit.producer is not None:
             return
-        if self.state is GroupState.COMPLETING_REBALANCE:
+        if self.state is ClassicGroupState.COMPLETING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         member.extend_session(now)
 
@@ -195,7 +195,7 @@ class ClassicGroup(ClassicRebalance):
 
         Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
         """
-        if self.state is GroupState.DEAD:
+        if self.state is ClassicGroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         outcomes = [self._leave(identity) for identity in leaving]
         gone = [
@@ -203,7 +203,7 @@ class ClassicGroup(ClassicRebalance):
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        if gone and self.state is not GroupState.EMPTY:  # in Empty, the removed id was pending
+        if gone and self.state is not ClassicGroupState.EMPTY:  # in Empty, the removed id was pending
             self.rebalance(", ".join(gone), now)
         return outcomes
 
@@ -223,7 +223,7 @@ class ClassicGroup(ClassicRebalance):
 
     def unload(self) -> None:
         """End the group, because the broker stops or the group is deleted. Waiting members get NOT_COORDINATOR."""
-        if self.state is GroupState.DEAD:
+        if self.state is ClassicGroupState.DEAD:
             return
         for member in self.members:
             self.dismiss(member, ErrorCode.NOT_COORDINATOR, member.member_id)
@@ -234,9 +234,9 @@ class ClassicGroup(ClassicRebalance):
 
     def tombstones(self) -> list[KeyAndValue]:
         """Return the tombstone of the group's record. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
-        if self.state is GroupState.DEAD:
+        if self.state is ClassicGroupState.DEAD:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        if self.state is not GroupState.EMPTY:
+        if self.state is not ClassicGroupState.EMPTY:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
         return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
 
@@ -249,7 +249,7 @@ class ClassicGroup(ClassicRebalance):
 
     @property
     def is_unloaded(self) -> bool:
-        return self.state is GroupState.DEAD
+        return self.state is ClassicGroupState.DEAD
 
     @property
     def state_name(self) -> str:
@@ -257,11 +257,11 @@ class ClassicGroup(ClassicRebalance):
 
     @property
     def is_empty(self) -> bool:
-        return self.state is GroupState.EMPTY
+        return self.state is ClassicGroupState.EMPTY
 
     def describe(self) -> DescribedGroup:
         """Return the state and the members. Only a Stable group has a protocol, and so metadata of its members."""
-        protocol = self.protocol if self.state is GroupState.STABLE else None
+        protocol = self.protocol if self.state is ClassicGroupState.STABLE else None
         return DescribedGroup(
             group_id=self.group_id,
             group_state=self.state.value,

@@ -39,7 +39,7 @@ from hmb.coordinator.classic.older_clients import check_protocol
 from hmb.coordinator.classic.pending_members import PendingMembers
 from hmb.coordinator.classic.record import encode_group
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import TRANSITIONS, GroupEvent, GroupState
+from hmb.coordinator.classic.states import TRANSITIONS, ClassicGroupState, GroupEvent
 from hmb.coordinator.classic.static_members import late_members, wait_for_absent_members
 from hmb.coordinator.group import Write
 from hmb.coordinator.journal.records import GroupMetadataKey, encode_key
@@ -64,7 +64,7 @@ class ClassicRebalance:
 
     def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
         self.group_id = group_id
-        self.state = GroupState.EMPTY
+        self.state = ClassicGroupState.EMPTY
         self.state_timestamp = clock()  # ms since 1970: the time of the last change of the state
         self.generation = 0
         self.protocol_type: str | None = None
@@ -113,11 +113,11 @@ class ClassicRebalance:
             self._complete_join_if_all_joined(now)
 
     def _prepare(self, because: str, now: int) -> None:
-        if self.state is GroupState.COMPLETING_REBALANCE:
+        if self.state is ClassicGroupState.COMPLETING_REBALANCE:
             self._assign({}, now, ErrorCode.REBALANCE_IN_PROGRESS)
         self._sync_deadline = None
         LOGGER.info("group %s: rebalance after generation %d: %s", self.group_id, self.generation, because)
-        timeout, is_first = self.members.rebalance_timeout, self.state is GroupState.EMPTY
+        timeout, is_first = self.members.rebalance_timeout, self.state is ClassicGroupState.EMPTY
         self._move(GroupEvent.MEMBERS_CHANGED)
         self._join_deadline = self._initial_delay.start(timeout, now) if is_first else now + timeout
         self._complete_join_if_all_joined(now)
@@ -131,7 +131,7 @@ class ClassicRebalance:
     def _complete_join_if_all_joined(self, now: int) -> None:
         """End the first half if all members have joined. The initial rebalance always waits for its deadline."""
         all_joined = not self.pending and all(member.joining is not None for member in self.members)
-        if self.state is GroupState.PREPARING_REBALANCE and not self._initial_delay.is_running and all_joined:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE and not self._initial_delay.is_running and all_joined:
             self._complete_join(now)
 
     def _on_join_deadline(self, now: int) -> None:
@@ -196,12 +196,12 @@ class ClassicRebalance:
         """Handle SyncGroup: the leader sends the assignment, the others wait. Raises KafkaError if rejected at once."""
         member = self._check(request.member_id, request.group_instance_id, request.generation_id)
         check_protocol(request, self.protocol_type, self.protocol)
-        if self.state is GroupState.PREPARING_REBALANCE:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         self.unsynced.discard(member.member_id)
         if not self.unsynced:
             self._sync_deadline = None
-        if self.state is GroupState.STABLE:
+        if self.state is ClassicGroupState.STABLE:
             self.answer(call, self._assignment_for(member))
             return
         if member.syncing is not None:  # The member has sent the request again on another connection.
@@ -215,7 +215,7 @@ class ClassicRebalance:
         generation = self.generation
 
         def then(error: KafkaError | None, now: int) -> None:
-            if self.state is not GroupState.COMPLETING_REBALANCE or self.generation != generation:
+            if self.state is not ClassicGroupState.COMPLETING_REBALANCE or self.generation != generation:
                 return  # The next rebalance has already answered the members.
             if error is not None:
                 self._assign({}, now, error.code)
@@ -247,11 +247,11 @@ class ClassicRebalance:
         """Keep the session alive. Raises REBALANCE_IN_PROGRESS if the member must join again, or as `_check` does."""
         member = self._check(request.member_id, request.group_instance_id, request.generation_id)
         member.extend_session(now)
-        if self.state is GroupState.PREPARING_REBALANCE:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
-        if self.state is GroupState.DEAD:
+        if self.state is ClassicGroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         member = self.members.check(member_id, group_instance_id)
         if generation != self.generation:
@@ -300,7 +300,7 @@ class ClassicRebalance:
 
     def _expire(self, member: ClassicMember, now: int) -> None:
         self.remove(member.member_id)
-        if self.state is GroupState.PREPARING_REBALANCE:
+        if self.state is ClassicGroupState.PREPARING_REBALANCE:
             LOGGER.info("group %s: the session of %s ended", self.group_id, member.member_id)
             self._complete_join_if_all_joined(now)
         else:

@@ -31,17 +31,18 @@ from __future__ import annotations
 
 from enum import Enum
 
+from hmb.protocol.enums import GroupState
 from hmb.state_table import StateTable
 
 
-class GroupState(Enum):
+class ClassicGroupState(Enum):
     """A state of a classic group. The value is the name in DescribeGroups and ListGroups responses."""
 
-    EMPTY = "Empty"
-    PREPARING_REBALANCE = "PreparingRebalance"
-    COMPLETING_REBALANCE = "CompletingRebalance"
-    STABLE = "Stable"
-    DEAD = "Dead"
+    EMPTY = GroupState.EMPTY
+    PREPARING_REBALANCE = GroupState.PREPARING_REBALANCE
+    COMPLETING_REBALANCE = GroupState.COMPLETING_REBALANCE
+    STABLE = GroupState.STABLE
+    DEAD = GroupState.DEAD
 
 
 class GroupEvent(Enum):
@@ -54,7 +55,7 @@ class GroupEvent(Enum):
     UNLOADED = "the group is deleted, or the broker stops"
 
 
-_S, _E = GroupState, GroupEvent
+_S, _E = ClassicGroupState, GroupEvent
 TRANSITIONS = StateTable(
     (_S.EMPTY, _E.MEMBERS_CHANGED, _S.PREPARING_REBALANCE),
     (_S.PREPARING_REBALANCE, _E.ALL_JOINED, _S.COMPLETING_REBALANCE),
@@ -62,5 +63,5 @@ TRANSITIONS = StateTable(
     (_S.COMPLETING_REBALANCE, _E.ASSIGNED, _S.STABLE),
     (_S.COMPLETING_REBALANCE, _E.MEMBERS_CHANGED, _S.PREPARING_REBALANCE),
     (_S.STABLE, _E.MEMBERS_CHANGED, _S.PREPARING_REBALANCE),
-    *((state, _E.UNLOADED, _S.DEAD) for state in GroupState if state is not _S.DEAD),
+    *((state, _E.UNLOADED, _S.DEAD) for state in ClassicGroupState if state is not _S.DEAD),
 )

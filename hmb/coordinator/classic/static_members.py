@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from hmb.coordinator.classic.members import Call, ClassicMember, ClassicMembers
 from hmb.coordinator.classic.older_clients import without_assignment
-from hmb.coordinator.classic.states import GroupState
+from hmb.coordinator.classic.states import ClassicGroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -64,12 +64,12 @@ def replace_member(
     member.extend_session(now)
     member.update(request)
     group.wait_for_generation(member, call)
-    if group.state is not GroupState.STABLE or group.members.select_protocol() != group.protocol:
+    if group.state is not ClassicGroupState.STABLE or group.members.select_protocol() != group.protocol:
         group.rebalance(because, now)
         return
 
     def then(error: KafkaError | None, now: int) -> None:
-        if group.state is not GroupState.STABLE or member.joining is not call:
+        if group.state is not ClassicGroupState.STABLE or member.joining is not call:
             return  # The rebalance that has started since then sends the response.
         member.joining = None
         if error is None:

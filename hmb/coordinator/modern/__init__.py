@@ -24,6 +24,7 @@ Read in this order:
 - `member`        one member, and its steps towards the target
 - `assignors`     the two algorithms that compute a target: uniform and range
 - `group`         one heartbeat from the request to the response
+- `deadlines`     the sessions of the members, and their time to give up partitions
 - `state`         the members, epochs and targets of a group, and the records of their changes
 
 A first reading can skip the rest. `heartbeat` checks the fields of a request. `records` and `store` convert a group to

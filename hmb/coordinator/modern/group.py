@@ -38,17 +38,17 @@ from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, Parti
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.records import KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
+from hmb.coordinator.modern.deadlines import MemberDeadlines
 from hmb.coordinator.modern.heartbeat import JOINS, LEAVES, assignment_of, check_instance, is_full, owned_by
 from hmb.coordinator.modern.member import LEFT_FOR_A_WHILE, ConsumerMember, Goal, subscription_size
 from hmb.coordinator.modern.state import ConsumerState
-from hmb.coordinator.modern.states import GroupFacts, MemberState, state_of
+from hmb.coordinator.modern.states import GroupFacts, state_of
 from hmb.coordinator.modern.topic_regex import topic_regex
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.storage.state.checkpoints import encode_uuid
 
 LOGGER = logging.getLogger(__name__)
-FIRST_COMMIT_VERSION_OF_EPOCHS = 9
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,7 @@ class ConsumerGroup(ConsumerState):
         self._topics = topics
         self._clock = clock
         self._topics_version = -1  # the version of the cluster's topics at the last refresh
-        self._sessions: dict[str, int] = {}  # by member id: the deadline (ms) of the member's session
-        self._revocations: dict[str, tuple[int, int]] = {}  # by member id: the epoch to leave, and its deadline (ms)
+        self._deadlines = MemberDeadlines()
         self.is_unloaded = False
 
     # -- ConsumerGroupHeartbeat
@@ -102,7 +101,7 @@ class ConsumerGroup(ConsumerState):
         owned = owned_by(request)
         before = self._before(request, owned)
         member = before.updated(request, client_id, client_host)
-        self._sessions[member.member_id] = now + settings.session_timeout
+        self._deadlines.start_session(member.member_id, now + settings.session_timeout)
         after = self._step(before, member, owned, now)
         self._finish()
         response = ConsumerGroupHeartbeatResponse(
@@ -163,8 +162,7 @@ class ConsumerGroup(ConsumerState):
         LOGGER.info("group %s: %s takes the place of %s", self.group_id, member.member_id, old_id)
         target = self.targets.get(old_id, frozenset())
         self._remove(old_id)
-        self._sessions.pop(old_id, None)
-        self._revocations.pop(old_id, None)
+        self._deadlines.remove(old_id)
         self._put_subscription(member)
         self._set_target(member.member_id, target)
         self._put_assignment(member)
@@ -248,15 +246,8 @@ class ConsumerGroup(ConsumerState):
         after = member.reconciled(goal, owned)
         if after != member:
             self._put_assignment(after)
-            self._watch_revocation(after, now)
+            self._deadlines.watch_revocation(after, now)
         return after
-
-    def _watch_revocation(self, member: ConsumerMember, now: int) -> None:
-        """Start the deadline for a member that must give up partitions: its own rebalance timeout."""
-        if member.state is MemberState.UNREVOKED_PARTITIONS:
-            self._revocations[member.member_id] = member.epoch, now + member.rebalance_timeout
-        else:
-            self._revocations.pop(member.member_id, None)
 
     # -- the end of members
 
@@ -272,7 +263,7 @@ class ConsumerGroup(ConsumerState):
             self._fence([request.member_id], "the member leaves")
         else:
             self._put_assignment(self.members[request.member_id].gone_for_a_while())
-            self._revocations.pop(request.member_id, None)
+            self._deadlines.end_revocation(request.member_id)
         self._finish()
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
@@ -280,48 +271,28 @@ class ConsumerGroup(ConsumerState):
         for member_id in member_ids:
             LOGGER.info("group %s: member %s is removed: %s", self.group_id, member_id, because)
             self._remove(member_id)
-            self._sessions.pop(member_id, None)
-            self._revocations.pop(member_id, None)
+            self._deadlines.remove(member_id)
         self._refresh(True)
 
     # -- offsets
 
     def check_commit(self, commit: Commit, now: int) -> None:
-        """Check that a member is allowed to commit these offsets.
+        """Check that the sender is allowed to commit these offsets.
 
-        An older epoch is allowed for partitions that the member has owned since that epoch (KIP-1251). Raises
-        COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+        Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
         if self.is_unloaded:  # The group was unloaded after the look-up, and a commit would be lost.
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         epoch = commit.epoch
         if (epoch < 0 and not self.members) or commit.is_nobodys:
             return  # an admin client, or a consumer that uses the group only to store offsets
-        member = self._known(commit.member_id)
-        if commit.producer is None and commit.version < FIRST_COMMIT_VERSION_OF_EPOCHS:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_VERSION,
-                "OffsetCommit version 9 or above must be used by members using the consumer group protocol",
-            )
-        if epoch == member.epoch:
-            return
-        since = [
-            member.assignment_epoch(PartitionId(offset.topic_id, partition.partition))
-            for partition, offset in commit.offsets.items()
-        ]
-        if epoch > member.epoch or any(assigned is None or epoch < assigned for assigned in since):
-            raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"Received member epoch {epoch}, not {member.epoch}.")
+        self._known(commit.member_id).check_commit(commit)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
         """Check the sender of a fetch of offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
         if member_id is None and epoch < 0:
             return
-        member = self._known(member_id or "")
-        if epoch != member.epoch:
-            raise KafkaError(
-                ErrorCode.STALE_MEMBER_EPOCH,
-                f"The received member epoch {epoch} does not match the expected member epoch {member.epoch}.",
-            )
+        self._known(member_id or "").check_fetch(epoch)
 
     def _known(self, member_id: str) -> ConsumerMember:
         member = self.members.get(member_id)
@@ -332,32 +303,24 @@ class ConsumerGroup(ConsumerState):
     # -- time
 
     def next_deadline(self) -> int | None:
-        limits = [*self._sessions.values(), *(limit for _, limit in self._revocations.values())]
-        return min(limits, default=None)
+        return self._deadlines.next()
 
     def tick(self, now: int) -> None:
-        silent = [member_id for member_id, limit in self._sessions.items() if limit <= now]
+        silent = self._deadlines.ended_sessions(now)
         if silent:
             self._fence(silent, "the session has ended")
-        late = [member_id for member_id, (_, limit) in self._revocations.items() if limit <= now]
-        for member_id in late:
-            epoch, _ = self._revocations.pop(member_id)
+        for member_id, epoch in self._deadlines.take_late_revocations(now):
             if self.members[member_id].epoch == epoch:
                 self._fence([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout")
         self._finish()
 
     def resume(self, now: int) -> None:
-        timeout = self._settings(self.group_id).session_timeout
-        self._sessions = {member_id: self._sessions.get(member_id, now + timeout) for member_id in self.members}
-        self._revocations.clear()
-        for member in self.members.values():
-            self._watch_revocation(member, now)
+        self._deadlines.restart(self.members.values(), self._settings(self.group_id).session_timeout, now)
         self._topics_version = -1
 
     def unload(self) -> None:
         self.is_unloaded = True
-        self._sessions.clear()
-        self._revocations.clear()
+        self._deadlines.clear()
 
     # -- admin requests
 

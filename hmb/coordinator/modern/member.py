@@ -29,10 +29,12 @@ from sys import getsizeof
 from uuid import UUID
 
 from hmb.coordinator.cluster_topics import PartitionId
+from hmb.coordinator.group import Commit
 from hmb.coordinator.modern.states import MEMBER_STATES, MemberEvent, MemberState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
+FIRST_COMMIT_VERSION_OF_EPOCHS = 9
 LEFT_FOR_A_WHILE = -2  # the epoch of a static member that leaves for a while
 Owned = Mapping[PartitionId, int]  # partition -> the epoch of its assignment
 
@@ -98,6 +100,34 @@ class ConsumerMember:
                 ErrorCode.FENCED_MEMBER_EPOCH,
                 f"The consumer group member has a smaller member epoch ({epoch}) than the one known by the group "
                 f"coordinator ({self.epoch}). The member must abandon all its partitions and rejoin.",
+            )
+
+    def check_commit(self, commit: Commit) -> None:
+        """Check that this member is allowed to commit these offsets.
+
+        An older epoch is allowed for partitions that the member has owned since that epoch (KIP-1251). Raises
+        UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+        """
+        if commit.producer is None and commit.version < FIRST_COMMIT_VERSION_OF_EPOCHS:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                "OffsetCommit version 9 or above must be used by members using the consumer group protocol",
+            )
+        if commit.epoch == self.epoch:
+            return
+        since = [
+            self.assignment_epoch(PartitionId(offset.topic_id, partition.partition))
+            for partition, offset in commit.offsets.items()
+        ]
+        if commit.epoch > self.epoch or any(assigned is None or commit.epoch < assigned for assigned in since):
+            raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"Received member epoch {commit.epoch}, not {self.epoch}.")
+
+    def check_fetch(self, epoch: int) -> None:
+        """Check the epoch in a fetch of offsets. Raises STALE_MEMBER_EPOCH."""
+        if epoch != self.epoch:
+            raise KafkaError(
+                ErrorCode.STALE_MEMBER_EPOCH,
+                f"The received member epoch {epoch} does not match the expected member epoch {self.epoch}.",
             )
 
     def assignment_epoch(self, partition: PartitionId) -> int | None:

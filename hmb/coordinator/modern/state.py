@@ -49,6 +49,7 @@ from hmb.coordinator.modern.records import (
 )
 from hmb.coordinator.modern.store import StoredRecords
 from hmb.protocol.consumer_protocol import CONSUMER
+from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import KafkaError
 
 FIRST_EPOCH = 1  # the group epoch of a new group
@@ -61,7 +62,7 @@ class ConsumerState:
     - `_owners` contains each partition in `assigned` or `revoking` of a member exactly once.
     """
 
-    kind: ClassVar[str] = "consumer"
+    kind: ClassVar[str] = GroupType.CONSUMER
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id

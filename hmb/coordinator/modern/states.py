@@ -25,6 +25,7 @@ from collections.abc import Callable
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
+from hmb.protocol.enums import GroupState
 from hmb.state_table import StateTable
 
 
@@ -59,11 +60,11 @@ MEMBER_STATES = StateTable(
 class ConsumerGroupState(Enum):
     """A state of a KIP-848 group. The value is the name in ListGroups and ConsumerGroupDescribe responses."""
 
-    DEAD = "Dead"
-    EMPTY = "Empty"
-    ASSIGNING = "Assigning"
-    RECONCILING = "Reconciling"
-    STABLE = "Stable"
+    DEAD = GroupState.DEAD
+    EMPTY = GroupState.EMPTY
+    ASSIGNING = GroupState.ASSIGNING
+    RECONCILING = GroupState.RECONCILING
+    STABLE = GroupState.STABLE
 
 
 class GroupFacts(NamedTuple):

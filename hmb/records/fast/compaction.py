@@ -48,8 +48,7 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
             if byte < 0x80:
                 end, position = start + END_AFTER_ONE[byte], start + 2  # 2 bytes: the length and the attributes
             else:
-                second = data[start + 1]
-                if second >= 0x80:
+                if (second := data[start + 1]) >= 0x80:
                     return None
                 end, position = start + END_AFTER_TWO[byte] + (second << 6), start + 3
             if data[position] >= 0x80:  # The timestamp delta has more than one byte.

@@ -28,6 +28,8 @@ from hmb.records.reading import Batch
 from hmb.records.record import Header, decode_headers
 from hmb.records.varint import VarintError, read_varint
 
+AddRecord = Callable[[ConsumerRecord], None]
+
 
 def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFAULT_LIMIT) -> list[ConsumerRecord]:
     """Return the records of a batch, which must decompress to at most `limit` bytes.
@@ -48,14 +50,9 @@ def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFA
     ]
 
 
-def _decode_plain(
-    data: bytes, batch: RecordBatch, topic: str, partition: int, add: Callable[[ConsumerRecord], None]
-) -> int:
-    """Decode the records, pass each to `add`, and return the position after the last one.
-
-    Local variables keep numbers in zigzag: an even number is twice its value, and an odd number stands for a negative
-    value.
-    """
+def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, add: AddRecord) -> int:
+    """Decode the records, pass each to `add`, and return the position after the last one."""
+    # Local variables keep numbers in zigzag: an even number is twice its value, and an odd number is negative.
     base_offset, base_timestamp, last_delta = batch.base_offset, batch.base_timestamp, batch.last_offset_delta << 1
     append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else None
     timestamp_type, new, kind, start = batch.timestamp_type, tuple.__new__, ConsumerRecord, 0
@@ -86,9 +83,8 @@ def _decode_plain(
             headers, position = _headers(data, position)
         else:
             headers, position = (), position + 1
-        if position != end or delta > last_delta or delta & 1:
-            raise NotPlainError
-        if (key_size & 1 and key is not None) or (size & 1 and value is not None):
+        is_negative = delta & 1 or (key_size & 1 and key is not None) or (size & 1 and value is not None)
+        if is_negative or position != end or delta > last_delta:
             raise NotPlainError
         timestamp = base_timestamp + (step >> 1 ^ -(step & 1)) if append_time is None else append_time
         add(new(kind, (topic, partition, base_offset + (delta >> 1), timestamp, timestamp_type, key, value, headers)))

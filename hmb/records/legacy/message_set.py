@@ -195,9 +195,8 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
 def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
     """Check the messages from `position` on and write their offsets.
 
-    Return the position of the first wrapper, or the end.
-
-    Every Produce of an old client runs this loop. To be fast, the loop creates no objects and calls only C functions.
+    Return the position of the first wrapper, or the end. Every Produce of an old client runs this loop. To be fast, the
+    loop creates no objects and calls only C functions.
     """
     data, offset, max_timestamp = result.data, result.last_offset, result.max_timestamp
     view, end = memoryview(data), len(data)
