@@ -37,7 +37,7 @@ class GroupType(StrEnum):
 
 
 class GroupState(StrEnum):
-    """The state of a group in the responses to ListGroups and DescribeGroups. Each group type has some of the states."""
+    """The state of a group in ListGroups and DescribeGroups responses. Each group type has some of the states."""
 
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
