@@ -24,7 +24,7 @@ from contextlib import contextmanager
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.legacy.down_conversion import DamagedBatch, DownConversion
-from hmb.storage.batches.opening import CONVERTING, report_damage
+from hmb.storage.batches.opening import CONVERTING
 from hmb.storage.log import Log
 from hmb.storage.log_reading import LogSlice
 
@@ -104,7 +104,7 @@ def converted(
             with CONVERTING:
                 conversion = DownConversion(read, region, magic, offset, max_bytes, limit)
         except DamagedBatch as error:
-            report_damage(found.segment, error.position, error.batch, error)
+            found.segment.damage_reports.report(error.position, error.batch, error)
             raise
         if conversion.size:
             return ConvertedRecords(conversion)

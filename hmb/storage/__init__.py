@@ -40,11 +40,10 @@ Read in this order:
 The rest can be skipped in a first reading:
 
 - `config`             the settings of a log
-- `batches/`           checks and changes of batches before the append and before the broker reads their records
+- `batches/`           checks and changes of batches before the append, and reads of their records
 - `producer_state`     idempotent producers and open transactions; `transaction_index`: aborted transactions
 - `cleanup`            deletion and replacement of segments; `retention`: which segments are old enough
 - `compaction/`        the last record of each key
-- `time_search`        the first record after a time
 - `state/`             small files of the data directory, its lock and its manifest
 - `files/`             open files, syncs, a reserve for a full disk
 - `watchers`           fetches that wait for new records

@@ -27,10 +27,9 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.compaction import swap
 from hmb.storage.config import LogConfig
 from hmb.storage.log_segments import LogSegments
-from hmb.storage.recovery.checking import DamagedSegment
 from hmb.storage.recovery.repair import repaired_copy
 from hmb.storage.retention import count_expired
-from hmb.storage.segment import Segment
+from hmb.storage.segment import DamagedSegment, Segment
 
 LOGGER = logging.getLogger(__name__)
 REPAIR_PATIENCE = 10.0  # seconds that a repair waits for a compaction

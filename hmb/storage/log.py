@@ -32,8 +32,8 @@ from typing import NamedTuple
 from hmb.protocol.enums import NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, RecordBatch, encode_marker
-from hmb.storage import log_reading, time_search
-from hmb.storage.batches import preparation
+from hmb.storage import log_reading
+from hmb.storage.batches import preparation, time_search
 from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.cleanup import Cleanup, Locks
 from hmb.storage.config import LogConfig
@@ -43,10 +43,10 @@ from hmb.storage.group_commit import SYNC_AHEAD, GroupCommit, Unsynced, sync_in_
 from hmb.storage.log_reading import LogSlice
 from hmb.storage.log_segments import LogSegments
 from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch
-from hmb.storage.recovery.checking import NO_STOP, DamagedSegment
+from hmb.storage.recovery.checking import NO_STOP
 from hmb.storage.recovery.loading import Known, LoadedLog, load
 from hmb.storage.recovery.read_checks import RepeatedReads, check_begin
-from hmb.storage.segment import Segment
+from hmb.storage.segment import DamagedSegment, Segment
 from hmb.storage.state.leader_epochs import LeaderEpochs
 from hmb.storage.state.manifest import Manifest, SegmentEntry
 from hmb.storage.time_index import TimestampOffset

@@ -30,28 +30,34 @@ from pathlib import Path
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
-from hmb.storage.batches.opening import checked
+from hmb.storage.batches.headers import headers
+from hmb.storage.batches.opening import DamageReports
 from hmb.storage.config import LogConfig
 from hmb.storage.files.durability import sync_directory
 from hmb.storage.files.foreign_changes import ForeignChanges
+from hmb.storage.files.together import FilesTogether
 from hmb.storage.files.virtual import DurableFile, FileRegion, Parts, VirtualFile
 from hmb.storage.files.windows import Windows
 from hmb.storage.offset_index import IndexFile, OffsetIndex
-from hmb.storage.recovery.checking import (
-    MAX_RELATIVE_OFFSET,
-    DamagedSegment,
-)
+from hmb.storage.recovery.checking import MAX_RELATIVE_OFFSET
 from hmb.storage.state.manifest import SegmentEntry
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
 
 LOGGER = logging.getLogger(__name__)
-SCAN_WINDOW = 8192  # bytes: about two index intervals, so a look-up mostly costs one read
-DELETED, REBUILT = ".deleted", ".rebuilt"
+REBUILT = ".rebuilt"
 MAX_OFFSET = 2**63 - 1
 
 
-class Segment:
+class DamagedSegment(KafkaError):
+    """A read has met damage in `segment`. Readers cannot get past it until the segment is repaired."""
+
+    def __init__(self, segment: Segment, why: str) -> None:
+        super().__init__(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: {why}")
+        self.segment = segment
+
+
+class Segment(FilesTogether):
     """One segment. Appends happen under the log's lock. Reads take no lock."""
 
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
@@ -69,7 +75,7 @@ class Segment:
         self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
         self.producer_batches: list[int] | None = None  # positions (ProducerBatches); None: recover has not looked
         self.lacks_transactions = False  # the transaction index has to be made again
-        self.reported_damage: set[int] = set()  # positions (batches/opening.py)
+        self.damage_reports = DamageReports(self.file)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
@@ -208,20 +214,11 @@ class Segment:
             yield from batches
 
     def batches(self, position: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Return each batch from `position` up to `end`, its header only, with its position.
+        """Yield `(position, batch)` for each batch from `position` up to `end`. The batches have only their headers.
 
         Raises CORRUPT_MESSAGE if the bytes are not whole batches, OSError.
         """
-        window, window_start = b"", position
-        while position < end:
-            if position + HEADER_PEEK > window_start + len(window):
-                window, window_start = self.file.read(min(SCAN_WINDOW, end - position), position), position
-            batch = parse_batch(window, position - window_start)
-            if position + batch.size > end:
-                why = f"position {position}: a batch of {batch.size} bytes, but only {end - position} are left"
-                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
-            yield position, batch
-            position += batch.size
+        return headers(self.file, position, end)
 
     def batches_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Batch]]:
         """Return the headers of the batches at these positions."""
@@ -233,7 +230,7 @@ class Segment:
 
         Raises CORRUPT_MESSAGE if its bytes are damaged.
         """
-        return checked(self, position, parse_batch(FileRegion(self.file, position, header.size).read()))
+        return self.damage_reports.checked(position, parse_batch(FileRegion(self.file, position, header.size).read()))
 
     def begin_of_search(self, timestamp: int) -> int:
         """Return an offset at or below the first record with a timestamp of at least `timestamp`.
@@ -265,7 +262,7 @@ class Segment:
     def aborted_transactions(self, first_offset: int = 0, next_offset: int = MAX_OFFSET) -> list[AbortedTransaction]:
         """Return the aborted transactions whose markers have offsets from `first_offset` up to `next_offset`.
 
-        None if the transaction index has to be made again. Raises OSError.
+        Return an empty list if recovery has not yet built the transaction index again. Raises OSError.
         """
         if self.lacks_transactions:
             return []
@@ -353,28 +350,8 @@ class Segment:
             index.make()
             index.file.close()
 
-    def rename(self, old_suffix: str, new_suffix: str) -> None:
-        """Rename the files, the log last. A thread that still reads from the segment reads on. Raises OSError."""
-        for file in self._files:
-            if file.path.exists():  # an index may be missing; of a segment that is repaired, the log, too
-                file.rename(file.path.with_name(file.path.name.removesuffix(old_suffix) + new_suffix))
-
-    def moved(self, directory: Path) -> None:
-        """Note that the directory was renamed. The caller holds NAMES."""
-        for file in self._files:
-            file.path = directory / file.path.name
-
-    def mark_deleted(self) -> None:
-        """Rename the files so that no start finds the segment again."""
-        self.rename("", DELETED)
-
-    def delete(self) -> None:
-        """Remove the files of a segment that was marked as deleted."""
-        for file in self._files:
-            file.path.unlink(missing_ok=True)
-
     @property
-    def _files(self) -> Sequence[VirtualFile]:
+    def files(self) -> Sequence[VirtualFile]:
         """All files, the log last: an index without its log might be taken for the index of a later segment."""
         return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
@@ -382,8 +359,3 @@ class Segment:
         """End the appends, and close the files. Raises OSError."""
         self.seal()
         self.release()
-
-    def release(self) -> None:
-        """Close the files; each opens again when it is used. A thread that still reads from one reads on."""
-        for file in self._files:
-            file.close()

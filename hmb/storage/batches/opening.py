@@ -14,40 +14,43 @@ from __future__ import annotations
 
 import logging
 import threading
-from typing import TYPE_CHECKING
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import Batch, RecordBatch
-
-if TYPE_CHECKING:
-    from hmb.storage.segment import Segment
+from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# Each is held while the records of a batch are read for one purpose, so that clients with one purpose do not keep those
-# with another one waiting. No other lock is taken under them, and nobody waits for a client under them.
+# A thread holds one of these semaphores while it reads the records of a batch. Each purpose has its own semaphore, so
+# that searches do not delay conversions. A thread that holds one takes no other lock and waits for no client.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 
-def checked(segment: Segment, position: int, batch: Batch) -> Batch:
-    """Return a batch that was read whole from this position of a segment.
+class DamageReports:
+    """The damaged batches of one log file that the broker has reported. Each one is reported once."""
 
-    Raises CORRUPT_MESSAGE where its bytes are damaged, and reports the damage once.
-    """
-    try:
-        batch.check()
-    except KafkaError as error:
-        report_damage(segment, position, batch, error)
-        raise
-    return batch
+    def __init__(self, file: VirtualFile) -> None:
+        self._file = file
+        self._positions: set[int] = set()
 
+    def checked(self, position: int, batch: Batch) -> Batch:
+        """Return `batch`, which was read whole from this position, after a check of its CRC.
 
-def report_damage(segment: Segment, position: int, batch: Batch, error: KafkaError) -> None:
-    """Name a batch that cannot be read in the broker's log, the first time that it is found."""
-    if position not in segment.reported_damage:
-        segment.reported_damage.add(position)
-        # The first offset of a compressed message is inside of it, where nothing can be believed.
-        first = f"{batch.base_offset} to" if isinstance(batch, RecordBatch) else "up to"
-        LOGGER.error(
-            "%s, position %d, offsets %s %d: %s", segment.path, position, first, batch.last_offset, error.message
-        )
+        Raises CORRUPT_MESSAGE if its bytes are damaged, and reports the damage.
+        """
+        try:
+            batch.check()
+        except KafkaError as error:
+            self.report(position, batch, error)
+            raise
+        return batch
+
+    def report(self, position: int, batch: Batch, error: KafkaError) -> None:
+        """Log the file, the position and the offsets of a damaged batch, unless it was reported before."""
+        if position not in self._positions:
+            self._positions.add(position)
+            # The first offset of a compressed message is in its compressed part, which may be damaged.
+            first = f"{batch.base_offset} to" if isinstance(batch, RecordBatch) else "up to"
+            LOGGER.error(
+                "%s, position %d, offsets %s %d: %s", self._file.path, position, first, batch.last_offset, error.message
+            )

@@ -37,7 +37,6 @@ from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch, RecordBatch, parse_batch
 from hmb.records.reading import HEADER_PEEK
-from hmb.storage.batches.opening import checked, report_damage
 from hmb.storage.compaction import swap
 from hmb.storage.compaction.rule import Compaction, OffsetMap, Transactions
 from hmb.storage.files.windows import Windows
@@ -191,7 +190,7 @@ def _checked_batches(segment: Segment) -> Iterator[tuple[int, Batch]]:
     windows, position = Windows(segment.file, segment.size), 0
     while position < windows.end:
         size = parse_batch(*windows.at(position, HEADER_PEEK)).size
-        batch = checked(segment, position, parse_batch(*windows.at(position, size)))
+        batch = segment.damage_reports.checked(position, parse_batch(*windows.at(position, size)))
         yield position, batch
         position += size
 
@@ -261,7 +260,7 @@ class _Rewriting:
                 else:
                     kept = rule.apply(batch, is_aborted=transactions.is_aborted(batch), drop_old_tombstones=is_old)
             except KafkaError as error:
-                report_damage(segment, position, batch, error)
+                segment.damage_reports.report(position, batch, error)
                 kept, rule.is_blind = batch.view, True
             if kept is not None:
                 left = parse_batch(kept)

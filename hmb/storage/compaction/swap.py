@@ -23,8 +23,9 @@ from pathlib import Path
 
 from hmb.storage.config import LogConfig
 from hmb.storage.files.durability import sync_directory
+from hmb.storage.files.together import DELETED
 from hmb.storage.recovery.scanning import recover
-from hmb.storage.segment import DELETED, REBUILT, Segment
+from hmb.storage.segment import REBUILT, Segment
 
 LOGGER = logging.getLogger(__name__)
 CLEANED, SWAP = ".cleaned", ".swap"

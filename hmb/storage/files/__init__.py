@@ -10,5 +10,6 @@ Read in this order:
 - `durability`        replacing a small file in one step; syncs of directories
 - `windows`           reading a large file part by part
 - `disk_reserve`      space for the broker's own writes on a full disk
+- `together`          the files of a segment, which are renamed and deleted together
 - `foreign_changes`   files that another process removes, cuts or changes
 """

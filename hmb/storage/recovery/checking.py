@@ -23,7 +23,6 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Batch, Codec, RecordBatch, parse_batch
@@ -32,9 +31,6 @@ from hmb.records.crc import crc32, crc32c
 from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.files.windows import WINDOW, Windows
 from hmb.storage.producer_state import BATCHES_KEPT
-
-if TYPE_CHECKING:
-    from hmb.storage.segment import Segment
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_POSITION = 2**31 - 1  # of a batch that an index entry can name
@@ -59,14 +55,6 @@ class Damage(KafkaError):
     def __init__(self, position: int, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
         self.position = position
-
-
-class DamagedSegment(KafkaError):
-    """A read has met damage in `segment`. No reader gets past it until the segment is repaired."""
-
-    def __init__(self, segment: Segment, why: str) -> None:
-        super().__init__(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: {why}")
-        self.segment = segment
 
 
 def checked_batches(

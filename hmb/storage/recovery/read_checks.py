@@ -21,8 +21,7 @@ from hmb.protocol.errors import KafkaError
 from hmb.records import parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import FileRegion
-from hmb.storage.recovery.checking import DamagedSegment
-from hmb.storage.segment import Segment
+from hmb.storage.segment import DamagedSegment, Segment
 
 OFFSETS_KEPT = 64  # a log that many consumers read at as many offsets may forget an offset before it is repeated
 

@@ -12,7 +12,7 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, encode_batch
-from hmb.storage import time_search
+from hmb.storage.batches import time_search
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from tests.storage.conftest import batch, messages

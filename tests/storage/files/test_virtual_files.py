@@ -227,7 +227,7 @@ def test_threads_never_get_bytes_of_another_file(tmp_path: Path) -> None:
 
 
 def descriptors_of(log: Log) -> int:
-    return sum(is_open(file) for segment in log.segments for file in segment._files)
+    return sum(is_open(file) for segment in log.segments for file in segment.files)
 
 
 def test_each_segment_kept_a_descriptor_permanently(open_log: LogMaker) -> None:

@@ -18,9 +18,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
 from hmb.records.filtering import check_readable
 from hmb.records.heads import heads
-from hmb.storage.batches.opening import SEARCHING, report_damage
-from hmb.storage.recovery.checking import DamagedSegment
-from hmb.storage.segment import Segment
+from hmb.storage.batches.opening import SEARCHING
+from hmb.storage.segment import DamagedSegment, Segment
 from hmb.storage.time_index import TimestampOffset
 
 
@@ -75,7 +74,7 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
         except KafkaError as error:
             if error.code is ErrorCode.MESSAGE_TOO_LARGE:
                 raise
-            report_damage(segment, position, header, error)
+            segment.damage_reports.report(position, header, error)
     return None
 
 
