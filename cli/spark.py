@@ -39,7 +39,7 @@ def doctor(as_json: bool) -> None:
 
     The exit code is 1 if something is missing.
     """
-    from hmb.spark.doctor import examine
+    from hmb.spark.local.doctor import examine
 
     findings = examine()
     for finding in findings:
@@ -96,8 +96,8 @@ def _load(
     on_commit: Callable[[LoadRun, int], object],
 ) -> list[LoadRun]:
     """Load the topic. Raises CliError with one line for an error of Spark or of its worker."""
-    from hmb.spark.environment import SparkUnavailableError
     from hmb.spark.loads import LoadError, load
+    from hmb.spark.local.environment import SparkUnavailableError
     from hmb.spark.options import OptionError
 
     try:

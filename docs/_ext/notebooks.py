@@ -26,8 +26,8 @@ def problem() -> str | None:
     for module in ("pyspark", "pyarrow", "pandas", "matplotlib"):
         if find_spec(module) is None:
             return f"{module} is not installed (`pip install 'hmb[spark]'`)"
-    from hmb.spark.environment import SparkUnavailableError
-    from hmb.spark.sessions import check
+    from hmb.spark.local.environment import SparkUnavailableError
+    from hmb.spark.local.sessions import check
 
     try:
         check()

@@ -26,16 +26,11 @@ Read in this order:
     batch         the reader of a batch query
     stream        the reader of a streaming query: offsets from trigger to trigger
     tasks         the work of one task: reads a range as Arrow columns
-    sink          the writers: at least once, or exactly once
-    rows          checks the columns of the rows, and groups rows by topic and partition
-    sending       sends a task's rows, and reports records that were not delivered
-    once          exactly once: one transaction for each task
-    environment   finds the Python packages and the Java that Spark needs
-    sessions      starts a local Spark with settings for one machine
-    doctor        `hmb spark doctor`: reports everything that Spark needs
+    writing/      the writers: at least once, or exactly once
+    local/        finds what Spark needs on this machine, and starts a session
     loads         `hmb spark load`: loads a topic into Parquet files, each record once
 
-The modules `environment`, `sessions`, `doctor` and `loads` only make Spark easier to use. Skip them in a first reading.
+The folder `local` and the module `loads` only make Spark easier to use. Skip them in a first reading.
 
 PySpark finds data sources by name: it imports every top-level module that is named `pyspark_*`, and registers the class
 `DefaultSource` of that module. The module of this data source is `pyspark_hmb`.
@@ -44,7 +39,7 @@ PySpark finds data sources by name: it imports every top-level module that is na
 from importlib import import_module
 
 __all__ = ["load", "session"]
-_MODULES = {"load": "loads", "session": "sessions"}
+_MODULES = {"load": "loads", "session": "local.sessions"}
 
 
 def __getattr__(name: str) -> object:

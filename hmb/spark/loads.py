@@ -51,10 +51,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hmb.client.metadata import Cluster
 from hmb.defaults import DEFAULT_SERVER
+from hmb.spark.local.sessions import check, session
 from hmb.spark.offsets import Offsets, ends, from_json, partitions_of, to_json
 from hmb.spark.options import OptionError, source_options
 from hmb.spark.ranges import limited
-from hmb.spark.sessions import check, session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,10 +9,11 @@ from __future__ import annotations
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from hmb.spark import sink, tasks
+from hmb.spark import tasks
 from hmb.spark.batch import BatchReader
 from hmb.spark.options import OptionError, sink_options, source_options, wants_headers
 from hmb.spark.stream import StreamReader
+from hmb.spark.writing import sink
 
 
 class HmbDataSource(DataSource):

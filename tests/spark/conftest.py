@@ -12,7 +12,7 @@ import pytest
 
 import hmb
 from hmb.client.admin import NewTopic, raised
-from hmb.spark.environment import findings
+from hmb.spark.local.environment import findings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

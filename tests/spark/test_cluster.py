@@ -15,8 +15,8 @@ pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'hm
 import hmb
 from hmb.bench import peers
 from hmb.client.admin import Admin, NewTopic, raised
-from hmb.spark.environment import SparkUnavailableError
-from hmb.spark.sessions import check
+from hmb.spark.local.environment import SparkUnavailableError
+from hmb.spark.local.sessions import check
 from tests.conformance.kafka_cluster import KafkaCluster
 
 pytestmark = [pytest.mark.external, pytest.mark.slow, pytest.mark.timeout(600)]

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from hmb.cli.main import main
-from hmb.spark import doctor
-from hmb.spark.environment import Finding
+from hmb.spark.local import doctor
+from hmb.spark.local.environment import Finding
 
 
 def test_something_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from hmb.spark import environment
-from hmb.spark.environment import Java, find_java, findings, java_home
+from hmb.spark.local import environment
+from hmb.spark.local.environment import Java, find_java, findings, java_home
 
 
 def put_java(home: Path, version: str) -> Path:

@@ -22,7 +22,7 @@ from hmb.hailstorm import (
     TupleId,
     run,
 )
-from hmb.hailstorm.runners.spark import on_spark
+from hmb.hailstorm.runners.spark.query import on_spark
 from tests.hailstorm.topologies import WORDS
 
 if TYPE_CHECKING:

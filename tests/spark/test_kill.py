@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("pyspark", reason="PySpark is not installed: pip install 'hmb[spark]'")
 
-from hmb.spark.environment import SparkUnavailableError
-from hmb.spark.sessions import check as check_spark
+from hmb.spark.local.environment import SparkUnavailableError
+from hmb.spark.local.sessions import check as check_spark
 from tests.spark.kill import Experiment, check
 
 

@@ -15,9 +15,9 @@ pytest.importorskip("pyspark")
 from hmb.bench.peers import Kafka43, PeerUnavailable  # noqa: E402
 from hmb.client.metadata import Cluster  # noqa: E402
 from hmb.protocol.errors import KafkaError  # noqa: E402
-from hmb.spark.once import ReplayError, check_transactions, deliver_once  # noqa: E402
 from hmb.spark.options import OptionError, SinkOptions  # noqa: E402
-from hmb.spark.sending import UndeliveredError  # noqa: E402
+from hmb.spark.writing.once import ReplayError, check_transactions, deliver_once  # noqa: E402
+from hmb.spark.writing.sending import UndeliveredError  # noqa: E402
 from tests.waiting import until  # noqa: E402
 
 

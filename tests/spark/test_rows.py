@@ -8,7 +8,7 @@ pa = pytest.importorskip("pyarrow")
 types = pytest.importorskip("pyspark.sql.types")
 
 from hmb.spark.options import SinkOptions  # noqa: E402
-from hmb.spark.rows import RowError, by_destination, check_schema  # noqa: E402
+from hmb.spark.writing.rows import RowError, by_destination, check_schema  # noqa: E402
 
 TO_T = SinkOptions("localhost", topic="t")
 BY_COLUMN = SinkOptions("localhost")

@@ -13,7 +13,7 @@ pytest.importorskip("pyspark")
 
 from hmb.client.admin import NewTopic  # noqa: E402
 from hmb.spark.options import SinkOptions  # noqa: E402
-from hmb.spark.sending import UndeliveredError, deliver  # noqa: E402
+from hmb.spark.writing.sending import UndeliveredError, deliver  # noqa: E402
 
 
 def batches(*values: list[bytes | None], **columns: list[object]) -> Iterator[pa.RecordBatch]:

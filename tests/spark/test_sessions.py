@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import hmb.spark
-from hmb.spark import sessions
-from hmb.spark.environment import Finding, SparkUnavailableError
+from hmb.spark.local import sessions
+from hmb.spark.local.environment import Finding, SparkUnavailableError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

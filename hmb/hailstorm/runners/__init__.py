@@ -25,14 +25,12 @@ A processor can run in a thread, in another process or on another machine:
 
 Read in this order:
 
-- `mailbox`             the queue of a processor: payloads and notices
-- `post`                from an outbox to the receiver's mailbox, in this process or through a socket
-- `partition_reader`    a consumer of one partition, which notices expired and recreated topics
+- `transport/`          the mailboxes of the processors, and how payloads reach them
 - `processor_thread`    the loop of one processor
 - `negotiator_thread`   the loop of the negotiator
 - `base`, `threads`     start a topology, start crashed processors again, return the result
 - `processes`, `worker` the same with processes
-- `spark`               the same topology on Spark
+- `spark/`              the same topology on Spark
 
 Source: Hailstorm, chapter 5, "Implementation Details".
 """

@@ -32,10 +32,10 @@ from hmb.hailstorm.processors.spouts import SpoutMachine
 from hmb.hailstorm.registry import Registry, RegistrySession, SessionExpiredError
 from hmb.hailstorm.registry.sessions import LIVING, MASTER
 from hmb.hailstorm.runners.figures import figures_of
-from hmb.hailstorm.runners.mailbox import SaveNotice
-from hmb.hailstorm.runners.partition_reader import PartitionReader
-from hmb.hailstorm.runners.post import BrokenChannelError, Post
 from hmb.hailstorm.runners.settings import RunSettings
+from hmb.hailstorm.runners.transport.mailbox import SaveNotice
+from hmb.hailstorm.runners.transport.partition_reader import PartitionReader
+from hmb.hailstorm.runners.transport.post import BrokenChannelError, Post
 from hmb.hailstorm.sink import HeldBackSink, TransactionalSink
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.spout import Spout

@@ -6,9 +6,9 @@ import logging
 import time
 
 from hmb.hailstorm.runners.base import Runner
-from hmb.hailstorm.runners.post import Post
 from hmb.hailstorm.runners.processor_thread import ProcessorThread
 from hmb.hailstorm.runners.settings import RunSettings
+from hmb.hailstorm.runners.transport.post import Post
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import Processor, Topology
 

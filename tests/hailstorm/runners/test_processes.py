@@ -28,7 +28,7 @@ from hmb.hailstorm.payload import Payloads
 from hmb.hailstorm.reference import load_topology, reference_to
 from hmb.hailstorm.registry import LocalRegistry
 from hmb.hailstorm.runners import ProcessRunner, RunSettings
-from hmb.hailstorm.runners.post import BrokenChannelError, RemotePost
+from hmb.hailstorm.runners.transport.post import BrokenChannelError, RemotePost
 from hmb.hailstorm.snapshots import DirectorySnapshotStore, MemorySnapshotStore, SqliteSnapshotStore
 from hmb.hailstorm.topology import Topology
 from tests.hailstorm.conftest import produce

@@ -28,7 +28,7 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from hmb.spark.environment import SparkUnavailableError, find_java, findings, java_home, quiet_logging
+from hmb.spark.local.environment import SparkUnavailableError, find_java, findings, java_home, quiet_logging
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

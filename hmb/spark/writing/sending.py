@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from hmb.client.producing.delivery import Deliveries
 from hmb.client.producing.producer import Producer
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.spark.rows import Rows, by_destination
+from hmb.spark.writing.rows import Rows, by_destination
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -62,7 +62,7 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from hmb.protocol.topics import TopicPartition
 from hmb.spark.options import OptionError
-from hmb.spark.sending import RowSender
+from hmb.spark.writing.sending import RowSender
 
 if TYPE_CHECKING:
     from hmb.spark.options import SinkOptions
@@ -153,4 +153,4 @@ def _check_same(name: str, before: BatchNote, note: BatchNote) -> None:
         problem = f"batch {note.batch} was written with {before.rows} rows, and now has {note.rows} rows"
         problem += " with different contents" if before.rows == note.rows else ""
         rule = "a query that writes exactly once must split a batch's rows into the same tasks each time"
-        raise ReplayError(f"{name}: {problem}: {rule} (see hmb.spark.once)")
+        raise ReplayError(f"{name}: {problem}: {rule} (see hmb.spark.writing.once)")

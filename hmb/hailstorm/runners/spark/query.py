@@ -159,7 +159,7 @@ def _bolt(node: Declaration, bolt: Bolt, frame: DataFrame) -> DataFrame:
 
         return frame.mapInPandas(without_state, ROW)
 
-    from hmb.hailstorm.runners.spark_state import BoltProcessor
+    from hmb.hailstorm.runners.spark.state import BoltProcessor
 
     def with_instance(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         for frame in frames:

@@ -15,7 +15,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor, Stateful
 
 from hmb.hailstorm.bolt import Bolt
 from hmb.hailstorm.codec import decode, encode
-from hmb.hailstorm.runners.spark import STATE, _frames, _outputs
+from hmb.hailstorm.runners.spark.query import STATE, _frames, _outputs
 
 if TYPE_CHECKING:
     import pandas as pd

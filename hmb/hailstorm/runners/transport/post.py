@@ -31,7 +31,7 @@ from hmb.hailstorm.master import Report
 from hmb.hailstorm.payload import Payloads
 from hmb.hailstorm.registry import RegistrySession
 from hmb.hailstorm.registry.sessions import LIVING
-from hmb.hailstorm.runners.mailbox import CHECK_INTERVAL, Mailbox
+from hmb.hailstorm.runners.transport.mailbox import CHECK_INTERVAL, Mailbox
 from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)

@@ -38,10 +38,10 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from hmb.spark.once import check_transactions, deliver_once
 from hmb.spark.options import OptionError, SinkOptions
-from hmb.spark.rows import check_schema
-from hmb.spark.sending import deliver
+from hmb.spark.writing.once import check_transactions, deliver_once
+from hmb.spark.writing.rows import check_schema
+from hmb.spark.writing.sending import deliver
 
 if TYPE_CHECKING:
     import pyarrow as pa

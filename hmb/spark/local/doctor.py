@@ -14,7 +14,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from hmb.spark.environment import INSTALL, Finding, findings
+from hmb.spark.local.environment import INSTALL, Finding, findings
 
 
 def examine() -> list[Finding]:
