@@ -21,7 +21,8 @@ Read in this order:
 2. `plugin.py`     the options, the fixtures, and the report of a failed test
 3. `faults.py`     errors, delays, lost responses and cut connections
 4. `refusal.py`    the response with an error code, for any API
-5. `control.py`    faults of a broker in another process, by HTTP and JSON
-6. `versions.py`   the APIs and versions of older brokers
-7. `report.py`     the broker's log and the last records, as the report shows them
+5. `disk.py`       a slow, full or failing disk, and damaged batches
+6. `control.py`    faults of a broker in another process, by HTTP and JSON
+7. `versions.py`   the APIs and versions of older brokers
+8. `report.py`     the broker's log and the last records, as the report shows them
 """

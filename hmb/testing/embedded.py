@@ -42,6 +42,7 @@ from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 from hmb.records import Header, Record, encode_batch, iter_batches
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.storage.log import Log, now_ms
+from hmb.testing.disk import DiskFaults
 from hmb.testing.faults import Faults
 from hmb.testing.versions import kafka_versions
 
@@ -83,7 +84,8 @@ class Broker:
     number, a bool or a `timedelta`. `host` and `port` are short for `listeners`, and `data_dir` for `log.dirs`.
 
     The defaults suit tests: a new group does not wait for further members, the broker's own topics have one partition,
-    and `acks=all` does not wait for the disk. `faults` makes the broker fail (hmb/testing/faults.py).
+    and `acks=all` does not wait for the disk. `faults` makes the broker fail (hmb/testing/faults.py), and `disk`
+    makes its disk fail (hmb/testing/disk.py).
 
     With `as_version="2.8"` the broker offers only the APIs and the versions that this version of Kafka has.
     """
@@ -109,6 +111,7 @@ class Broker:
         self.handlers: dict[ApiKey, Handler] = dict(HANDLERS)  # A fault replaces handlers in this table.
         self.faults = Faults(self.handlers)
         self._versions = None if as_version is None else kafka_versions(as_version)
+        self.disk = DiskFaults(lambda: self.data_dir, lambda name: self._context.topics.log_of(name))
         self._server = self._new_server()  # This checks the settings.
         self._is_running = False
 
