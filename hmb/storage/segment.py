@@ -61,7 +61,7 @@ class Segment(FilesTogether):
     """One segment. Appends happen under the log's lock. Reads take no lock."""
 
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
-        """Open or make the segment. Names of a segment that is not part of the log yet have a suffix (swap.py)."""
+        """Open the segment, or prepare a new one. `suffix` ends the names of files that are not part of the log yet."""
         stem = directory / f"{base_offset:020d}"
         self.base_offset = base_offset
         path = stem.with_suffix(".log" + suffix)
@@ -72,9 +72,9 @@ class Segment(FilesTogether):
         self.file = DurableFile(path, exists=exists)
         self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
-        self.first_timestamp: int | None = None  # of the first batch, in ms: segment.ms counts from it
-        self.producer_batches: list[int] | None = None  # positions (ProducerBatches); None: recover has not looked
-        self.lacks_transactions = False  # the transaction index has to be made again
+        self.first_timestamp: int | None = None  # timestamp (ms) of the first batch; `segment.ms` counts from it
+        self.producer_batches: list[int] | None = None  # positions (ProducerBatches); None: not recovered
+        self.lacks_transactions = False  # The transaction index must be built again.
         self.damage_reports = DamageReports(self.file)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()
@@ -82,7 +82,7 @@ class Segment(FilesTogether):
         self._bytes_since_index_entry = 0
         self._rebuilding = threading.Lock()  # held while the indexes are built again; no other lock is taken under it
         self.changes = ForeignChanges(self.file)
-        self._last_position = 0  # of the batch that was appended last
+        self._last_position = 0  # position (bytes) of the last appended batch
 
     @property
     def path(self) -> Path:
@@ -145,7 +145,7 @@ class Segment(FilesTogether):
             try:
                 self.offset_index.append(first_batch_end, position)
                 self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
-            except OSError as error:  # the batch is written; an index may lack entries, look-ups scan a little longer
+            except OSError as error:  # The batch is written. A look-up scans a little longer.
                 LOGGER.warning("no index entry for offset %d: %s", first_batch_end, error)
             self._bytes_since_index_entry = 0
         self._bytes_since_index_entry += size
@@ -177,7 +177,7 @@ class Segment(FilesTogether):
         return next(((position, batch) for position, batch in found if batch.last_offset >= offset), None)
 
     def headers_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Yield the batches as `batches_from` does, for a reader. Raises DamagedSegment, OSError."""
+        """Yield the same as `batches_from`, but raise DamagedSegment if the log is damaged. Raises OSError."""
         last_offset = -1
         try:
             for position, batch in self.batches_from(offset, end):
@@ -244,7 +244,7 @@ class Segment(FilesTogether):
         return self.base_offset
 
     def has_timestamp(self, entry: TimestampOffset) -> bool:
-        """Return whether the batch with an entry's offset has the entry's timestamp."""
+        """Return whether the batch that contains `entry.offset` has the timestamp of the entry."""
         found = self._find(entry.offset, self.size)
         return found is not None and found[1].max_timestamp == entry.timestamp
 
@@ -255,7 +255,7 @@ class Segment(FilesTogether):
             return None
         try:
             header = parse_batch(self.file.read(HEADER_PEEK, entry.position))
-        except KafkaError:  # the entry is damaged
+        except KafkaError:  # The index entry is damaged.
             return None
         return header.last_offset if header.last_offset == entry.offset else None  # else the entry is damaged
 
@@ -275,7 +275,7 @@ class Segment(FilesTogether):
         self.lacks_transactions = False
 
     def windows(self) -> Windows:
-        """Return the whole file, not only its first `size` bytes; nothing if the file is lost. Raises OSError."""
+        """Return windows over the whole file, even after `size`. They are empty if the file is lost. Raises OSError."""
         try:
             end = os.fstat(self.file.open().fileno()).st_size if self.file.exists else 0
         except FileNotFoundError:
@@ -286,17 +286,18 @@ class Segment(FilesTogether):
         """Return the segment's entry in the manifest; the next segment begins at `next_offset`. Raises OSError."""
         found = self.path.stat() if self.path.exists() else None
         size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
-        modified = 0 if self.changes.found else modified  # so that the next start finds another time
+        modified = 0 if self.changes.found else modified  # The next start then finds a different time.
         sizes = (self.offset_index.size, self.time_index.size, self.transaction_index.size)
         return SegmentEntry(self.base_offset, next_offset, size, modified, *sizes, self.transaction_index.checksum)
 
     def _rebuild_indexes(self, index: IndexFile, why: str) -> None:
         """Build the indexes again from the batches' headers, and put them in the place of a damaged one.
 
-        Other threads may read and append meanwhile: an index may lack entries. Raises KafkaError if the log is damaged.
+        Other threads may append during the build, so the new indexes may lack entries. Raises KafkaError if the log is
+        damaged.
         """
         if not self._rebuilding.acquire(blocking=False):
-            return  # another thread has met the same damage
+            return  # Another thread is building the indexes.
         try:
             LOGGER.error("%s is damaged: %s; it is made again from the log", index.path, why)
             fresh = Segment(self.path.parent, self.base_offset, self.config, suffix=REBUILT)
@@ -323,25 +324,25 @@ class Segment(FilesTogether):
     def truncate(self) -> None:
         """Cut the file after its last whole batch.
 
-        Synced, because what was cut off must not be there again after a power cut, behind batches that came later.
+        The file is synced. Otherwise the old bytes could return after a power cut, following batches that came later.
         """
         self.file.truncate(self.size)
         self.file.sync()
 
     def check_file(self) -> None:
-        """Notice that another process has changed the file; nothing is appended meanwhile. Raises SyncFailed."""
+        """Check whether another process has changed the file. No append runs during the check. Raises SyncFailed."""
         self.changes.check(self.size, self._last_position)
 
     def flush(self) -> None:
         """Sync the log file and the transaction index.
 
-        The other indexes are not synced: after a power cut they are made again from the log.
+        The other indexes are not synced. After a power cut the start builds them again from the log.
         """
         self.file.sync()
         self.transaction_index.file.sync_if_written()
 
     def seal(self) -> None:
-        """End the appends: the time index gets the greatest timestamp. Raises OSError."""
+        """End the appends, and add the greatest timestamp to the time index. Raises OSError."""
         if self._is_preallocated:
             self._is_preallocated = False
             self.file.truncate(self.size)

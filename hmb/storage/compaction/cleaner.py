@@ -5,17 +5,17 @@ A compacted log has a clean head and a dirty tail::
     [ clean ][ clean ][ dirty ][ dirty ][ active ]
                       ^ first dirty offset, in cleaner-offset-checkpoint
 
-A round reads the keys of the dirty segments into a map, backwards. Then it writes all segments up to the end of the
-dirty ones again, without the records that the rule (rule.py) drops. Neighbors that fit into one segment become one. A
-round never compacts the active segment, segments younger than `min.compaction.lag.ms`, and segments from the first open
-transaction on.
+A round compacts one log in two passes. The first pass reads the dirty segments from the last batch to the first one. It
+builds a map from each key to its last offset. The second pass copies the segments without the records that the rule
+(rule.py) drops. Neighboring segments are merged if they fit into one. A round never compacts the active segment,
+segments younger than `min.compaction.lag.ms`, and segments from the first open transaction on.
 
-A log is worth a round if its dirty part is at least `min.cleanable.dirty.ratio` of the part that can be compacted, or
-has records older than `max.compaction.lag.ms`.
+The cleaner compacts a log in two cases. The dirty part is at least `min.cleanable.dirty.ratio` of the part that can be
+compacted, or it has records older than `max.compaction.lag.ms`.
 
-A batch that is written again gets a new CRC. So a round checks the CRC of every batch first. A log with a damaged batch
-stays as it is. Each log fails alone: the cleaner reports its error, compacts the other logs, and tries the log again
-after a pause.
+A batch that is written again gets a new CRC, which would hide damage. So a round checks the CRC of every batch first,
+and does not change a log with a damaged batch. The cleaner reports the error and compacts the other logs. It tries the
+damaged log again after a pause.
 
 Source: Kafka's `LogCleaner`, `LogCleanerManager`.
 """
@@ -50,16 +50,16 @@ from hmb.storage.state.manifest import DamagedStateFile
 from hmb.storage.time_index import TimestampOffset
 
 LOGGER = logging.getLogger(__name__)
-STINT, REST = 0.005, 0.000_1  # seconds
-# Seconds after which a log that could not be compacted is tried again; after each failure twice as long.
+STINT, REST = 0.005, 0.000_1  # seconds of work, then seconds of sleep
+# The pause (seconds) before a log whose compaction failed is tried again. Each further failure doubles the pause.
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
 
 
 class Throttle:
-    """Lets at most `rate` bytes a second through, on average, until the stop.
+    """Limits compaction to `rate` bytes per second on average.
 
-    It also steps aside every STINT: compaction computes without ever waiting for anything, and would keep the
-    interpreter from the threads that serve clients for as long as the switch interval allows.
+    The throttle also lets the compacting thread sleep for REST after every STINT. Compaction computes without waiting
+    for anything. Without the sleep it would hold the interpreter's lock, and threads that serve clients would wait.
     """
 
     def __init__(self, rate: float, stop: threading.Event) -> None:
@@ -69,7 +69,7 @@ class Throttle:
         self._rested = self._started
 
     def spend(self, size: int) -> None:
-        """Wait as long as `size` more bytes take. Raises Stopped."""
+        """Count `size` more bytes, and wait until the rate allows them. Raises Stopped if the broker stops."""
         self._spent += size
         now = time.monotonic()
         ahead = self._spent / self._rate - (now - self._started)
@@ -104,7 +104,7 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
-    # The last batch of a log stays. A reader would wait for it, because the log ends after it.
+    # The last batch of a log is never dropped. A reader would wait for it, because the log ends after it.
     last = max((number for number, segment in enumerate(segments) if segment.size), default=0)
     count = min(last, sum(segment.base_offset < stable for segment in segments))
     if config.min_compaction_lag_ms:
@@ -118,16 +118,19 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
 
 
 def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
-    """One round; returns the new first dirty offset. Raises OSError, KafkaError; the log then holds what it held."""
+    """Compact a log in one round, and return its new first dirty offset.
+
+    Raises OSError, KafkaError, and then no record was lost. Raises Stopped.
+    """
     with log.cleanup.lock:
-        throttle.spend(0)  # once the broker stops, what has not begun does not begin: the log may be closed
+        throttle.spend(0)  # Raises Stopped if the broker stops, because the log may be closed already.
         return _clean(log, work, max_memory, now, throttle)
 
 
 def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throttle) -> int:
     segments = log.segments
     if not set(work.segments) <= set(segments):
-        return work.first_dirty  # some were deleted since they were looked at; the next round will look again
+        return work.first_dirty  # Some segments were deleted since they were selected. The next round selects again.
     limit = log.config.max_decompressed
     map = _map_of(work, segments, max_memory, limit, throttle)
     rule = Compaction(map, log.last_batches_of_producers(), now, log.config.delete_retention_ms, limit)
@@ -140,7 +143,8 @@ def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throt
 def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit: int, throttle: Throttle) -> OffsetMap:
     """Return a map from the keys of the dirty records to their last offsets. `segments` are all segments of the log.
 
-    If the map has no room for all dirty records, it covers the first of them, and a later round compacts the others.
+    If the keys of all dirty records need more than `max_memory` bytes, the map covers only the first dirty records. A
+    later round compacts the others.
     """
     end = work.end
     while True:
@@ -156,9 +160,10 @@ def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit
 def _dirty_batches(
     segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
 ) -> Iterator[Batch]:
-    """Yield the batches of a segment, the last one first, whose records count and belong into the map.
+    """Yield the batches of a segment whose records belong into the map, from the last batch to the first one.
 
-    All batches of the segment are checked before the first one is read: whether its records count depends on others.
+    Records of aborted transactions do not belong into the map. Transactions are followed forwards, so the function
+    checks all batches of the segment before it yields the first one.
     """
     transactions, positions, sizes = Transactions(), array("I"), array("I")
     _enter(segment, segments, transactions)
@@ -178,7 +183,7 @@ def _dirty_batches(
 def _batches(
     segment: Segment, segments: Sequence[Segment], transactions: Transactions, throttle: Throttle
 ) -> Iterator[tuple[int, Batch]]:
-    """Yield every batch of one of the log's segments, checked, with its position."""
+    """Yield `(position, batch)` for every batch of a segment, after a check of its CRC. Raises KafkaError, OSError."""
     _enter(segment, segments, transactions)
     for position, batch in _checked_batches(segment):
         yield position, batch
@@ -196,18 +201,18 @@ def _checked_batches(segment: Segment) -> Iterator[tuple[int, Batch]]:
 
 
 def _enter(segment: Segment, segments: Sequence[Segment], transactions: Transactions) -> None:
-    """Look up the aborted transactions of a segment, before its batches are read."""
+    """Load the aborted transactions of a segment into `transactions`, before the segment's batches are read."""
     number = segments.index(segment)
     transactions.enter(segments[number:], segments[number + 1].base_offset)  # the active segment is never compacted
 
 
 def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
-    """Neighbours that fit into one segment together, by the sizes that they have now."""
+    """Return groups of neighboring segments. The segments of a group fit into one segment before compaction."""
     config, groups = log.config, [[segments[0]]]
     for segment in segments[1:]:
         group = [*groups[-1], segment]
         size, index_size = sum(s.size for s in group), sum(s.offset_index.size for s in group)
-        following = log.segments[log.segments.index(segment) + 1]  # there is one: the active segment is never compacted
+        following = log.segments[log.segments.index(segment) + 1]  # exists, as the active segment is not compacted
         fits = size <= config.segment_bytes and index_size <= config.segment_index_bytes
         if fits and following.base_offset - group[0].base_offset <= MAX_RELATIVE_OFFSET:
             groups[-1] = group
@@ -217,28 +222,28 @@ def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
 
 
 class _Rewriting:
-    """One round's second pass: the log's segments are written again, group by group, from its start on."""
+    """The second pass of a round: it copies the log's segments, group by group, without the dropped records."""
 
     def __init__(self, log: Log, segments: Sequence[Segment], rule: Compaction, throttle: Throttle) -> None:
         self._log = log
-        self._segments = segments  # as they were when the round began
+        self._segments = segments  # all segments of the log when the round began
         self._rule = rule
         self._throttle = throttle
         self._transactions = Transactions()
 
     def compact(self, group: Sequence[Segment]) -> None:
-        """Write a group of segments again as one, and put that in their place."""
+        """Copy the kept records of a group of segments into one new segment, and replace the group by it."""
         log = self._log
         cleaned = swap.new_segment(log.directory, group[0].base_offset, log.config)
         try:
             for segment in group:
                 self._write(cleaned, segment)
-            last_write = group[-1].path.stat().st_mtime_ns  # the age of messages without timestamps goes on
-            file = cleaned.file.open()  # created now if nothing was kept
+            last_write = group[-1].path.stat().st_mtime_ns  # retention uses it for messages without timestamps
+            file = cleaned.file.open()  # Creates the file if no record was kept.
             os.utime(file.fileno(), ns=(last_write, last_write))
             before = sum(segment.size for segment in group)
             if len(group) == 1 and cleaned.size == before:
-                cleaned.delete()  # nothing was dropped, so there is nothing to swap
+                cleaned.delete()  # The round dropped no record, so the old segment stays.
                 return
             log.cleanup.replace(group, cleaned)
         except swap.UnfinishedSwap:
@@ -277,7 +282,7 @@ class _Failure(NamedTuple):
 
 
 class Cleaner:
-    """Compacts the logs of a data directory, one round a call, the dirtiest log first."""
+    """Compacts the logs of a data directory, the log with the greatest dirty ratio first."""
 
     def __init__(self, logs: LogManager, *, max_memory: int, rate: float, stop: threading.Event) -> None:
         self._logs = logs
@@ -289,17 +294,17 @@ class Cleaner:
         self._first_dirty = {
             name: offset
             for name, offset in self._read_checkpoint().items()
-            if name in self._seen and offset <= self._seen[name].log_end_offset  # else it is another log's
+            if name in self._seen and offset <= self._seen[name].log_end_offset  # else of an older log
         }
         self._failures: dict[Log, _Failure] = {}
 
     def reconfigure(self, *, max_memory: int, rate: float) -> None:
-        """For the rounds that begin from now on."""
+        """Change the memory (bytes) and the rate (bytes per second) of all later rounds."""
         self._max_memory, self._rate = max_memory, rate
 
     def _read_checkpoint(self) -> dict[TopicPartition, int]:
         if self._checkpoint.exists() and not self._checkpoint.stat().st_size:
-            return {}  # as Kafka has it before its first compaction
+            return {}  # Kafka creates an empty file at first.
         try:
             self._logs.manifest.check(self._checkpoint)
             return checkpoints.read_offsets(self._checkpoint)
@@ -308,7 +313,7 @@ class Cleaner:
             return {}
 
     def run(self) -> None:
-        """Compact every log that is worth it."""
+        """Compact every log that is dirty enough."""
         now = now_ms()
         work = []
         self._forget_deleted()
@@ -328,13 +333,14 @@ class Cleaner:
 
     @contextmanager
     def _isolated(self, name: TopicPartition, log: Log) -> Iterator[None]:
-        """Report an error of the block, and leave this log alone for a while; the others go on."""
+        """Report an error of the block, and do not compact this log again before a pause has ended."""
         with isolated(LOGGER, name, "not compacted; `hmb dump-log --verify` tells more"):
             try:
                 yield
             except Stopped:
                 LOGGER.info("%s: compaction given up, the broker stops", name)
-            except swap.UnfinishedSwap:  # another round's renames would hit the wrong files; the next start repairs it
+            except swap.UnfinishedSwap:
+                # Another round would rename the wrong files. The next start completes the swap.
                 self._failures[log] = _Failure(math.inf, math.inf)
                 raise
             except Exception:
@@ -344,9 +350,9 @@ class Cleaner:
                 raise
 
     def _forget_deleted(self) -> None:
-        """Forget deleted logs: a new log with the same name has nothing to do with them.
+        """Forget deleted logs. A new log may have the name of a deleted one, and starts without a first dirty offset.
 
-        A deleted log's files stay open, and keep their space on the disk, as long as somebody holds the log.
+        A reference to a deleted log would keep its files open, and open files use space on the disk.
         """
         seen, self._seen = self._seen, dict(self._logs.items())
         self._failures = {log: failure for log, failure in self._failures.items() if log in self._seen.values()}

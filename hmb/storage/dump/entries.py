@@ -32,15 +32,15 @@ from hmb.records import (
 
 
 class View(Enum):
-    """How a file is shown."""
+    """The views of a file that a dump can print."""
 
-    LINES = "lines"  # Kafka's
+    LINES = "lines"  # the lines of Kafka's DumpLogSegments
     HEX = "hex"  # each byte with its field
     TREE = "tree"  # a segment's batches and records, with sizes
 
 
 class Decoded(NamedTuple):
-    """A record's key and value as something to read: text, or what JSON can say; None: nothing."""
+    """A record's key and value in a readable form: text or a JSON value. None stands for a missing key or value."""
 
     key: object
     value: object
@@ -50,12 +50,12 @@ class Decoded(NamedTuple):
 class DumpOptions:
     """Kafka's switches; `verify`: check everything, show only what is wrong; `view`."""
 
-    deep_iteration: bool = False  # the records inside the batches
-    print_data_log: bool = False  # with keys and values; implies deep iteration
-    index_sanity_check: bool = False  # of indexes only what a broker checks at its start
+    deep_iteration: bool = False  # print the records of each batch, too
+    print_data_log: bool = False  # print keys and values of records; implies deep iteration
+    index_sanity_check: bool = False  # check indexes only as a broker does at its start
     verify: bool = False
     view: View = View.LINES
-    progress: Callable[[Path, int], None] = lambda _path, _position: None  # is called batch by batch
+    progress: Callable[[Path, int], None] = lambda _path, _position: None  # called after each batch with its position
     decode: Callable[[Record], Decoded] | None = None  # with keys and values that are more than bytes
 
     @property
@@ -65,7 +65,7 @@ class DumpOptions:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A piece of a dump."""
+    """One entry of a dump: it is printed as one line, or as one JSON object."""
 
     kind: ClassVar[str]  # the "type" in JSON
 
@@ -93,7 +93,7 @@ class FileHeading(Entry):
 
 @dataclass(frozen=True, slots=True)
 class NoteEntry(Entry):
-    """A remark about a file, in Kafka's words."""
+    """A remark about a file, in the words of Kafka's DumpLogSegments."""
 
     kind: ClassVar[str] = "note"
     note: str
@@ -104,7 +104,7 @@ class NoteEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class UnknownFileEntry(Entry):
-    """A file whose name is not that of a log's file. It was not read."""
+    """A file that the dump did not read, because its name is not the name of a log's file."""
 
     kind: ClassVar[str] = "unknown_file"
     file: Path
@@ -115,7 +115,7 @@ class UnknownFileEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class DamageEntry(Entry):
-    """The bytes at a position of a file are wrong."""
+    """A report of damaged bytes at a position of a file."""
 
     kind: ClassVar[str] = "damage"
     file: Path
@@ -132,10 +132,10 @@ class DamageEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry(Entry):
-    """A file that was checked and is not shown, or at the end all files."""
+    """The result of a check without a dump: for one file, or the sum for all files."""
 
     kind: ClassVar[str] = "verified"
-    file: Path | None  # None: all files
+    file: Path | None  # None: the sum for all files
     files: int
     size: int
     batches: int
@@ -144,7 +144,7 @@ class VerifiedEntry(Entry):
     damages: int
 
     def plus(self, other: VerifiedEntry) -> VerifiedEntry:
-        """Both together."""
+        """Return the sum of two results."""
         counts = ("files", "size", "batches", "records", "entries", "damages")
         return VerifiedEntry(None, *[getattr(self, name) + getattr(other, name) for name in counts])
 
@@ -232,7 +232,7 @@ class RecordEntry(Entry):
     kind: ClassVar[str] = "record"
     record: Record
     batch: Batch
-    with_data: bool  # key and value too
+    with_data: bool  # print the key and the value, too
     message: InnerMessage | None = None
     decoded: Decoded | None = None
 
@@ -289,7 +289,7 @@ class RecordEntry(Entry):
 
 
 def _as_text(value: object) -> str:
-    """JSON as Kafka's library writes it: the hex digits of control characters in upper case."""
+    """Return JSON as Kafka's library writes it: control characters have hex digits in upper case."""
     if isinstance(value, str):
         return value
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -319,7 +319,7 @@ def _control_fields(record: Record) -> dict[str, object]:
 
 
 def text_or_base64(name: str, value: bytes | None) -> dict[str, object]:
-    """The value as text if it is UTF-8, else as base64 under a name that says so; null stays null."""
+    """Return `{name: text}` if the value is UTF-8 or None, else `{name_base64: text}`."""
     try:
         return {name: None if value is None else value.decode()}
     except UnicodeDecodeError:
@@ -327,12 +327,12 @@ def text_or_base64(name: str, value: bytes | None) -> dict[str, object]:
 
 
 def counted(number: int, one: str, several: str = "") -> str:
-    """A number of things: 1 batch, 2 batches."""
+    """Return a number with its noun, such as "1 batch" or "2 batches"."""
     return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def optional_long(value: int | None) -> str:
-    """As Java writes an optional number."""
+    """Return a number as Java prints an `OptionalLong`."""
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 
@@ -341,5 +341,5 @@ def _bool(value: bool) -> str:
 
 
 def optional_size(data: bytes | None) -> int:
-    """As Kafka counts bytes: -1 for null."""
+    """Return the length of `data` in bytes; -1 for None, as Kafka prints it."""
     return -1 if data is None else len(data)

@@ -20,7 +20,7 @@ FEW = 5  # the limit for a log that was cut, where each entry of the index has a
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of finding, in Kafka's words."""
+    """A kind of contradiction, with the words that Kafka's DumpLogSegments prints for it."""
 
     name: str
     heading: str
@@ -61,7 +61,7 @@ class FindingEntry(Entry):
         return self.finding.is_damage
 
     def line(self) -> str:
-        pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs  # as Kafka lists them
+        pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs  # Kafka's order
         lines = [self.finding.heading.format(self.file.absolute()), *[self.finding.form.format(*it) for it in pairs]]
         if self.more:
             lines.append(f"  and {self.more} more")
@@ -78,7 +78,7 @@ class Findings:
         self._most = most
         self._pairs: dict[tuple[Kind, Path], list[tuple[int, int]]] = {}
         self._more: Counter[tuple[Kind, Path]] = Counter()
-        self.damages = 0  # how many of them are damage
+        self.damages = 0  # the number of findings that mean damage
 
     def add(self, kind: Kind, file: Path, one: int, other: int) -> None:
         self.damages += kind.is_damage

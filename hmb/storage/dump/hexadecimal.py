@@ -74,7 +74,7 @@ class FieldEntry(Entry):
 
 
 def log_fields(file: BufferedReader, path: Path, options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """A log, batch by batch."""
+    """Yield the fields of a log file, batch by batch."""
     end = 0
     for number, found in enumerate(log_batches(file, path, options)):
         if not isinstance(found, BatchAt):
@@ -107,7 +107,7 @@ def _batch_fields(file: BufferedReader, path: Path, at: BatchAt, prefix: str) ->
 
 
 def index_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """An offset index or a time index: its entries up to the padding."""
+    """Yield the fields of an offset index or a time index, up to the padding of zeros."""
     is_time_index = path.suffix == ".timeindex"
     form = TimeIndex.ENTRY if is_time_index else OffsetIndex.ENTRY
     names = ("timestamp", "relative_offset") if is_time_index else ("relative_offset", "position")
@@ -128,13 +128,13 @@ def index_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findi
 def transaction_fields(
     file: BufferedReader, _path: Path, _options: DumpOptions, _findings: Findings
 ) -> Iterator[Entry]:
-    """A transaction index: its aborted transactions."""
+    """Yield the fields of a transaction index, one aborted transaction after the other."""
     end = yield from _repeated(file, 0, TransactionIndex.ENTRY, AbortedTransactionEntry, "transactions")
     yield from _rest(file, end)
 
 
 def snapshot_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """A snapshot of the idempotent producers."""
+    """Yield the fields of a snapshot of the idempotent producers."""
     header = file.read(SNAPSHOT_HEADER.size)
     position = 0
     if len(header) == SNAPSHOT_HEADER.size:
@@ -148,7 +148,7 @@ def snapshot_fields(file: BufferedReader, path: Path, _options: DumpOptions, _fi
 
 
 def state_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """A text file, line by line."""
+    """Yield the lines of a text file."""
     end = 0
     for number, (position, data, entry) in enumerate(state_lines(file, path)):
         if entry.is_damage:

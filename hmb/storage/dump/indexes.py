@@ -55,7 +55,7 @@ class TimeIndexEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class AbortedTransactionEntry(Entry):
-    """An entry of the transaction index: which offsets a reader of committed records leaves out."""
+    """An entry of the transaction index: the offsets that a reader of committed records leaves out."""
 
     kind: ClassVar[str] = "aborted_transaction"
     version: int
@@ -93,7 +93,7 @@ class ProducerEntry(Entry):
             f" currentTxnFirstOffset: {optional_long(None if first < 0 else first)} lastTimestamp: {self.timestamp}"
         )
         if self.last_offset < 0:
-            return head  # no batch is known
+            return head  # The producer's state has no batch.
         first_sequence = (self.last_sequence - self.offset_delta) & 0x7FFFFFFF
         return head + (
             f" firstSequence: {first_sequence} lastSequence: {self.last_sequence}"
@@ -102,7 +102,7 @@ class ProducerEntry(Entry):
 
 
 def read_index(file: BufferedReader, path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    """The offset index, each entry checked against the log."""
+    """Yield the entries of an offset index, after a comparison of each one with the log."""
     if _size(file) < OffsetIndex.ENTRY.size:
         yield NoteEntry(f"{path} is empty.")
     elif options.index_sanity_check:
@@ -120,7 +120,7 @@ def _offsets_against_log(file: BufferedReader, path: Path, findings: Findings) -
             entry = IndexEntry(base_offset + relative_offset, position)
             yield entry
             if relative_offset == position == 0:
-                return  # the index of a log in use, nothing but padding
+                return  # An empty index of a log in use contains only padding.
             try:
                 last_offset = header_at(log, position).last_offset
             except KafkaError as error:
@@ -131,7 +131,7 @@ def _offsets_against_log(file: BufferedReader, path: Path, findings: Findings) -
 
 
 def read_time_index(file: BufferedReader, path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    """The time index, each entry checked against the batch that it names."""
+    """Yield the entries of a time index, after a comparison of each one with its batch in the log."""
     if options.index_sanity_check:
         yield _sanity(file, path, TimeIndex.ENTRY)
     else:
@@ -146,7 +146,7 @@ def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings
             entry = TimeIndexEntry(timestamp, base_offset + relative_offset)
             yield entry
             if timestamp == relative_offset == 0:
-                return  # the index of a log in use, nothing but padding
+                return  # An empty index of a log in use contains only padding.
             try:
                 start = index.lookup(entry.offset) if index is not None else None
                 batch = _batch_ending_at_or_after(log, start[1] if start else 0, entry.offset)
@@ -167,7 +167,7 @@ def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings
 def read_transaction_index(
     file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings
 ) -> Iterator[Entry]:
-    """The transaction index: the aborted transactions of the segment."""
+    """Yield the entries of a transaction index: the aborted transactions of a segment."""
     position, width, end = 0, TransactionIndex.ENTRY.size, int(path.stem)
     while len(data := file.read(width)) == width:
         fields = TransactionIndex.ENTRY.unpack(data)
@@ -200,7 +200,7 @@ def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _find
 
 
 def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tuple[int, int]]]:
-    """The entries of an index file, each with its position in it, up to the padding of an index in use."""
+    """Yield `(position, fields)` for each entry of an index file, up to the padding of zeros."""
     relative_offset = 0 if entry is OffsetIndex.ENTRY else 1  # which of the two fields
     position = 0
     while len(data := file.read(entry.size)) == entry.size:
@@ -227,7 +227,10 @@ def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
 
 
 def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
-    """All entries, but only the first few damages and a count: one cut of the log spoils all that point behind it."""
+    """Yield all entries, but only the first few reports of damage, and the number of the others.
+
+    If a log is cut, every index entry that points after the cut is damaged.
+    """
     damages, first_hidden = 0, 0
     for entry in entries:
         if isinstance(entry, DamageEntry):

@@ -39,7 +39,7 @@ class InspectedEntry:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How densely an index covers its log: distances as in `InspectedEntry`; what is behind the last entry."""
+    """How densely an index covers its log: the distances between entries, and the part after the last entry."""
 
     entries: int = 0
     mismatches: int = 0
@@ -48,7 +48,7 @@ class Summary:
     greatest: int = 0
 
     def plus(self, entry: InspectedEntry, covered: int) -> Summary:
-        """With one entry more, up to which the index covers `covered` bytes or offsets."""
+        """Return this summary with one more entry. The index up to this entry covers `covered` bytes or offsets."""
         return replace(
             self,
             entries=self.entries + 1,
@@ -60,7 +60,7 @@ class Summary:
 
 
 def inspect(path: Path) -> Iterator[InspectedEntry]:
-    """Every entry of the index, checked against the log beside it."""
+    """Yield every entry of an index, after a comparison with the log file of the same segment."""
     with IndexReader(path) as index, path.with_suffix(".log").open("rb") as log:
         check = _TimeIndexCheck(log) if index.is_time_index else _OffsetIndexCheck(log)
         previous: tuple[int, int] | None = None
@@ -75,7 +75,7 @@ def inspect(path: Path) -> Iterator[InspectedEntry]:
 
 
 class _LogWalk:
-    """The batches of the log in order, one at a time, as far as they are needed."""
+    """Reads the batches of a log in order, and only as many as the inspected entries need."""
 
     def __init__(self, log: BufferedReader) -> None:
         self._batches = walk(log)
@@ -123,7 +123,7 @@ class _TimeIndexCheck(_LogWalk):
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """One step of the binary search: entries low..high are left, the middle one is looked at."""
+    """One step of a binary search. It compares the wanted key with the middle one of the entries low..high."""
 
     low: int
     high: int
@@ -134,7 +134,7 @@ class SearchStep:
 
 @dataclass(frozen=True, slots=True)
 class ScanStep:
-    """One batch of the log that the scan passes by, or ends at."""
+    """A batch of the log at which a scan looks. The last one is the batch that the scan searched for."""
 
     position: int
     base_offset: int
@@ -145,7 +145,7 @@ class ScanStep:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """A binary search in one index, and the entry it ended at (None: the wanted key is before the first)."""
+    """The steps of a binary search and the entry that it found; None if the wanted key is below the first entry."""
 
     path: Path
     entries: int

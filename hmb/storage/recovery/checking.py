@@ -5,9 +5,9 @@ part. A *nonsense block* is a block of the file that has been allocated and neve
 kind anywhere. The check finds damage by two properties of a batch:
 
 - Its length and its CRC must match all bytes after the length.
-- No CRC covers its offset, the first 8 bytes. The offsets of batches must grow. They may have gaps, because compaction
-  leaves some. But a flipped bit looks like a gap, too. So a batch after a gap counts only if the next batch has a
-  greater offset. After a wrong offset that is too high, the next right one is smaller.
+- No CRC covers its offset, the first 8 bytes. The offsets of batches must grow. Compaction leaves gaps between them.
+  But a flipped bit in an offset looks like a gap, too. So a batch after a gap counts only if the next batch has a
+  greater offset. If a flipped bit made the offset too high, the next batch has a smaller one.
 
 No CRC covers the leader epoch (4 bytes) either. No record depends on it.
 
@@ -33,7 +33,7 @@ from hmb.storage.files.windows import WINDOW, Windows
 from hmb.storage.producer_state import BATCHES_KEPT
 
 MAX_RELATIVE_OFFSET = 2**31 - 1
-MAX_POSITION = 2**31 - 1  # of a batch that an index entry can name
+MAX_POSITION = 2**31 - 1  # the highest position (bytes) that fits into an index entry
 ZEROS = bytes(1 << 20)
 MIN_HEADER = MAGIC_POSITION + 1  # bytes that show whether a batch may begin here
 HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
@@ -42,7 +42,7 @@ HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
 CheckedBatch = tuple[int, int, int, int, int, int]
 
 
-NO_STOP = threading.Event()  # never set: for callers that are never stopped
+NO_STOP = threading.Event()  # an event that no thread sets, for callers that are never stopped
 
 
 class Stopped(Exception):
@@ -50,7 +50,7 @@ class Stopped(Exception):
 
 
 class Damage(KafkaError):
-    """The bytes from `position` on are not the next batch of this log."""
+    """An error: the bytes from `position` on are not the next batch of the log."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
@@ -100,7 +100,7 @@ def checked_batch(windows: Windows, position: int) -> CheckedBatch:
     """
     view, index = windows.view, position - windows.start
     left = len(view) - index
-    if left < HEADER_SIZE or index < 0:  # checked here: a call of `at` for each batch would take a tenth of the time
+    if left < HEADER_SIZE or index < 0:  # Calling `at` for each batch would take 10% of the time.
         view, index = windows.at(position, HEADER_SIZE)
         left = len(view) - index
     if left >= HEADER_SIZE:

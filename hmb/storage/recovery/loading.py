@@ -17,7 +17,7 @@ The meaning of damage depends on whether the damaged bytes have been on disk.
   the segment, in `<base offset>.log.<position>.cut`.
 
 Offsets may be missing between two segments because compaction has removed the last records of the first one. The
-manifest knows where the next segment of each one begins. If it begins later, a segment is lost.
+manifest stores the base offset that follows each segment. If the next file has a greater one, a segment is lost.
 
 Example: segments 0, 100 and 200; the log ends at 250; the recovery point is 220; the process is killed. Damage at 50 or
 at 210 is repaired. Damage at 230 ends the log at 230.
@@ -99,7 +99,7 @@ def load(directory: Path, config: LogConfig, known: Known, *, now: int, stop: th
     loading.run()
     producers = _load_producers(directory, loading.segments, loading.end_offset, ProducerState(now))
     for segment in loading.segments[:-1]:
-        segment.seal()  # its indexes may have been made again
+        segment.seal()  # The start may have built its indexes again.
     for segment in loading.segments:
         segment.release()
     return LoadedLog(loading.segments, loading.end_offset, producers)
@@ -117,7 +117,7 @@ def _base_offsets(directory: Path) -> list[int]:
 
 
 class _Loading:
-    """The segments of a log while the start looks at them, from the first one to the last one."""
+    """The loading of one log: it checks the segments from the first one to the last one."""
 
     def __init__(
         self, directory: Path, config: LogConfig, known: Known, swapped: set[int], stop: threading.Event
@@ -161,8 +161,8 @@ class _Loading:
             try:
                 return end_by_indexes(segment)
             except KafkaError as error:
-                if segment.size:  # a new log has no indexes yet
-                    level = logging.INFO if self._config.preallocate else logging.WARNING  # zeros are no damage there
+                if segment.size:  # A new log has no indexes.
+                    level = logging.INFO if self._config.preallocate else logging.WARNING  # its zeros are not damage
                     LOGGER.log(level, "%s: %s; all of the segment is checked", segment.path, error.message)
         bounds = self._bounds(segment, following)
         found = recover(segment, bounds.synced_to, self._stop)
@@ -274,11 +274,11 @@ def _load_producers(
     wanted = next((segment.base_offset for segment in segments if segment.lacks_transactions), end_offset)
     found = snapshots(directory)
     for _, path in found:
-        if path.is_dir():  # in the way of the snapshot that a stop writes
+        if path.is_dir():  # A stop could not write its snapshot under this name.
             raise IsADirectoryError(errno.EISDIR, "a directory has the name of a snapshot", str(path))
     for offset, path in reversed(found):
         if offset > end_offset:
-            path.unlink()  # it contains batches that were cut off
+            path.unlink()  # The snapshot contains batches that recovery has cut off.
         elif offset <= wanted and state.load_snapshot(path):
             known_to = offset
             break
@@ -292,7 +292,7 @@ def _load_producers(
 
 
 def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterator[AbortedTransaction]:
-    """Note the batches of idempotent producers from an offset on."""
+    """Note the batches of idempotent producers from an offset on. Yield the transactions that markers abort."""
     positions = segment.producer_batches
     batches = segment.batches_from(from_offset, segment.size) if positions is None else segment.batches_at(positions)
     try:
@@ -302,5 +302,5 @@ def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterato
                 assert isinstance(whole, RecordBatch)
                 if aborted := state.replay(whole):
                     yield aborted
-    except KafkaError as error:  # in a segment that was not checked
+    except KafkaError as error:  # The start did not check this segment.
         LOGGER.error("%s: %s; the producers of later batches are not known", segment.path, error.message)

@@ -60,12 +60,12 @@ from hmb.storage.transaction_index import AbortedTransaction
 LOGGER = logging.getLogger(__name__)
 OFFSET_AND_LENGTH = struct.Struct(">qi")
 LARGEST_MARKER = 100  # bytes
-LARGEST_RESTORED = 64 << 20  # bytes of a hole that are looked at as one batch
+LARGEST_RESTORED = 64 << 20  # bytes: a larger hole is not checked for a batch with a wrong header
 
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Bytes of a segment's file that are not a batch, and what takes their place."""
+    """Bytes of a segment's file that are not an intact batch, and the batches that replace them."""
 
     position: int
     end: int  # the position after the hole
@@ -77,11 +77,11 @@ class Hole:
 
 
 class Bounds(NamedTuple):
-    """Which offsets a segment has had on disk.
+    """The offsets of a segment that have been on disk.
 
-    Damage from `synced_to` on is what a power cut left: the log ends there. None: the whole segment has been on disk,
-    and nobody knows its last offset. Only the last segment of a log `may_go_on`: it has batches from `synced_to` on.
-    If the segment ends before `reached`, its end is lost.
+    All offsets below `synced_to` have been on disk. Damage after them comes from a power cut, and the log ends there.
+    None means that the whole segment has been on disk and its last offset is unknown. `may_go_on` is True for the last
+    segment of a log, which may have batches from `synced_to` on. A segment that ends below `reached` has lost its end.
     """
 
     synced_to: int | None
@@ -99,7 +99,7 @@ class Repaired(NamedTuple):
 def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence[Segment]) -> Repaired:
     """Repair the damage after the first `segment.size` bytes of a segment, which end at `end_offset`.
 
-    `segments` are all of the log. Raises OSError, and then the next start begins again.
+    `segments` are all segments of the log. If it raises OSError, the next start repairs the segment.
     """
     search = HoleSearch(segment, bounds, segments)
     holes = search.holes(segment.size, end_offset)
@@ -107,7 +107,7 @@ def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence
         holes.append(search.lost_end())
     for hole in holes:
         report(segment, hole)
-    if not holes:  # a gap that nothing confirmed, in a segment whose end is unknown
+    if not holes:  # The only damage was a gap that no later batch confirmed.
         recover(segment, search.end_offset)
         return Repaired(segment, search.end_offset)
     if holes[0].position == segment.size and holes[0].end == segment.windows().end:
@@ -123,9 +123,9 @@ def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence
 
 
 def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment]) -> Segment | None:
-    """Return a copy of a closed segment without its damage, not yet in its place (swap.py); None if it is intact.
+    """Return a repaired copy of a closed segment; None if the segment is intact. swap.py replaces the segment by it.
 
-    The next segment begins at `next_offset`. Readers may use the segment all the time. Raises OSError.
+    The next segment begins at `next_offset`. Readers may use the segment during the repair. Raises OSError.
     """
     is_short = segment.windows().end < segment.size
     search = HoleSearch(segment, Bounds(next_offset, False, next_offset if is_short else 0), segments)
@@ -143,7 +143,7 @@ def append_replacement(segment: Segment, replacement: bytes) -> None:
     """Append the batches of a replacement to a segment, and sync it. Raises OSError."""
     for batch in iter_batches(replacement):
         segment.append([batch.view], batch.last_offset, TimestampOffset(batch.max_timestamp, batch.last_offset))
-    segment.producer_batches = None  # `recover` has not seen these
+    segment.producer_batches = None  # `recover` has not read the new batches.
     segment.flush()
 
 
@@ -156,7 +156,7 @@ def replacement_of(
 ) -> bytes:
     """Return empty batches for lost offsets, and among them the markers of these aborted transactions.
 
-    A batch has at most 2^31 offsets. If more are lost, the replacement has the last ones.
+    A batch has at most 2^31 offsets. If more offsets are lost, the replacement covers the last 2^31 of them.
     """
     parts = []
     for each in aborted:
@@ -176,7 +176,7 @@ def _empty(first_offset: int, next_offset: int, leader_epoch: int) -> list[bytes
 
 
 class HoleSearch:
-    """A search for the holes of one segment."""
+    """A search for the holes in one segment: bytes that are not an intact batch."""
 
     def __init__(self, segment: Segment, bounds: Bounds, segments: Sequence[Segment]) -> None:
         self._segment = segment
@@ -304,7 +304,7 @@ def _fits(data: bytes | bytearray, first_offset: int, next_offset: int) -> bool:
 
 
 def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> Segment:
-    """Return a copy of a segment, with replacements for the holes, not yet in its place (swap.py). Raises OSError."""
+    """Return a copy of a segment with replacements for its holes. swap.py puts it into the log. Raises OSError."""
     path = segment.path.with_name(f"{segment.path.name}{swap.CLEANED}")
     windows, position = segment.windows(), 0
     with path.open("wb") as file:
@@ -314,7 +314,7 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
             position = hole.end
         file.writelines(windows.chunks(position, windows.end))
     if segment.path.exists():
-        modified = segment.path.stat().st_mtime_ns  # the age of messages without timestamps goes on
+        modified = segment.path.stat().st_mtime_ns  # retention uses it for messages without timestamps
         os.utime(path, ns=(modified, modified))
     copy = Segment(path.parent, segment.base_offset, segment.config, suffix=swap.CLEANED)
     recover(copy, end_offset)
@@ -323,7 +323,7 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
 
 
 def report(segment: Segment, hole: Hole) -> None:
-    """Report a hole, with its place and its offsets; keep its bytes if nothing else has them. Raises OSError."""
+    """Log the position and the offsets of a hole. Keep its bytes in a file if they contain data. Raises OSError."""
     where = f"{segment.path}, position {hole.position}: {hole.why}"
     windows, first, last = segment.windows(), hole.first_offset, hole.next_offset - 1
     if hole.is_restored:

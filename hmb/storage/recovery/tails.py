@@ -21,12 +21,12 @@ CHUNK = 1 << 20
 
 
 def is_all_zeros(file: FileIO, position: int) -> bool:
-    """Whether nothing but zeros follows; holes are not read."""
+    """Return whether the file has only zeros from `position` on. Sparse parts are skipped. Raises OSError."""
     while True:
         try:
             position = os.lseek(file.fileno(), position, os.SEEK_DATA)
         except OSError as error:
-            if error.errno == errno.ENXIO:  # no data behind this position
+            if error.errno == errno.ENXIO:  # The file has no data after `position`.
                 return True
             raise
         data = os.pread(file.fileno(), CHUNK, position)
@@ -38,7 +38,7 @@ def is_all_zeros(file: FileIO, position: int) -> bool:
 def keep(path: Path, position: int, end: int | None = None) -> Path:
     """Copy the bytes from `position` to `end` (None: the file's end) to `<name of the file>.<position>.cut`.
 
-    No start looks at such a file. Zeros become holes. Returns the copy's path. Raises OSError.
+    No start reads the copy. Zeros become sparse parts of it. Return the copy's path. Raises OSError.
     """
     kept = path.with_name(f"{path.name}.{position}{CUT}")
     temporary = kept.with_name(kept.name + ".tmp")
@@ -55,7 +55,7 @@ def keep(path: Path, position: int, end: int | None = None) -> Path:
         target.flush()
         os.fsync(target.fileno())
     number = 1
-    while kept.exists():  # from an earlier crash
+    while kept.exists():  # An earlier crash has left a copy with this name.
         kept = path.with_name(f"{path.name}.{position}.{number}{CUT}")
         number += 1
     temporary.rename(kept)
