@@ -62,11 +62,15 @@ class BrokerServer:
         config: Mapping[str, str] | None = None,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
         versions: Mapping[ApiKey, range] | None = None,
+        *,
+        syncs: bool = True,
     ) -> None:
         """Read the settings. Raises ConfigError.
 
-        The broker answers requests with `handlers`, and offers `versions` of their APIs, or all versions.
+        The broker answers requests with `handlers`, and offers `versions` of their APIs, or all versions. Without
+        `syncs` a power cut may lose topics and settings: a broker on a temporary directory does not need them then.
         """
+        self._syncs = syncs
         self._handlers = handlers
         self._versions = versions
         properties = {"listeners": f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}", **(config or {})}
@@ -137,7 +141,7 @@ class BrokerServer:
             self._temporary = Path(tempfile.mkdtemp(prefix="hmb-"))
         directory = self._data_dir or self._temporary
         assert directory is not None
-        self._logs = LogManager(directory, node_id=self._config.broker_id, stop=self._stop.requested)
+        self._logs = LogManager(directory, node_id=self._config.broker_id, stop=self._stop.requested, syncs=self._syncs)
         manifest = self._logs.manifest
         configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory, manifest))
         topics = Topics(self._logs, configs.current)

@@ -75,8 +75,14 @@ class NewLog(NamedTuple):
 class LogManager:
     """The logs of one data directory, by topic and partition."""
 
-    def __init__(self, directory: Path, *, node_id: int = 0, stop: threading.Event = NO_STOP) -> None:
-        """Take the directory, making it if needed; `stop` ends a `load`. Raises DataDirectoryError."""
+    def __init__(
+        self, directory: Path, *, node_id: int = 0, stop: threading.Event = NO_STOP, syncs: bool = True
+    ) -> None:
+        """Take the directory, making it if needed; `stop` ends a `load`. Raises DataDirectoryError.
+
+        Without `syncs`, state files and new logs survive a crash of the process, but not a power cut.
+        """
+        self._syncs = syncs
         self.directory = directory
         self._stop = stop
         # Guards the table of logs while one is made or deleted; look-ups take no lock.
@@ -89,7 +95,7 @@ class LogManager:
         self._directory_lock = lock(directory)
         self.reserve = DiskReserve(directory)
         try:
-            self.manifest = Manifest(directory, self.reserve)
+            self.manifest = Manifest(directory, self.reserve, syncs=syncs)
             self.cluster_id = cluster_id(directory, self.manifest, node_id)
         except OSError as error:
             self._directory_lock.release()
@@ -197,8 +203,9 @@ class LogManager:
             contents |= {path / checkpoints.LEADER_EPOCHS: epochs for path in paths}
             ids = {str(each.name): checkpoints.encode_uuid(each.topic_id) for each in new}
             self.manifest.add_partitions(ids, contents)
-            sync_all(paths)
-            sync_directory(self.directory)
+            if self._syncs:
+                sync_all(paths)
+                sync_directory(self.directory)
             made = {each.name: self._open(self._path(each.name), each.config, 0, 0, clean=True) for each in new}
             self._logs.update(made)
             self._topic_ids |= {each.name.topic: each.topic_id for each in new}
@@ -224,7 +231,8 @@ class LogManager:
             for name in names:
                 if name.topic not in result.kept and (log := self._logs.pop(name, None)) is not None:
                     log.refuse(KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{name} is deleted"))
-            sync_directory(self.directory)
+            if self._syncs:
+                sync_directory(self.directory)
             return result
 
     def _rename_all(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:

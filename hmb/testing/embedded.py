@@ -116,7 +116,11 @@ class Broker:
         self._is_running = False
 
     def _new_server(self) -> BrokerServer:
-        return BrokerServer(self._data_dir, *self._address, self._config, self.handlers, self._versions)
+        # The logs of a temporary directory survive a kill. After a power cut nobody looks for them.
+        syncs = self._names_directory and self._remove_temporary is None
+        return BrokerServer(
+            self._data_dir, *self._address, self._config, self.handlers, self._versions, syncs=syncs
+        )
 
     @property
     def bootstrap_servers(self) -> str:

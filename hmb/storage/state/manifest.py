@@ -45,7 +45,7 @@ from typing import NamedTuple
 
 from hmb.records.crc import crc32c
 from hmb.storage.files.disk_reserve import DiskReserve
-from hmb.storage.files.durability import replace_file, replace_files
+from hmb.storage.files.durability import replace_files
 
 LOGGER = logging.getLogger(__name__)
 NAME = "hmb-manifest"
@@ -107,8 +107,12 @@ class Partition:
 class Manifest:
     """The manifest of a data directory. Thread-safe."""
 
-    def __init__(self, directory: Path, reserve: DiskReserve | None = None) -> None:
-        """Read the manifest. On a full disk it uses the reserve. Raises OSError."""
+    def __init__(self, directory: Path, reserve: DiskReserve | None = None, *, syncs: bool = True) -> None:
+        """Read the manifest. On a full disk it uses the reserve. Without `syncs` a power cut may lose any write.
+
+        Raises OSError.
+        """
+        self._syncs = syncs
         self._reserve = reserve or DiskReserve(directory)
         self.path = directory / NAME
         self._directory = directory
@@ -212,7 +216,7 @@ class Manifest:
         old = {name: self._files.get(name, (None,))[0] for name in new}
         try:
             self._append([*also, *(_file_line(name, entry, old[name]) for name, entry in new.items())])
-            self._reserve.write(partial(replace_files, contents, sync=sync))
+            self._reserve.write(partial(replace_files, contents, sync=sync and self._syncs))
         except BaseException:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # the old content is still there, or either may be
@@ -309,7 +313,7 @@ class Manifest:
                 file.seek(position)
                 file.write(data)
                 file.flush()
-                if sync:
+                if sync and self._syncs:
                     os.fdatasync(file.fileno())
             self._end = end
 
@@ -327,7 +331,8 @@ class Manifest:
         entries = "".join(map(_line, lines)).encode()
         end = len(_header(0)) + 1 + len(entries)
         size = end + max(LEAST_ROOM, len(entries))
-        replace_file(self.path, (_header(size) + b"\n" + entries).ljust(size, b"\n"))
+        content = (_header(size) + b"\n" + entries).ljust(size, b"\n")
+        replace_files({self.path: content}, sync=self._syncs)
         self._size, self._end = size, end
 
 

@@ -1,0 +1,156 @@
+"""The embedded broker in tests: its start, its stop, a fresh topic, and a thousand tests with a topic each.
+
+    hmb bench testing
+    hmb bench testing --num-tests 100 --json
+
+A test suite pays these times for each test or once. They are measured in this process, after the imports, because a
+test pays for the imports once. Each figure is the median of several runs, and the table shows the goal beside it. A
+"test" creates a topic, sends ten records with HMB's producer, and reads them with HMB's consumer. The producer and the
+consumer are new in each test.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, ExitStack
+from itertools import count
+from statistics import median
+from typing import TYPE_CHECKING
+
+import click
+
+from hmb.client import Consumer, Producer
+from hmb.client.connection import Connection
+from hmb.testing.embedded import Broker
+
+from ..measurement import POSITIVE, Measurement, scenario
+from ..report.samples import Sample
+from ..report.tables import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+RUNS = 9  # of each step in one round
+CLIENTS = 10
+RECORDS = [b"%d" % number for number in range(10)]
+GOALS = {  # name of the figure: (label, goal in seconds)
+    "start": ("start", 0.010),
+    "stop": ("stop, idle", 0.010),
+    "stop_with_clients": (f"stop, {CLIENTS} clients", 0.100),
+    "reset": ("reset", 0.010),
+    "kill": ("kill", 0.010),
+    "topic": ("fresh topic", 0.005),
+    "tests": ("1,000 tests", 20.0),
+}
+
+
+class GoalView:
+    """One table: each figure with its median and its goal."""
+
+    def tables(self, samples: Sequence[Sample]) -> list[Table]:
+        """Return the table of all rounds."""
+        rows = []
+        for key, (label, goal) in GOALS.items():
+            seconds = median(sample.figures[key] for sample in samples)
+            rows.append([label, f"{seconds * 1000:,.1f}", f"{goal * 1000:,.0f}", "yes" if seconds <= goal else "no"])
+        return [Table("The embedded broker in tests", ["step", "median, ms", "goal, ms", "reached"], rows)]
+
+    def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
+        """Return no chart, because a chart would not show the goals better than the table."""
+        return {}
+
+
+@contextmanager
+def timed(seconds: list[float]) -> Iterator[None]:
+    """Append the time that the block takes."""
+    began = time.perf_counter()
+    yield
+    seconds.append(time.perf_counter() - began)
+
+
+def repeated(step: Callable[[list[float]], None]) -> float:
+    """Return the median of RUNS runs of a step, in seconds. The step appends its own time."""
+    seconds: list[float] = []
+    for _ in range(RUNS):
+        step(seconds)
+    return median(seconds)
+
+
+def start(seconds: list[float]) -> None:
+    with ExitStack() as stack, timed(seconds):
+        stack.enter_context(Broker())
+
+
+def stop(seconds: list[float], clients: int = 0) -> None:
+    with Broker() as broker:
+        host, _, port = broker.bootstrap_servers.rpartition(":")
+        connections = [Connection(host, int(port)) for _ in range(clients)]
+        for connection in connections:
+            connection.versions()  # The broker has accepted the connection and answered a request.
+        with timed(seconds):
+            broker.stop()
+        for connection in connections:
+            connection.close()
+
+
+def kill(seconds: list[float]) -> None:
+    with Broker() as broker, timed(seconds):
+        broker.kill()
+
+
+def reset(seconds: list[float]) -> None:
+    with Broker() as broker:
+        broker.produce("events", "a")
+        with timed(seconds):
+            broker.reset()
+
+
+def topic_seconds() -> float:
+    """Return the median time of a new topic, in seconds. Each one is deleted, as the fixture `hmb_topic` does."""
+    with Broker() as broker:
+        names = map("topic-{}".format, count())
+
+        def create(seconds: list[float]) -> None:
+            name = next(names)
+            with timed(seconds):
+                broker.create_topic(name)
+            broker.delete_topic(name)
+
+        return repeated(create)
+
+
+def tests_seconds(number: int, step: Callable[[str], None]) -> float:
+    """Return the time of 1,000 tests, measured with `number` tests."""
+    with Broker() as broker:
+        seconds: list[float] = []
+        with timed(seconds):
+            for test in range(number):
+                if test % 100 == 0:
+                    step(f"test {test}")
+                _test(broker, f"test-{test}")
+        return seconds[0] * 1000 / number
+
+
+def _test(broker: Broker, topic: str) -> None:
+    broker.create_topic(topic)
+    with Producer(broker.bootstrap_servers) as producer:
+        for value in RECORDS:
+            producer.send(topic, value)
+    with Consumer(broker.bootstrap_servers, topic, offset="earliest", until="end") as consumer:
+        assert [record.value for record in consumer] == RECORDS
+    broker.delete_topic(topic)
+
+
+@scenario("testing", GoalView(), rounds=1)
+@click.option("--num-tests", type=POSITIVE, default=1000, show_default=True, help="Number of tests to run.")
+def command(measurement: Measurement, num_tests: int) -> None:
+    """Measure the embedded broker in tests, with the goal beside each figure."""
+    progress = measurement.progress(measurement.round_count * (len(GOALS) + num_tests // 100))
+    for number in range(measurement.round_count):
+        figures = {"tests": tests_seconds(num_tests, progress.step), "topic": topic_seconds()}
+        for name, step in {"start": start, "stop": stop, "reset": reset, "kill": kill}.items():
+            progress.step(name)
+            figures[name] = repeated(step)
+        figures["stop_with_clients"] = repeated(lambda seconds: stop(seconds, CLIENTS))
+        measurement.add(number, "HMB", "HMB", {"tests": num_tests}, figures)
