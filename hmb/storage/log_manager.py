@@ -75,14 +75,9 @@ class NewLog(NamedTuple):
 class LogManager:
     """The logs of one data directory, by topic and partition."""
 
-    def __init__(
-        self, directory: Path, *, node_id: int = 0, stop: threading.Event = NO_STOP, syncs: bool = True
-    ) -> None:
-        """Take the directory, making it if needed; `stop` ends a `load`. Raises DataDirectoryError.
-
-        Without `syncs`, state files and new logs survive a crash of the process, but not a power cut.
-        """
-        self._syncs = syncs
+    def __init__(self, directory: Path, node_id: int = 0, stop: threading.Event = NO_STOP, syncs: bool = True) -> None:
+        """Take the directory, making it if needed; `stop` ends a `load`. Raises DataDirectoryError."""
+        self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.
         self.directory = directory
         self._stop = stop
         # Guards the table of logs while one is made or deleted; look-ups take no lock.

@@ -143,3 +143,23 @@ def test_a_reset_deletes_topics_groups_and_offsets() -> None:
         assert broker.produce("t", "b") == 0
         broker.restart()
         assert [each.value for each in broker.records("t")] == [b"b"]
+
+
+@pytest.mark.parametrize("is_temporary", [True, False])
+def test_only_a_temporary_directory_is_not_synced(
+    is_temporary: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with hmb.Broker(None if is_temporary else tmp_path) as broker:
+        synced: list[int] = []
+        monkeypatch.setattr("os.fsync", synced.append)
+        broker.create_topic("events")
+        monkeypatch.undo()
+    assert bool(synced) is not is_temporary
+
+
+def test_topics_survive_a_kill_on_a_temporary_directory() -> None:
+    with hmb.Broker() as broker:
+        broker.produce("events", "a")
+        broker.kill()
+        broker.start()
+        assert [each.value for each in broker.records("events")] == [b"a"]
