@@ -61,6 +61,9 @@ class GoalView:
         return {}
 
 
+VIEW = GoalView()
+
+
 @contextmanager
 def timed(seconds: list[float]) -> Iterator[None]:
     """Append the time that the block takes."""
@@ -142,7 +145,7 @@ def _test(broker: Broker, topic: str) -> None:
     broker.delete_topic(topic)
 
 
-@scenario("testing", GoalView(), rounds=1)
+@scenario("testing", VIEW, rounds=1)
 @click.option("--num-tests", type=POSITIVE, default=1000, show_default=True, help="Number of tests to run.")
 def command(measurement: Measurement, num_tests: int) -> None:
     """Measure the embedded broker in tests, with the goal beside each figure."""

@@ -190,10 +190,8 @@ class LogManager:
             paths = [self._path(each.name) for each in new]
             for path in paths:
                 path.mkdir(mode=0o700)
-            contents = {
-                self._path(each.name) / checkpoints.TOPIC_ID: checkpoints.topic_id_content(each.topic_id)
-                for each in new
-            }
+            topic_ids = [checkpoints.topic_id_content(each.topic_id) for each in new]
+            contents = {path / checkpoints.TOPIC_ID: topic_ids[index] for index, path in enumerate(paths)}
             epochs = checkpoints.leader_epochs_content(LeaderEpochs())
             contents |= {path / checkpoints.LEADER_EPOCHS: epochs for path in paths}
             ids = {str(each.name): checkpoints.encode_uuid(each.topic_id) for each in new}
