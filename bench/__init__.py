@@ -29,5 +29,6 @@ Read in this order:
 6. `logs`          logs that a benchmark writes itself
 7. `thesis`        the thesis's benchmarks, repeated
 8. `streams`       Hailstorm and other stream processors
-9. `results`       the published samples
+9. `testing`       the embedded broker in tests, which runs in the process of the benchmark
+10. `results`      the published samples
 """

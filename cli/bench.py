@@ -22,7 +22,7 @@ COMMANDS = {  # name: (module in hmb.bench, line of `hmb bench --help`)
     "fetch": ("scenarios.fetch", "A fetch of many partitions, in full and in a session."),
     "compaction": ("scenarios.compaction", "Compaction of a log of 1 GB."),
     "growth": ("scenarios.growth", "What grows with connections, partitions, fetches, the log."),
-    "testing": ("scenarios.testing", "The embedded broker in tests, with the goals."),
+    "testing": ("testing", "The embedded broker in tests, with the goals."),
     "threads": ("scenarios.threads", "The thesis's layout of threads, and HMB's."),
     "spark": ("scenarios.spark", "Spark's data sources: HMB's, and the Kafka connector."),
     "hailstorm": ("streams.hailstorm", "Word count: Hailstorm, and other stream processors."),

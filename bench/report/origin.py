@@ -75,7 +75,7 @@ def newest_files() -> list[Path]:
 
 
 # The modules of suites that are not in the folder of scenarios.
-MODULES = {"thesis": "thesis.suite", "hailstorm": "streams.hailstorm"}
+MODULES = {"thesis": "thesis.suite", "hailstorm": "streams.hailstorm", "testing": "testing"}
 
 
 def view_of(suite: str) -> SuiteReport:

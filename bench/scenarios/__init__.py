@@ -20,5 +20,4 @@ Read in this order:
 9. `memory`, `growth`      memory, and what grows with the work
 10. `recovery`, `compaction`   work on a log
 11. `spark`                 Spark's data sources
-12. `testing`               the embedded broker in tests
 """

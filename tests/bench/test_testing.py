@@ -7,7 +7,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from hmb.bench.scenarios.testing import GOALS, command
+from hmb.bench.testing import GOALS, command
 
 
 def test_the_table_has_each_figure_with_its_goal(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ from hmb.client import Consumer, Producer
 from hmb.client.connection import Connection
 from hmb.testing.embedded import Broker
 
-from ..measurement import POSITIVE, Measurement, scenario
-from ..report.samples import Sample
-from ..report.tables import Table
+from .measurement import POSITIVE, Measurement, scenario
+from .report.samples import Sample
+from .report.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
