@@ -21,8 +21,8 @@ For example, members A and B are Stable in generation 3 with a rebalance timeout
 sends JoinGroup at second 3. B has crashed, and its session ends at second 45. All remaining members have joined, and A
 and C receive generation 4.
 
-`ClassicRebalance` contains members, states and deadlines. `ClassicGroup` in group.py adds the requests that start a
-rebalance: JoinGroup and LeaveGroup.
+`ClassicRebalance` contains members, states and deadlines. `ClassicGroup` in group.py adds the requests that
+change the members: JoinGroup and LeaveGroup.
 
 Source: Kafka's `GroupMetadataManager`; KIP-62.
 """

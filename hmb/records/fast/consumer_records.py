@@ -4,7 +4,10 @@ The readable decoder is `decode_records` in `hmb.records.record`. It calls a fun
 `Record`, which a consumer would copy into a `ConsumerRecord`. This decoder reads varints of one and two bytes in place
 and creates only the `ConsumerRecord`, a tuple.
 
-A batch with damaged or unusual records is decoded by `decode_records`, which also reports the damage. So both decoders
+The local variables of the decoder keep numbers in zigzag: an even number is twice its value, and an odd number stands
+for a negative value. For example, 40 stands for 20, and 1 stands for -1.
+
+`decode_records` decodes each batch with damaged or unusual records, and reports the damage. Both decoders therefore
 return the same records or raise the same error.
 """
 
@@ -52,7 +55,6 @@ def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFA
 
 def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, add: AddRecord) -> int:
     """Decode the records, pass each to `add`, and return the position after the last one."""
-    # Local variables keep numbers in zigzag: an even number is twice its value, and an odd number is negative.
     base_offset, base_timestamp, last_delta = batch.base_offset, batch.base_timestamp, batch.last_offset_delta << 1
     append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else None
     timestamp_type, new, kind, start = batch.timestamp_type, tuple.__new__, ConsumerRecord, 0
@@ -83,8 +85,9 @@ def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, a
             headers, position = _headers(data, position)
         else:
             headers, position = (), position + 1
-        is_negative = delta & 1 or (key_size & 1 and key is not None) or (size & 1 and value is not None)
-        if is_negative or position != end or delta > last_delta:
+        if position != end or delta > last_delta or delta & 1:
+            raise NotPlainError
+        if (key_size & 1 and key is not None) or (size & 1 and value is not None):
             raise NotPlainError
         timestamp = base_timestamp + (step >> 1 ^ -(step & 1)) if append_time is None else append_time
         add(new(kind, (topic, partition, base_offset + (delta >> 1), timestamp, timestamp_type, key, value, headers)))
