@@ -99,7 +99,7 @@ class Cleanup:
         return max(log.log_start_offset, wanted)
 
     def delete_records(self, before_offset: int) -> int:
-        """Move the log start offset, and return it. `expire` deletes the segments before it. Raises as `new_start`."""
+        """Move the log start offset, and return it. `expire` deletes older segments. Raises as `new_start`."""
         log = self._log
         with self._log_lock:
             if log.refusal is not None:

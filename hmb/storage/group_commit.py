@@ -93,14 +93,14 @@ class GroupCommit:
             segment.release()  # it is complete and on disk: it needs no descriptor until a client reads from it
 
     def fail(self, failure: OSError) -> None:
-        """Take nothing more: what the log's files contain is unknown until the next start."""
+        """Refuse appends and syncs from now on. The content of the log's files is unknown until the next start."""
         if self._failure is None:
             LOGGER.error("%s; the log takes nothing more until the next start", failure)
             self._failure = failure
 
     @property
     def has_failed(self) -> bool:
-        """Whether the log takes nothing more until the next start."""
+        """Whether a sync has failed, so that the log refuses appends until the next start."""
         return self._failure is not None
 
     def raise_if_failed(self) -> None:

@@ -87,16 +87,17 @@ class Log:
     ) -> None:
         """Open the log; an empty directory is an empty log.
 
-        `clean`: it was closed properly; else all from `recovery_point` on is checked (None: all). Records before
-        `start_offset` were deleted, even if their segment is still there. Producers have to wait while the disk is full
-        (`reserve`). Without a manifest every file is accepted. Raises OSError, and Stopped if `stop` is set.
+        `clean` means that the log was closed properly. Otherwise the start checks all batches from `recovery_point` on;
+        None checks all batches. Records below `start_offset` were deleted, even if their segment still exists. On a
+        full disk the log uses `reserve`, and then refuses batches of producers. Without a manifest the log accepts
+        every file. Raises OSError, and Stopped if `stop` is set.
         """
         self.directory = directory
         self.config = config
         self.epochs = LeaderEpochs()
         self._clock, self._reserve = clock, reserve
-        # Guards segments, offsets and producers: appends write under it, reads only look up the end under it.
-        # Taken after the cleanup lock and the group commit's lock.
+        # Guards segments, offsets and producers. Appends write under this lock, reads only look up the end under it.
+        # A thread takes it after the cleanup lock and the group commit's lock.
         self._lock = threading.Lock()
         known = Known(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, known, now=clock(), stop=stop)
@@ -105,9 +106,9 @@ class Log:
         self._end_offset = loaded.end_offset
         self._start_offset = min(max(start_offset, self._segments.first.base_offset), self._end_offset)
         self._cleanup_lock = threading.Lock()
-        self.watchers = Watchers()  # of appends
+        self.watchers = Watchers()  # the fetches that wait for an append
         self._repeated_reads = RepeatedReads()
-        self.refusal: KafkaError | None = None  # why the log takes no appends any more
+        self.refusal: KafkaError | None = None  # the error of each append after the log was closed or deleted
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
         self._commit = GroupCommit(directory, synced, clock(), self._segments.note)
         self._sync_begun_at = self._segments.active.size  # size (bytes) of the active segment at the last sync ahead

@@ -60,12 +60,12 @@ KAFKA_METADATA_TOPIC = "__cluster_metadata"  # a KRaft controller's own log: not
 class Deletion(NamedTuple):
     """The result of `LogManager.delete`."""
 
-    left: list[Path]  # directories of deleted logs, which are to be removed
-    kept: dict[str, OSError]  # the topics that stay, each with the error
+    left: list[Path]  # renamed directories of deleted logs, not yet removed
+    kept: dict[str, OSError]  # topics that could not be deleted, each with the error
 
 
 class NewLog(NamedTuple):
-    """An empty log that is to be made."""
+    """The name, the configuration and the topic id of a log to create."""
 
     name: TopicPartition
     config: LogConfig
@@ -80,9 +80,9 @@ class LogManager:
         self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.
         self.directory = directory
         self._stop = stop
-        # Guards the table of logs while one is made or deleted; look-ups take no lock.
+        # Guards the table of logs while a thread creates or deletes a log. Look-ups take no lock.
         self._lock = threading.Lock()
-        self._checkpoint_lock = threading.Lock()  # one at a time writes the checkpoints; taken after _lock
+        self._checkpoint_lock = threading.Lock()  # for writers of checkpoints; taken after _lock
         self._logs: dict[TopicPartition, Log] = {}
         self._topic_ids: dict[str, uuid.UUID] = {}
         self._loaded = False
@@ -209,7 +209,7 @@ class LogManager:
         return trash.find(self.directory)
 
     def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:
-        """Delete logs of topics with these ids: no start finds them again.
+        """Delete logs of topics with these ids, so that no start opens them again.
 
         A topic's first log that is renamed decides: the next start deletes the topic's other logs, too (trash.py). A
         topic of which no log could be renamed stays. Raises OSError if the directory cannot be synced.
@@ -257,7 +257,7 @@ class LogManager:
         return [new_path]
 
     def expire(self) -> None:
-        """Delete the segments that need not be kept."""
+        """Delete the segments that are no longer needed: expired ones, and those below the log start offset."""
         for name, log in list(self._logs.items()):
             with isolated(LOGGER, name, "old segments are not deleted"):
                 log.cleanup.expire()
@@ -282,7 +282,7 @@ class LogManager:
     def _write_checkpoints(
         self, logs: Mapping[TopicPartition, Log | None], new_starts: Mapping[TopicPartition, int]
     ) -> None:
-        """Write both checkpoints; logs in `new_starts` are about to start there. Called under the checkpoint lock."""
+        """Write both checkpoints. `new_starts` has the next log start offsets. The caller holds the checkpoint lock."""
         points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
         starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
         starts |= {name: max(starts[name], new_starts[name]) for name in new_starts.keys() & starts.keys()}
@@ -311,7 +311,7 @@ class LogManager:
                 logs[name].cleanup.delete_records(starts[name])
 
     def watch_disk(self) -> None:
-        """On a full disk, remove what is deleted without a delay, and look whether there is room again."""
+        """On a full disk, remove deleted files without a delay. Then check whether the disk has free space again."""
         if self.reserve.is_used:
             for name, log in list(self._logs.items()):
                 with isolated(LOGGER, name, "old segments are not deleted"):
@@ -349,7 +349,7 @@ class LogManager:
                 self._directory_lock.release()
 
     def _raise_if_closed(self) -> None:
-        """Raise OSError if the directory is not this broker's any more."""
+        """Raise OSError if the data directory no longer belongs to this broker."""
         if self._is_closed:
             raise OSError(errno.ESHUTDOWN, "the broker stops", str(self.directory))
         self._check_directory()

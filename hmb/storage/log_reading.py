@@ -45,7 +45,7 @@ def read(
     """
     end_offset = nothing.last_stable_offset if committed else nothing.high_watermark
     for number, segment in enumerate(segments):
-        # A segment in which nothing follows the offset (it was compacted, or is damaged) leaves it to the next one.
+        # Compaction or damage may leave no batch after the offset in a segment. The loop then reads the next segment.
         if max(offset, segment.base_offset) >= end_offset:
             break
         is_active = number + 1 == len(segments)

@@ -26,7 +26,7 @@ class LogSegments:
 
     def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)
-        self._removed: deque[tuple[int, Segment]] = deque()  # with the time (ms) at which the files are deleted
+        self._removed: deque[tuple[int, Segment]] = deque()  # (time in ms at which its files are deleted, segment)
         self._manifest = manifest
         self._partition = partition  # its name in the manifest
 
@@ -56,7 +56,8 @@ class LogSegments:
         start believes a batch after a gap only if another one follows. `sync` makes the name survive a power cut.
         """
         self.active.close()  # no descriptor is needed until a client reads from the segment
-        # A power cut takes this entry back only together with the next segment's, and then this segment is checked.
+        # This entry needs no sync. If a power cut loses it, the next segment's entry is lost, too, and the start checks
+        # this segment.
         self.note(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)
@@ -69,7 +70,7 @@ class LogSegments:
         return taken
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
-        """Put one segment in the place of neighbors."""
+        """Replace neighboring segments by one."""
         number = self._segments.index(old[0])
         self._segments[number : number + len(old)] = [new]
 
@@ -109,7 +110,7 @@ class LogSegments:
         return [*older, self.active.entry(end_offset)]
 
     def note(self, segment: Segment, next_offset: int, *, sync: bool = True) -> None:
-        """Note in the manifest how a segment's files are now. The segment after it begins at `next_offset`."""
+        """Write a segment's entry into the manifest. The next segment begins at `next_offset`."""
         if self._manifest is None:
             return
         try:
@@ -126,18 +127,18 @@ class LogSegments:
                 LOGGER.warning("%s: %s", self._manifest.path, error)
 
     def begin_replacement(self, old: Sequence[Segment], next_offset: int) -> None:
-        """Note in the manifest that one segment is going to take the place of neighbors. Raises OSError."""
+        """Note in the manifest that one segment is going to replace neighboring segments. Raises OSError."""
         if self._manifest is not None:
             entry = SegmentEntry(old[0].base_offset, next_offset, BEING_REPLACED, 0, 0, 0, 0, 0)
             self._manifest.replace_segments(self._partition, [segment.base_offset for segment in old], entry)
 
     def delete_removed(self, now: int | None = None) -> None:
-        """Delete the files whose time (ms) has come; None: all. Raises OSError."""
+        """Delete the files of removed segments that are due at `now` (ms); None deletes all. Raises OSError."""
         while self._removed and (now is None or self._removed[0][0] <= now):
             self._removed.popleft()[1].delete()
 
     def moved(self, directory: Path) -> None:
         """Note that the directory was renamed, because the log is deleted. The caller holds NAMES."""
-        self._manifest = None  # which may have the next log of this name
+        self._manifest = None  # A new log of this name may use the manifest.
         for segment in self._segments:
             segment.moved(directory)

@@ -122,7 +122,7 @@ class IndexFile:
 
     @contextmanager
     def made_anew(self) -> Iterator[None]:
-        """Remove all entries; write the entries that are appended in this context at its end, in one write.
+        """Remove all entries. Write the entries that the context appends with one write at the end of the context.
 
         If that write fails, the index stays empty, and look-ups scan the log. Raises OSError if it cannot be emptied.
         """
@@ -165,7 +165,7 @@ class IndexFile:
                          "until the next start makes the index again", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
-        """Return how many entries are below `key` (bisect_left) or up to it (bisect_right), and the last one's fields.
+        """Return the number of entries below `key` (bisect_left) or up to it (bisect_right), and the last one's fields.
 
         Entries that the file has lost do not count. O(log entries).
         """

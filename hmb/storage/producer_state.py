@@ -117,7 +117,7 @@ class ProducerState:
     """
 
     def __init__(self, loaded_at: int) -> None:
-        """`loaded_at` (ms) counts as the time of the append for all batches that are read from disk."""
+        """Make an empty state. Batches that a start reads from disk get `loaded_at` (ms) as their time of append."""
         self._loaded_at = loaded_at
         self._producers: dict[int, ProducerStateEntry] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction
@@ -126,14 +126,17 @@ class ProducerState:
         return len(self._producers)
 
     def check(self, batch: RecordBatch) -> ProducedBatch | None:
-        """None where the batch may be appended, the first writing where it is a duplicate; else a KafkaError."""
+        """Return None if the batch may be appended. If it is a duplicate, return the batch that was appended first.
+
+        Raises KafkaError if the batch has a wrong epoch or sequence number.
+        """
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         producer = self._producers.get(producer_id)
         if producer is None:
             return None
         self.check_epoch(producer_id, epoch)
         if batch.base_sequence == NO_SEQUENCE:
-            return None  # offsets committed in a transaction: the broker writes them, and does not repeat itself
+            return None  # the broker's own batch of committed offsets, never resent
         expected = 0
         if epoch == producer.epoch:
             for known in producer.batches:
@@ -154,7 +157,7 @@ class ProducerState:
         return None
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
-        """Raises INVALID_PRODUCER_EPOCH where a newer epoch has written."""
+        """Raise INVALID_PRODUCER_EPOCH if the log has a batch with a newer epoch of the producer."""
         producer = self._producers.get(producer_id)
         if producer is not None and epoch < producer.epoch:
             raise KafkaError(
@@ -163,7 +166,7 @@ class ProducerState:
             )
 
     def check_marker(self, producer_id: int, epoch: int, marker: EndTransactionMarker) -> None:
-        """Raises KafkaError where a newer epoch of the producer, or of its coordinator, has written."""
+        """Raise KafkaError if the log has a newer epoch of the producer or of its transaction coordinator."""
         self.check_epoch(producer_id, epoch)
         producer = self._producers.get(producer_id)
         if producer is not None and marker.coordinator_epoch < producer.coordinator_epoch:
@@ -199,14 +202,14 @@ class ProducerState:
         return AbortedTransaction(producer_id, first_offset, offset, next(still_open, offset + 1))
 
     def replay(self, batch: RecordBatch) -> AbortedTransaction | None:
-        """Note a batch of the log; a control batch with its record. Returns what belongs into the transaction index.
+        """Note a batch of the log; a control batch with its record. Return the entry of the transaction index.
 
         Raises KafkaError where a control batch's record is none.
         """
         if not batch.is_control:
             self.note(batch, batch.base_offset, self._loaded_at)
             return None
-        for record in batch.records():  # one, or none: compaction has taken it
+        for record in batch.records():  # one record, or none after compaction
             if control_type(record) in (ControlType.ABORT, ControlType.COMMIT):
                 marker = decode_marker(record)
                 aborted = self.aborted_by(marker, batch.producer_id, batch.base_offset)
@@ -235,12 +238,12 @@ class ProducerState:
         return next(iter(self._open.values()), None)
 
     def active(self, only: int | None) -> list[ActiveProducer]:
-        """All that are known, or one of them."""
+        """Return the producers that the log remembers, or only the one with the id `only`."""
         wanted = list(self._producers) if only is None else [only] if only in self._producers else []
         return [ActiveProducer(i, replace(self._producers[i]), self._open.get(i, NO_OFFSET)) for i in wanted]
 
     def last_batches(self) -> dict[int, LastBatch]:
-        """By producer id; compaction keeps these batches, if need be without their records."""
+        """Return the last batch of each producer by producer id. Compaction never drops these batches."""
         return {
             producer_id: LastBatch(producer.batches[-1].last_offset if producer.batches else NO_OFFSET, producer.epoch)
             for producer_id, producer in self._producers.items()
@@ -258,7 +261,7 @@ class ProducerState:
         delete_old_snapshots(directory)
 
     def write_snapshot(self, path: Path) -> None:
-        """Write the state to a snapshot file. Nobody syncs it: the log contains the same. Raises OSError."""
+        """Write the state to a snapshot file. No sync is needed, as the log has the same state. Raises OSError."""
         entries = b"".join(self._snapshot_entry(*item) for item in self._producers.items())
         body = struct.pack(">i", len(entries) // SNAPSHOT_ENTRY.size) + entries
         path.write_bytes(struct.pack(">hI", SNAPSHOT_VERSION, crc32c(body)) + body)
@@ -326,9 +329,9 @@ def snapshots(directory: Path) -> list[tuple[int, Path]]:
 
 
 def delete_old_snapshots(directory: Path) -> None:
-    """Keep the newest two: the state before the end, and the one before it should that be damaged."""
+    """Delete all snapshots but the newest two. A start uses the older one if the newer one is damaged."""
     for _, path in snapshots(directory)[:-2]:
         try:
             path.unlink(missing_ok=True)
-        except OSError as error:  # a directory may have this name: no reason to stop appends
+        except OSError as error:  # for example, a directory has this name; appends continue
             LOGGER.warning("%s", error)

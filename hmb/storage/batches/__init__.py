@@ -1,7 +1,8 @@
 """Batches: what the broker does with a batch besides storing and sending its bytes.
 
-The plain path looks at a batch's header only. More is necessary before an append, because a producer may send anything,
-and before the broker reads records itself, because a disk may have changed a bit.
+To store or send a batch, the broker reads only its header. It checks more in two cases. Before an append it checks the
+records, because a producer may send any bytes. Before it reads records, it checks the CRC, because a disk may have
+changed a bit.
 
 Read in this order:
 

@@ -169,7 +169,7 @@ def check_count(count: int) -> None:
 def _errors(
     batches: Iterable[Batch], has_limits: bool, config: LogConfig, now: int
 ) -> tuple[dict[int, str], ErrorCode]:
-    """Return what is wrong with the first MOST_RECORDS records, by their index, and the error code for it."""
+    """Return the errors of the first MOST_RECORDS records by their index, and the error code for the batch."""
     code, errors = ErrorCode.INVALID_RECORD, dict[int, str]()
     earliest, latest = now - config.message_timestamp_before_max_ms, now + config.message_timestamp_after_max_ms
     all_heads = (head for batch in batches for head in heads(batch, config.max_decompressed))

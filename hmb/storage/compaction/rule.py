@@ -59,14 +59,14 @@ class OffsetMap:
         self.keys: set[bytes] = set()
         self.begin_offset = begin_offset
         self.end_offset = end_offset
-        self.next_offset = end_offset  # batches before it may come
-        self.unreadable: dict[int, KafkaError] = {}  # why a batch adds no keys, by its last offset
-        self._offsets = array("q")  # they fall
+        self.next_offset = end_offset  # the next batch to be added ends below it
+        self.unreadable: dict[int, KafkaError] = {}  # errors of batches without readable keys, by last offset
+        self._offsets = array("q")  # in descending order
         self._room = max_bytes
         self._limit = limit
 
     def add(self, batch: Batch) -> bool:
-        """Note a batch's records; return False where no room is left for it.
+        """Add the keys of a batch's records. Return False if the map would need too much memory.
 
         A batch that cannot be read adds no keys, but is remembered as `unreadable`. Raises CORRUPT_MESSAGE where the
         offsets of the log go back.
@@ -81,7 +81,7 @@ class OffsetMap:
         except KafkaError as error:
             self.unreadable[batch.last_offset], self.next_offset = error, batch.last_offset
             return True
-        if news := set(keys).difference(self.keys):  # one look-up per record: what costs most in a round
+        if news := set(keys).difference(self.keys):  # one look-up per record, most of a round's time
             last = dict(zip(keys, offsets, strict=True))
             self._offsets.extend(sorted(map(last.__getitem__, news), reverse=True))
             self.keys |= news
@@ -90,13 +90,13 @@ class OffsetMap:
         return True
 
     def last_offsets(self, batch: RecordBatch) -> Sequence[int]:
-        """Of a batch that was noted, the offsets of those records that are the last ones of their keys; they grow."""
+        """Return the offsets of the records in `batch` that are the last ones of their keys, in ascending order."""
         offsets = self._offsets
         first = bisect_left(offsets, -batch.last_offset, key=neg)
         return offsets[first : bisect_right(offsets, -batch.base_offset, first, key=neg)][::-1]
 
     def is_last(self, offset: int) -> bool:
-        """Whether the record at this offset, whose batch was noted, is the last one of its key."""
+        """Return whether the record at this offset is the last one of its key. Its batch was added before."""
         number = bisect_left(self._offsets, -offset, key=neg)
         return number < len(self._offsets) and self._offsets[number] == offset
 
@@ -110,18 +110,18 @@ class Transactions:
     def __init__(self) -> None:
         self._known_to = 0  # aborted transactions that begin before this offset were looked up
         self._coming: deque[AbortedTransaction] = deque()  # by first offset
-        self._aborted: dict[int, AbortedTransaction] = {}  # by producer id: begun and not ended
-        self._with_batches: set[int] = set()  # producer ids: of their transaction there are batches
+        self._aborted: dict[int, AbortedTransaction] = {}  # transactions before their marker, by producer id
+        self._with_batches: set[int] = set()  # producer ids whose open transaction still has batches
 
     def enter(self, segments: Sequence[Segment], end_offset: int) -> None:
-        """The batches of the first of these segments come next, up to `end_offset`; the others may hold its markers."""
+        """Begin with the batches of the first segment, up to `end_offset`. Later segments may have their markers."""
         found = aborted_transactions(segments, segments[0].base_offset, end_offset)
         news = [each for each in found if each.first_offset >= self._known_to]
         self._coming.extend(sorted(news, key=lambda transaction: transaction.first_offset))
         self._known_to = end_offset
 
     def is_aborted(self, batch: Batch) -> bool:
-        """Whether the batch, which is no marker, counts for nothing."""
+        """Return whether a batch of records belongs to an aborted transaction."""
         if not batch.is_transactional:
             return False
         self._begin(batch)
@@ -142,7 +142,7 @@ class Transactions:
 
 
 class EndedTransaction(NamedTuple):
-    """A transaction at its marker; the marker is needed as long as the log has batches of the transaction."""
+    """A transaction at its marker. Compaction keeps the marker while the log has batches of the transaction."""
 
     has_batches: bool
     aborted: AbortedTransaction | None
@@ -164,7 +164,7 @@ class Compaction:
     is_blind: bool = False
 
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
-        """Return what is left of a batch, or None. Raises KafkaError where its records cannot be read.
+        """Return a batch without its dropped records; None if nothing is kept. Raises KafkaError if it is unreadable.
 
         `drop_old_tombstones` is for messages v0 and v1, which have no delete horizon.
         """
@@ -200,7 +200,7 @@ class Compaction:
         )
 
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
-        """Return what is left of a marker, or None. Raises KafkaError.
+        """Return a marker, or the batch without it; None if compaction drops the batch. Raises KafkaError.
 
         Once its transaction has no batch left, the marker gets a delete horizon, at which it is dropped.
         """

@@ -32,7 +32,7 @@ CLEANED, SWAP = ".cleaned", ".swap"
 
 
 class UnfinishedSwap(OSError):
-    """Step 3 or 4 failed: names on disk are not what the log has in memory, until a start has finished the swap."""
+    """Step 3 or 4 of a swap failed. The files' names differ from the log in memory until a start finishes the swap."""
 
 
 def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment:
@@ -46,7 +46,7 @@ def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment
 
 
 def make_ready(segment: Segment) -> None:
-    """Step 2, for a segment that was written with the suffix `.cleaned`. Raises OSError."""
+    """Do step 2 of the swap: sync the new segment, and rename it from `.cleaned` to `.swap`. Raises OSError."""
     segment.seal()
     segment.flush()
     segment.rename(CLEANED, SWAP)
@@ -54,7 +54,7 @@ def make_ready(segment: Segment) -> None:
 
 
 def put_in_place(segment: Segment) -> None:
-    """Step 4. Raises OSError."""
+    """Do step 4 of the swap: give the new files their final names. Raises OSError."""
     segment.rename(SWAP, "")
     sync_directory(segment.path.parent)
 

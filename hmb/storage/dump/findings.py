@@ -72,7 +72,7 @@ class FindingEntry(Entry):
 
 
 class Findings:
-    """The findings of a dump so far, at most `most` of a kind and file, and how many more there are."""
+    """Collects the findings of a dump: at most `most` of each kind and file, and the number of further ones."""
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:
         self._most = most

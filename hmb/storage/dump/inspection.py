@@ -171,7 +171,7 @@ def search(path: Path, wanted: int, *, below: bool = False) -> Search:
 
 
 def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int | None = None) -> Iterator[ScanStep]:
-    """The batches from position on, up to the one that holds the offset, or the first that is not older."""
+    """Yield the batches from `position` up to the one with `offset`, or the first one as new as `timestamp`."""
     with log.open("rb") as file:
         for at, batch in walk(file, position):
             if offset is not None:

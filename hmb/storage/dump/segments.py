@@ -89,7 +89,7 @@ def crc_damage(file: BufferedReader, path: Path, position: int, batch: Batch) ->
 
 
 def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch | None:
-    """The batch with its bytes; None where only a damaged length says that it is so large."""
+    """Return the batch with its bytes; None if its length is damaged and too large to read."""
     if not is_valid and at.batch.size > DEFAULT_LIMIT:
         return None
     file.seek(at.position)

@@ -44,7 +44,8 @@ from pathlib import Path
 from weakref import ref
 
 LOGGER = logging.getLogger(__name__)
-# Held while a file is opened by its name or renamed. Without it a reader could open a name that another file has got.
+# A thread holds this lock while it opens a file by its name or renames a file. Without it a
+# reader could open a name that another file has got.
 NAMES = threading.Lock()
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
@@ -251,7 +252,7 @@ class DurableFile(VirtualFile):
         return SyncFailed(self._failure.errno, f"a sync has failed ({self._failure.strerror})", str(self.path))
 
     def _close_idle(self, may_sync: bool) -> bool:
-        """Close the file; False if it is being written, or if it needs a sync that it may not have."""
+        """Close the file. Return False if a write is in progress, or if a sync is needed and `may_sync` is False."""
         if not self._writing.acquire(blocking=False):
             return False
         try:
@@ -290,7 +291,7 @@ class OpenFiles:
         self._clock[ref(file, self._forget)] = None
 
     def discard(self, file: VirtualFile) -> None:
-        """Take a file out of the circle."""
+        """Remove a closed file from the open files of the clock."""
         self._forget(ref(file))
 
     def _forget(self, file: ref[VirtualFile]) -> None:

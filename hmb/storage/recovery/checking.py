@@ -202,7 +202,7 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
     batch; None if no batch is intact. Raises OSError.
     """
     end = _end_of_data(windows, position)
-    # Offset (its first bytes are known), size (not 0), leader epoch or CRC, magic.
+    # The pattern matches the first bytes of `lowest`, a size above 0, a leader epoch or CRC, and a magic of 0 to 2.
     header = re.compile(re.escape(lowest.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
     while position + MIN_HEADER <= end:
         view, index = windows.at(position, MIN_HEADER)

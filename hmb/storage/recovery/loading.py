@@ -176,7 +176,7 @@ class _Loading:
         return end_offset
 
     def _may_trust(self, segment: Segment, following: int | None) -> bool:
-        """Return whether nobody has changed the segment's files since they were synced; report those that changed."""
+        """Return whether the segment's files are unchanged since their last sync. Report each file that was changed."""
         known, base_offset = self._known, segment.base_offset
         if base_offset in self._swapped:
             return False
@@ -189,7 +189,7 @@ class _Loading:
             path = segment.transaction_index.path
             LOGGER.error("%s is missing, or not what the broker wrote: it is made again from the log", path)
             segment.lacks_transactions = True
-        # A power cut, too, may take back the time of a file's last write, and an index that was not synced.
+        # After a power cut an unsynced index and the time of a file's last write may have their old values.
         level = logging.WARNING if known.is_clean else logging.INFO
         if found.log != entry.log:
             LOGGER.log(level, "%s was changed since the broker wrote it: all of it is checked", segment.path)

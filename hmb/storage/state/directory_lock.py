@@ -29,7 +29,7 @@ class DirectoryInUse(Exception):
 
 
 class DirectoryLock:
-    """A lock that is held until `release`."""
+    """A lock on a data directory. It is held until `release`."""
 
     def __init__(self, directory: Path) -> None:
         """Lock the directory. Raises DirectoryInUse, OSError."""
@@ -63,7 +63,7 @@ class DirectoryLock:
             raise OSError(errno.ESTALE, "another directory has taken the place of this broker's", str(self._directory))
 
     def release(self) -> None:
-        """Give the lock up. `check` must not be called any more."""
+        """Release the lock. After this call no thread may call `check`."""
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()

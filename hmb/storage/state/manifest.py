@@ -153,7 +153,7 @@ class Manifest:
         return True
 
     def _take(self, entry: list[str]) -> bool:
-        """Take in the entry of a line; return False if it is not one."""
+        """Read an entry from the fields of a line, and apply it. Return False if the line has no valid entry."""
         match entry:
             case ["opened" | "closed" as state]:
                 self._is_closed = state == "closed"
