@@ -24,5 +24,22 @@ Read in this order:
 5. `disk.py`       a slow, full or failing disk, and damaged batches
 6. `control.py`    faults of a broker in another process, by HTTP and JSON
 7. `versions.py`   the APIs and versions of older brokers
-8. `report.py`     the broker's log and the last records, as the report shows them
+8. `cluster.py`    a simulated cluster, for clients that follow the leaders
+9. `report.py`     the broker's log and the last records, as the report shows them
 """
+
+# Stands for `typing.TYPE_CHECKING`, because an import of typing takes 3 ms.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from hmb.testing.cluster import Cluster
+
+__all__ = ["Cluster"]
+
+
+def __getattr__(name: str) -> object:
+    """Import the cluster when it is first used, because each start of pytest imports this package."""
+    if name != "Cluster":
+        raise AttributeError(f"module 'hmb.testing' has no attribute {name!r}")
+    from hmb.testing.cluster import Cluster
+
+    return Cluster

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import hmb
+from hmb.storage.state.identity import DataDirectoryError
 
 pytest_plugins = "pytester"
 
@@ -166,3 +167,49 @@ def test_two_runs_at_once_do_not_disturb_each_other(run: pytest.Pytester) -> Non
         assert [each.wait(60) for each in runs] == [0, 0]
         for client in clients:
             client.close()
+
+
+def test_two_workers_of_xdist_have_a_broker_each(run: pytest.Pytester) -> None:
+    pytest.importorskip("xdist")
+    run.makepyfile("""
+        import os
+        import pathlib
+        import hmb
+        import pytest
+
+        @pytest.mark.parametrize("number", range(20))
+        def test_topic(hmb_topic, hmb_broker, kafka_bootstrap_servers, number):
+            assert hmb_broker.topics() == [hmb_topic]
+            with hmb.Producer(kafka_bootstrap_servers) as producer:
+                producer.send(hmb_topic, b"a").result()
+            assert [record.value for record in hmb_broker.records(hmb_topic)] == [b"a"]
+            pathlib.Path(os.environ["PYTEST_XDIST_WORKER"]).write_text(kafka_bootstrap_servers)
+    """)
+    run.runpytest_subprocess("-n2", "-p", "xdist").assert_outcomes(passed=20)
+    addresses = [(run.path / worker).read_text() for worker in ("gw0", "gw1")]
+    assert addresses[0] != addresses[1]
+
+
+def test_consumers_that_a_test_leaves_open_do_not_stop_the_run(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        import hmb
+
+        left = []
+
+        def test_leaves_a_consumer_open(hmb_topic, hmb_broker, kafka_bootstrap_servers):
+            hmb_broker.produce(hmb_topic, "a")
+            consumer = hmb.Consumer(kafka_bootstrap_servers, hmb_topic, group="g", offset="earliest")
+            assert next(iter(consumer)).value == b"a"
+            left.append(consumer)
+
+        def test_next(hmb_topic, hmb_broker):
+            assert hmb_broker.topics() == [hmb_topic]
+    """)
+    run.runpytest_subprocess(timeout=60).assert_outcomes(passed=2)
+
+
+def test_a_second_broker_on_a_directory_gets_one_clear_line(tmp_path: Path) -> None:
+    with hmb.Broker(tmp_path), pytest.raises(DataDirectoryError, match="is in use by another broker; stop it") as error:
+        hmb.Broker(tmp_path).start()
+    assert "\n" not in str(error.value)
+    assert str(tmp_path) in str(error.value)
