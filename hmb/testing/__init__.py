@@ -31,7 +31,7 @@ Read in this order:
 # Stands for `typing.TYPE_CHECKING`, because an import of typing takes 3 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hmb.testing.cluster import Cluster
+    from hmb.testing.cluster import SimulatedCluster as Cluster
 
 __all__ = ["Cluster"]
 
@@ -40,6 +40,6 @@ def __getattr__(name: str) -> object:
     """Import the cluster when it is first used, because each start of pytest imports this package."""
     if name != "Cluster":
         raise AttributeError(f"module 'hmb.testing' has no attribute {name!r}")
-    from hmb.testing.cluster import Cluster
+    from hmb.testing.cluster import SimulatedCluster
 
-    return Cluster
+    return SimulatedCluster
