@@ -3,9 +3,9 @@
 A client of a cluster sends each request to the leader of a partition. When the leader changes, the old leader answers
 NOT_LEADER_OR_FOLLOWER, and the client asks for the new one. With one broker this code of a client never runs.
 
-`hmb.testing.Cluster` is a simulation for clients (class `SimulatedCluster`). Its nodes share one set of logs, and nothing is replicated. One broker has a
-listener for each node. The listener of a request therefore identifies its node. Handlers in front of the broker's own
-handlers decide what the node answers::
+`hmb.testing.Cluster` (class `SimulatedCluster`) is a simulation for clients. Its nodes share one set of logs, and
+nothing is replicated. One broker has a listener for each node. The listener of a request therefore identifies its node.
+Handlers in front of the broker's own handlers decide what the node answers::
 
     node 0   127.0.0.1:40001   leads events-0   --+
     node 1   127.0.0.1:40002   leads events-1   --+--  one broker, one set of logs
@@ -56,8 +56,8 @@ OF_COORDINATORS = (
 class SimulatedCluster:
     """A simulated cluster of several nodes in this process. It has no replication.
 
-    `with hmb.testing.Cluster(3) as cluster:` runs nodes 0, 1 and 2. `broker` is the broker behind all nodes, with its methods for
-    topics, records and groups.
+    `with hmb.testing.Cluster(3) as cluster:` runs nodes 0, 1 and 2. `broker` is the broker of all nodes. Its methods
+    create topics, and read records and offsets.
     """
 
     def __init__(self, nodes: int = 3, config: Mapping[str, Setting] | None = None) -> None:
