@@ -92,8 +92,7 @@ class Log:
         full disk the log uses `reserve`, and then refuses batches of producers. Without a manifest the log accepts
         every file. Raises OSError, and Stopped if `stop` is set.
         """
-        self.directory = directory
-        self.config = config
+        self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
         self._clock, self._reserve = clock, reserve
         # Guards segments, offsets and producers. Appends write under this lock, reads only look up the end under it.
