@@ -108,13 +108,20 @@ def run_all(
     else:
         runner = ProcessRunner(topology, settings, store, options["workers"])
     server = RegistryServer(runner.registry)
-    registry_file(path).write_text(json.dumps(server.address), encoding="utf-8")
+    _publish(server.address, registry_file(path))
     try:
         with runner:
             return _watch(runner, topology.name, show=sys.stderr.isatty() and not options["quiet"])
     finally:
         registry_file(path).unlink(missing_ok=True)
         server.close()
+
+
+def _publish(address: tuple[str, int], path: Path) -> None:
+    """Write the registry's address to a file. `hmb hailstorm status` finds a whole file or none."""
+    unfinished = path.with_name(path.name + ".tmp")
+    unfinished.write_text(json.dumps(address), encoding="utf-8")
+    unfinished.replace(path)
 
 
 def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:

@@ -1,8 +1,8 @@
 """Batches: what the broker does with a batch besides storing and sending its bytes.
 
-To store or send a batch, the broker reads only its header. It checks more in two cases. Before an append it checks the
-records, because a producer may send any bytes. Before it reads records, it checks the CRC, because a disk may have
-changed a bit.
+To store or send a batch, the broker reads only its header. Before each append, the broker also checks the size and
+the CRC, because a producer may send any bytes. The broker reads the records of a batch only if a setting of the topic
+requires it. Before it reads records from disk, it checks the CRC again, because the disk may have changed a bit.
 
 Read in this order:
 

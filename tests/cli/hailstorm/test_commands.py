@@ -126,7 +126,7 @@ def test_status_shows_a_running_topology_and_ctrl_c_takes_a_last_snapshot(
 
 
 def wait_for_flow(run: Hmb, store: Path, runner: subprocess.Popen[bytes]) -> dict[str, object]:
-    """Return the master state when `hmb hailstorm status` shows that four tuples have arrived."""
+    """Return the master state when `hmb hailstorm status` shows that six tuples have arrived."""
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         assert runner.poll() is None
