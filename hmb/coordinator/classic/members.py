@@ -20,6 +20,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupRequest
 
 NEW_MEMBER_TIMEOUT = 5 * 60 * 1000  # ms: the longest wait of a new member for the first response to JoinGroup
+SHORTEST_WAIT = 1000  # ms: the wait for absent static members, even if their rebalance timeout is 0
 
 Protocols = Sequence[tuple[str, bytes]]  # pairs of name and metadata, the preferred protocol first
 
@@ -148,6 +149,19 @@ class ClassicMembers:
         """Elect a leader among the members that have joined. The current leader is preferred."""
         if self.leader_id is None or self.by_id[self.leader_id].joining is None:
             self.leader_id = next(member.member_id for member in self if member.joining is not None)
+
+    def late(self) -> list[ClassicMember]:
+        """Return the members that a rebalance removes at its deadline: not joined, and not static."""
+        return [member for member in self if member.joining is None and not member.is_static]
+
+    def wait_for_absent(self, now: int) -> int | None:
+        """Return until when (ms) the group waits for absent static members.
+
+        Return None if a member has joined or the group has no members: the group then does not wait.
+        """
+        if not self.by_id or any(member.joining is not None for member in self):
+            return None
+        return now + max(SHORTEST_WAIT, self.rebalance_timeout)
 
     @property
     def size(self) -> int:

@@ -40,7 +40,6 @@ from hmb.coordinator.classic.pending_members import PendingMembers
 from hmb.coordinator.classic.record import encode_group
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.classic.states import TRANSITIONS, ClassicGroupState, GroupEvent
-from hmb.coordinator.classic.static_members import late_members, wait_for_absent_members
 from hmb.coordinator.group import Write
 from hmb.coordinator.journal.records import GroupMetadataKey, encode_key
 from hmb.protocol.enums import GroupType
@@ -139,10 +138,10 @@ class ClassicRebalance:
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:
             return
-        for member in late_members(self.members):
+        for member in self.members.late():
             LOGGER.info("group %s: %s did not join in time", self.group_id, member.member_id)
             self.remove(member.member_id)
-        self._join_deadline = wait_for_absent_members(self.members, now)
+        self._join_deadline = self.members.wait_for_absent(now)
         if self._join_deadline is None:
             self._complete_join(now)
 

@@ -7,8 +7,8 @@ Idea: a *static* member has a group instance id, which stays the same after a re
 differs from other members in two cases:
 
 1. A rebalance removes the members that have not joined in time. It keeps static members until their sessions end
-   (`late_members`). If all remaining members are absent static members, the group waits once more
-   (`wait_for_absent_members`).
+   (`ClassicMembers.late`). If all remaining members are absent static members, the group waits once more
+   (`ClassicMembers.wait_for_absent`).
 2. A restarted client joins with its group instance id and without a member id. The coordinator assigns a new member id
    and fences the old one (`replace_member`). A Stable group stays Stable, and the member keeps its assignment.
 
@@ -21,30 +21,12 @@ Source: KIP-345, KIP-814.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from hmb.coordinator.classic.members import Call, ClassicMember, ClassicMembers
+from hmb.coordinator.classic.members import Call, ClassicMember
 from hmb.coordinator.classic.older_clients import without_assignment
+from hmb.coordinator.classic.rebalance import ClassicRebalance
 from hmb.coordinator.classic.states import ClassicGroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-
-if TYPE_CHECKING:
-    from hmb.coordinator.classic.rebalance import ClassicRebalance
-
-SHORTEST_WAIT = 1000  # ms: the wait for absent static members, even if their rebalance timeout is 0
-
-
-def late_members(members: ClassicMembers) -> list[ClassicMember]:
-    """Return the members that a rebalance removes at its deadline: they have not joined, and they are not static."""
-    return [member for member in members if member.joining is None and not member.is_static]
-
-
-def wait_for_absent_members(members: ClassicMembers, now: int) -> int | None:
-    """Return until when (ms) the group waits because only absent static members are left, or None if it does not."""
-    if not members or any(member.joining is not None for member in members):
-        return None
-    return now + max(SHORTEST_WAIT, members.rebalance_timeout)
 
 
 def replace_member(
