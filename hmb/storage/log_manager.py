@@ -75,7 +75,9 @@ class NewLog(NamedTuple):
 class LogManager:
     """The logs of one data directory, by topic and partition."""
 
-    def __init__(self, directory: Path, node_id: int = 0, stop: threading.Event = NO_STOP, syncs: bool = True) -> None:
+    def __init__(
+        self, directory: Path, *, node_id: int = 0, stop: threading.Event = NO_STOP, syncs: bool = True
+    ) -> None:
         """Take the directory, making it if needed; `stop` ends a `load`. Raises DataDirectoryError."""
         self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.
         self.directory = directory
@@ -191,7 +193,7 @@ class LogManager:
             for path in paths:
                 path.mkdir(mode=0o700)
             topic_ids = [checkpoints.topic_id_content(each.topic_id) for each in new]
-            contents = {path / checkpoints.TOPIC_ID: topic_ids[index] for index, path in enumerate(paths)}
+            contents = dict(zip([path / checkpoints.TOPIC_ID for path in paths], topic_ids, strict=True))
             epochs = checkpoints.leader_epochs_content(LeaderEpochs())
             contents |= {path / checkpoints.LEADER_EPOCHS: epochs for path in paths}
             ids = {str(each.name): checkpoints.encode_uuid(each.topic_id) for each in new}
