@@ -58,7 +58,7 @@ LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level wit
     "-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE", help="A broker setting with Kafka's name."
 )
 @click.option("--faults", type=NewPath(), help="A YAML file of faults, for tests; opens a control port, too.")
-@click.option("--embedded", is_flag=True, help="For a test's child: print JSON, and end with the parent process.")
+@click.option("--embedded", is_flag=True, help="Run as the child of a test: print JSON, and end with the parent.")
 @click.option("-v", "--verbose", count=True, help="Log topics, connections and groups; -vv: each request, too.")
 @json_option
 def command(
@@ -140,7 +140,7 @@ def run_controlled(
     from .shared.control import control_port, end_with_parent
 
     handlers = dict(HANDLERS)
-    # `run` blocks the signals, too, but the threads of the control port start before it.
+    # `run` blocks the signals, too, but the threads of the control port start before `run`.
     with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
         if ends_with_parent:
             end_with_parent()

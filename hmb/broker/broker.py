@@ -68,7 +68,7 @@ class BrokerServer:
         """Read the settings. Raises ConfigError.
 
         The broker answers requests with `handlers`, and offers `versions` of their APIs, or all versions. Without
-        `syncs` a power cut may lose topics and settings: a broker on a temporary directory does not need them then.
+        `syncs` a power cut may lose topics and settings. Nobody reads a temporary directory after a power cut.
         """
         self._syncs = syncs
         self._handlers = handlers

@@ -107,9 +107,9 @@ class SimulatedCluster:
         self._check_node(node)
         if topic not in self.broker.topics():
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
-        if node in self._stopped:
-            raise ValueError(f"node {node} is stopped, so it cannot lead {topic}-{partition}; start it first")
         with self._lock:
+            if node in self._stopped:
+                raise ValueError(f"node {node} is stopped, so it cannot lead {topic}-{partition}; start it first")
             self._leaders[TopicPartition(topic, partition)] = node
 
     def stop(self, node: int) -> None:
@@ -173,8 +173,8 @@ class SimulatedCluster:
             rest.max_wait_ms = 0  # The client must receive the error at once.
         answer = handler(rest, context)
         if isinstance(answer, Deferred):
-            return Deferred(lambda: _merged(answer.result(), errors, context.version))
-        return None if answer is None else _merged(answer, errors, context.version)
+            return Deferred(lambda: merge(answer.result(), errors, context.version))
+        return None if answer is None else merge(answer, errors, context.version)
 
     def _address(self, node: int) -> tuple[int, str, int]:
         listener: Listener = self.broker.listeners[node]
@@ -199,8 +199,3 @@ class SimulatedCluster:
                 each.leader_id = -1 if leader is None else leader
                 each.replica_nodes = list(range(len(self._names)))
                 each.isr_nodes = self._running()
-
-
-def _merged(answer: Response, errors: Response, version: int) -> Response:
-    merge(answer, errors, version)
-    return answer

@@ -225,10 +225,7 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
         rest.topics = []
     if rest is not None:
         response = _final(handler(rest, context))
-        if response is None:
-            return None
-        merge(response, error, context.version)
-        return response
+        return None if response is None else merge(response, error, context.version)
     return None if isinstance(request, ProduceRequest) and request.acks == 0 else error
 
 

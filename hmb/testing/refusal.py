@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from hmb.broker.context import RequestContext
 from hmb.protocol.api_keys import ApiKey
@@ -36,6 +36,7 @@ from hmb.protocol.messages import request_class, response_class
 from hmb.protocol.schema import Field, Request, Response, Struct, version_range
 from hmb.protocol.topics import NO_TOPIC_ID
 
+AnyStruct = TypeVar("AnyStruct", bound=Struct)
 Selects = Callable[[str, int | None], bool]  # whether a fault selects this topic and partition (None: a whole topic)
 IDENTITIES: Mapping[str, str] = {
     **dict.fromkeys(("name", "topic", "topic_name"), "topic"),
@@ -48,7 +49,7 @@ IDENTITIES: Mapping[str, str] = {
 
 An identity with an empty text has only one name, which is the field's name.
 """
-ERROR_FIELDS = ("error_code", "partition_error_code")
+ERROR_FIELDS = frozenset({"error_code", "partition_error_code"})
 TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions", "topic_names")  # in requests
 MESSAGE = "a fault of the test"
 FAILED_VALUES = dict.fromkeys(("base_offset", "committed_offset", "high_watermark", "node_id", "port"), -1)
@@ -80,6 +81,7 @@ PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
+WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # Their error code for the whole response is for SESSION_ERRORS.
 
 
 # -- the fields of a message class
@@ -106,7 +108,7 @@ def _error_arrays(struct: type[Struct], version: int) -> dict[str, type[Struct]]
 
 
 def _has_error(struct: type[Struct], version: int) -> bool:
-    return bool(_existing(struct, version).keys() & set(ERROR_FIELDS)) or bool(_error_arrays(struct, version))
+    return bool(_existing(struct, version).keys() & ERROR_FIELDS) or bool(_error_arrays(struct, version))
 
 
 @cache
@@ -114,7 +116,7 @@ def error_places(api: ApiKey) -> list[type[Struct]]:
     """Return the structs of an API's responses that have an error code, in any version."""
 
     def walk(struct: type[Struct]) -> Iterator[type[Struct]]:
-        if struct.fields.keys() & set(ERROR_FIELDS):
+        if struct.fields.keys() & ERROR_FIELDS:
             yield struct
         for field in struct.fields.values():
             if (item := _item_struct(field)) is not None:
@@ -152,16 +154,13 @@ def _partition_list(topic: type[Struct]) -> str | None:
 # -- 1. split
 
 
-def split(request: Request, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
-    """Divide a request into the topics and partitions that a fault selects, and the rest.
+def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
+    """Divide a request into the topics and partitions that a fault selects, and all others.
 
-    Return two requests. A request without selected or without other topics is None. If a list of topics is null,
-    which means all topics, the results name all topics.
+    Return two requests. The first is None if the fault selects nothing, the second if the fault selects everything. If
+    a list of topics is null, which means all topics, the two requests name all topics. Structs inside a request that
+    contain topics are divided in the same way.
     """
-    return _split(request, context, selects)
-
-
-def _split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
     refused, rest = copy(struct), copy(struct)
     is_refused = is_rest = False
     for name, field in _existing(type(struct), context.version).items():
@@ -171,7 +170,7 @@ def _split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[A
         elif name == "resources":
             pairs = [_whole(each, _is_selected_resource(each, selects)) for each in items]
         elif _item_struct(field) is not None:
-            pairs = [_split(each, context, selects) for each in items or ()]
+            pairs = [split(each, context, selects) for each in items or ()]
             if all(one is None for one, _ in pairs):
                 continue
         else:
@@ -256,9 +255,6 @@ def refuse(request: Request, version: int, code: ErrorCode) -> Response:
     return response
 
 
-WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # Their error code for the whole response is for SESSION_ERRORS.
-
-
 def _is_in_topic(struct: type[Struct]) -> bool:
     return any(_identity(name) in ("topic", "partition") for name in struct.fields)
 
@@ -270,14 +266,15 @@ def _refuse(
     fields = _existing(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
     values |= {name: memoryview(b"") for name, field in fields.items() if field.kind == "records"}
-    if sets(kind) and fields.keys() & set(ERROR_FIELDS):
-        values |= {name: code for name in ERROR_FIELDS if name in fields}
-        values |= {name: MESSAGE for name in ("error_message",) if name in fields}
+    if sets(kind) and fields.keys() & ERROR_FIELDS:
+        values |= dict.fromkeys(fields.keys() & ERROR_FIELDS, code)
+        if "error_message" in fields:
+            values["error_message"] = MESSAGE
     values |= _identities(fields, source)
     for name, item in _error_arrays(kind, version).items():
         sources = _paired(source, item, version)
         if sources is None:  # The request does not name these items. One item still reports the error.
-            sources = [] if fields.keys() & set(ERROR_FIELDS) else [None]
+            sources = [] if fields.keys() & ERROR_FIELDS else [None]
         values[name] = [_refuse(item, each, version, code, sets) for each in sources]
     return kind(**values)
 
@@ -295,7 +292,10 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Return the items of the request that name what the items of the response are about. None: no array does."""
+    """Return the items of the request's array that shares an identity with `item`, a struct of the response.
+
+    Return None if the request has no such array.
+    """
     if not isinstance(source, Struct):
         return None
     identities = {_identity(name): field.kind for name, field in _existing(item, version).items() if _identity(name)}
@@ -315,8 +315,8 @@ def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
 # -- 3. merge
 
 
-def merge(answer: Struct, refused: Struct, version: int) -> None:
-    """Put the errors of `refused` into `answer`, and replace what the answer has about the same things."""
+def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:
+    """Put the errors of `refused` into `answer` in place of its items about the same things. Return `answer`."""
     for name in ERROR_FIELDS:
         if name in answer.fields and getattr(refused, name):
             setattr(answer, name, getattr(refused, name))
@@ -331,6 +331,7 @@ def merge(answer: Struct, refused: Struct, version: int) -> None:
             else:
                 items[_key(each)] = each
         setattr(answer, name, list(items.values()))
+    return answer
 
 
 def _key(item: Struct) -> tuple[Any, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,18 +16,6 @@ from hmb.protocol.framing import read_frame
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.list_groups import ListGroupsRequest
 from hmb.testing.faults import FaultError, Faults
-
-
-@pytest.fixture
-def broker() -> Iterator[hmb.Broker]:
-    with hmb.Broker() as broker:
-        yield broker
-
-
-@pytest.fixture
-def faults(broker: hmb.Broker) -> Iterator[Faults]:
-    with broker.faults as faults:
-        yield faults
 
 
 class Client:

@@ -25,18 +25,6 @@ VERSIONS = [(api, version) for api in sorted(HANDLERS) for version in request_cl
 ITEMS = {"string": "t", "int32": 0}  # a value of each kind, for the arrays of requests
 
 
-@pytest.fixture
-def broker() -> Iterator[hmb.Broker]:
-    with hmb.Broker() as broker:
-        yield broker
-
-
-@pytest.fixture
-def faults(broker: hmb.Broker) -> Iterator[Faults]:
-    with broker.faults as faults:
-        yield faults
-
-
 def filled(kind: type[Struct], version: int) -> Any:
     """Return a struct with one item in each array that the version has."""
     values: dict[str, Any] = {}

@@ -1,0 +1,22 @@
+"""Fixtures for tests of the testing library: an embedded broker and its faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import hmb
+from hmb.testing.faults import Faults
+
+
+@pytest.fixture
+def broker() -> Iterator[hmb.Broker]:
+    with hmb.Broker() as broker:
+        yield broker
+
+
+@pytest.fixture
+def faults(broker: hmb.Broker) -> Iterator[Faults]:
+    with broker.faults as faults:
+        yield faults
