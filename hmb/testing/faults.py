@@ -53,9 +53,9 @@ class FaultError(ValueError):
     """A fault that cannot exist: the message names the wrong value and the possible ones."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Fault:
-    """One fault, and how often it has happened."""
+    """One fault, and how often it has happened. Two faults with the same values are two faults."""
 
     api: ApiKey
     topic: str | None
@@ -139,8 +139,10 @@ class Faults:
         return fault
 
     def remove(self, fault: Fault) -> None:
-        """Remove a fault. Raises ValueError if it is removed already."""
+        """Remove a fault. Do nothing if it is removed already, for example by `clear`."""
         with self._lock:
+            if fault not in self._faults:
+                return
             self._faults.remove(fault)
             if all(other.api != fault.api for other in self._faults):
                 self._handlers[fault.api] = self._originals.pop(fault.api)

@@ -158,3 +158,17 @@ def test_a_broker_without_faults_has_its_own_handlers(broker: hmb.Broker, faults
 def test_a_fault_that_cannot_exist_is_refused(faults: Faults, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(FaultError, match=message):
         faults.add(**arguments)
+
+
+def test_clear_in_a_block_ends_its_fault(broker: hmb.Broker, faults: Faults) -> None:
+    """The end of the block then finds nothing to remove, and the broker uses its own handler."""
+    with faults.during("HEARTBEAT", error="NOT_COORDINATOR"):
+        faults.clear()
+    assert faults.added == []
+    assert broker.handlers[ApiKey.HEARTBEAT] is HANDLERS[ApiKey.HEARTBEAT]
+
+
+def test_one_of_two_faults_with_the_same_values_is_removed(faults: Faults) -> None:
+    first, second = (faults.add("HEARTBEAT", error="NOT_COORDINATOR") for _ in range(2))
+    faults.remove(second)
+    assert [each is first for each in faults.added] == [True]
