@@ -84,7 +84,7 @@ class Cleanup:
     # -- deletion
 
     def new_start(self, before_offset: int) -> int:
-        """Return the offset at which the log would start without records before `before_offset`; -1: without all.
+        """Return the log start offset after a deletion of all records below `before_offset`. -1 deletes all records.
 
         Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete.
         """
@@ -99,7 +99,10 @@ class Cleanup:
         return max(log.log_start_offset, wanted)
 
     def delete_records(self, before_offset: int) -> int:
-        """Move the log start offset, and return it. `expire` deletes older segments. Raises as `new_start`."""
+        """Move the log start offset, and return it. Raises the errors of `new_start`.
+
+        The segments below the log start offset stay until `expire` deletes them.
+        """
         log = self._log
         with self._log_lock:
             if log.refusal is not None:
@@ -137,9 +140,9 @@ class Cleanup:
         return len(expired)
 
     def _roll(self) -> None:
-        """Let the log roll before its active segment is full, so that the segment can be deleted or repaired.
+        """Roll the log before its active segment is full, so that the old segment can be deleted or repaired.
 
-        On a full disk the log does not roll, and reports that. Raises KAFKA_STORAGE_ERROR.
+        On a full disk the log does not roll, and the broker logs a warning. Raises KAFKA_STORAGE_ERROR.
         """
         log = self._log
         log.flush()

@@ -50,7 +50,7 @@ class GroupCommit:
     def __init__(
         self, directory: Path, recovery_point: int, now: int, on_names_synced: Callable[[Segment, int], None]
     ) -> None:
-        """`on_names_synced` gets the active segment of the log, and its end, after new files were synced."""
+        """After a sync of new files, `on_names_synced` is called with the log's active segment and its end offset."""
         self.recovery_point = recovery_point
         self.synced_at = now  # ms
         self._directory = directory

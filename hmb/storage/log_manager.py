@@ -7,13 +7,13 @@ The file `.kafka_cleanshutdown` exists only after a proper stop, and the start r
 checks each log from its recovery point on. A log that the checkpoint does not name was not made by this broker. The
 start then knows nothing about what was synced.
 
-A damaged state file is made again, with a warning, if that is possible:
+The broker writes a damaged state file again if it can derive the content, and logs a warning:
 
 - recovery points and log start offsets: everything is checked, and deleted records may be there again;
 - leader epochs: the log's batches contain them;
 - topic ids: the other partitions of the topic have the id, or the topic gets a new one.
 
-The identity, `meta.properties`, cannot be made again.
+The content of the identity, `meta.properties`, cannot be derived.
 
 A log is deleted by renaming its directory to `<topic>-<partition>.<uuid>-delete`, which is one step. The files are
 removed after that, at the latest at the next start.

@@ -73,7 +73,7 @@ class IndexFile:
         self._is_cut = False  # reported once
 
     def _file_at(self, path: Path, *, exists: bool) -> VirtualFile:
-        return VirtualFile(path, exists=exists)  # nobody syncs it: it can be made again from the log
+        return VirtualFile(path, exists=exists)  # An index needs no sync, because the log can rebuild it.
 
     def _read_end(self, path: Path) -> FoundIndex | None:
         """Return what the file contains; None if there is no file. Raises OSError."""

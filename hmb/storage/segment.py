@@ -136,7 +136,7 @@ class Segment(FilesTogether):
         self.size += size
 
     def note(self, first_batch_end: int, position: int, size: int, newest: int, offset_of_newest: int) -> None:
-        """Update the indexes for an append, or for a batch of a segment whose indexes are made again."""
+        """Update the indexes for an append, or for a batch of a segment whose indexes are rebuilt."""
         if self.first_timestamp is None:
             self.first_timestamp = newest
         if newest > self.max_timestamp:
@@ -193,7 +193,7 @@ class Segment(FilesTogether):
 
         The scan begins at the position of an index entry. The entry contains the last offset of the batch at this
         position (Kafka: or of a later batch). If the batch ends later, the entry is damaged, and records would be
-        skipped. Then the scan begins at the start, and the indexes are made again. Raises KafkaError, OSError.
+        skipped. Then the scan begins at the start, and the indexes are rebuilt. Raises KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
         batches = self.batches(entry.position, end)

@@ -17,7 +17,7 @@ continues in later segments, until the last stable offset of an entry shows that
 
 Most logs have no aborted transactions, and then the file does not exist. A missing file means that no transaction was
 aborted. So unlike the other indexes this one is synced together with its log. Each start checks its length and the
-order of its numbers. An index that fails the check, or that belongs to a recovered segment, is made again from the log
+order of its numbers. An index that fails the check, or that belongs to a recovered segment, is rebuilt from the log
 (recovery/loading.py).
 
 Source: KIP-98; Kafka's `TransactionIndex`, `AbortedTxn`.

@@ -340,7 +340,7 @@ class Cleaner:
             except Stopped:
                 LOGGER.info("%s: compaction given up, the broker stops", name)
             except swap.UnfinishedSwap:
-                # Another round would rename the wrong files. The next start completes the swap.
+                # The log is not compacted again, because its swap is unfinished. The next start completes the swap.
                 self._failures[log] = _Failure(math.inf, math.inf)
                 raise
             except Exception:

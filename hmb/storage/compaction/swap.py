@@ -38,7 +38,7 @@ class UnfinishedSwap(OSError):
 def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment:
     """Return the empty segment for step 1. Raises OSError.
 
-    A round that failed may have left files of these names, if it could not remove them.
+    Files of these names can be left over from a failed round of the cleaner.
     """
     for leftover in directory.glob(f"{base_offset:020d}.*{CLEANED}"):
         leftover.unlink()
@@ -62,9 +62,9 @@ def put_in_place(segment: Segment) -> None:
 def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, int]) -> set[int]:
     """Finish the swap that a crash has interrupted. Raises OSError.
 
-    `next_offsets` has the offset at which the new segment's successor begins, by the new one's base offset, as far as
-    the manifest has it. Returns the base offsets of the segments that were put in their places. They have to be
-    checked, and their transaction indexes have to be made again.
+    `next_offsets` maps the base offset of a new segment to the base offset of the segment after it, as far as the
+    manifest has it. Return the base offsets of the new segments. The caller must check these segments and build their
+    transaction indexes again.
     """
     finished = set()
     for path in sorted(directory.glob(f"*.log{SWAP}")):

@@ -212,7 +212,7 @@ def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tu
 
 
 def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
-    """Return the result of the check of an index at a broker's start. After a failed check the index is made again."""
+    """Return the result of the check of an index at a broker's start. A failed check rebuilds the index."""
     size = _size(file)
     if size % entry.size:
         return DamageEntry(path, size - size % entry.size, f"{size} bytes are no multiple of {entry.size}")

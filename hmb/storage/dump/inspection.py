@@ -171,7 +171,7 @@ def search(path: Path, wanted: int, *, below: bool = False) -> Search:
 
 
 def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int | None = None) -> Iterator[ScanStep]:
-    """Yield the batches from `position` up to the one with `offset`, or the first one as new as `timestamp`."""
+    """Yield the batches from `position` on. Stop at the batch with `offset`, or at the first with this `timestamp`."""
     with log.open("rb") as file:
         for at, batch in walk(file, position):
             if offset is not None:

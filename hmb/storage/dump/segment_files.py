@@ -80,7 +80,7 @@ class IndexReader:
         return self._count
 
     def __getitem__(self, number: int) -> tuple[int, int]:
-        """Return (offset, position) of an offset index, (timestamp, offset) of a time index."""
+        """Return an entry: (offset, position) in an offset index, and (timestamp, offset) in a time index."""
         one, other = self._fields(number)
         return (one, self.base_offset + other) if self.is_time_index else (self.base_offset + one, other)
 

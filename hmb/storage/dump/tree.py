@@ -101,12 +101,12 @@ class FileNode(Entry):
 
 
 def file_node(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """Any file but a log."""
+    """Yield the node of a file that is not a log."""
     yield FileNode(path, os.fstat(file.fileno()).st_size)
 
 
 def log_tree(file: BufferedReader, path: Path, options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """The tree of one log file."""
+    """Yield the tree of one log file."""
     yield _segment(file, path, options)
     for found in log_batches(file, path, options):
         if not isinstance(found, BatchAt):
@@ -159,7 +159,7 @@ def _batch(batch: Batch, position: int) -> Iterator[Entry]:
 
 
 def _record_sizes(data: bytes) -> Iterator[int]:
-    """Each record begins with its length."""
+    """Yield the size of each record in bytes. Each record begins with its length."""
     position = 0
     while position < len(data):
         length, start = read_varint(data, position)

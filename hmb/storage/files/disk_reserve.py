@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Return whether an operation failed for want of space, of the disk or of a quota."""
+    """Return whether an operation failed because the disk is full or a quota is used up."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 

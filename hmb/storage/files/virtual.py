@@ -235,7 +235,7 @@ class DurableFile(VirtualFile):
             if self._failure is not None:
                 raise self._failed()
             file = self.open()
-            self._is_unsynced = False  # a write from here on needs another sync
+            self._is_unsynced = False  # A write after this line needs another sync.
             try:
                 os.fdatasync(file.fileno())
             except OSError as error:
@@ -260,7 +260,7 @@ class DurableFile(VirtualFile):
                 if not may_sync:
                     return False
                 self.sync()
-        except SyncFailed as error:  # the log that owns the file gets the error at its next write or sync
+        except SyncFailed as error:  # The log gets the error at its next write or sync.
             LOGGER.error("%s", error)
         finally:
             self._writing.release()
@@ -268,7 +268,7 @@ class DurableFile(VirtualFile):
 
 
 def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> None:
-    """Write what one call has left: the disk is nearly full, or the kernel does not take that much at once."""
+    """Write the bytes that one call did not write, because the disk is nearly full or the kernel has a limit."""
     data = memoryview(b"".join(parts))
     while written < len(data):
         written += os.pwrite(file.fileno(), data[written:], position + written)
@@ -283,15 +283,15 @@ class OpenFiles:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.descriptors: set[int] = set()  # of all `SharedFile`s; a set's `add` and `discard` are atomic
-        self._clock: OrderedDict[ref[VirtualFile], None] = OrderedDict()  # the hand is at the first one
+        self.descriptors: set[int] = set()  # descriptors of all `SharedFile`s; `add` and `discard` of a set are atomic
+        self._clock: OrderedDict[ref[VirtualFile], None] = OrderedDict()  # `close_one` looks at the first file first
 
     def add(self, file: VirtualFile) -> None:
-        """Put an open file into the circle, behind the hand."""
+        """Add a file that has been opened. `close_one` looks at it last."""
         self._clock[ref(file, self._forget)] = None
 
     def discard(self, file: VirtualFile) -> None:
-        """Remove a closed file from the open files of the clock."""
+        """Remove a file that has been closed."""
         self._forget(ref(file))
 
     def _forget(self, file: ref[VirtualFile]) -> None:
@@ -303,12 +303,12 @@ class OpenFiles:
             pass
 
     def close_one(self) -> bool:
-        """Close the first file that was not used recently; False if no file can be closed."""
+        """Close the first file that was not used recently. Return False if no file can be closed."""
         for may_sync in (False, True):
-            for _ in range(2 * len(self._clock)):  # once round for the marks, once to close
+            for _ in range(2 * len(self._clock)):  # The first pass clears the marks of use, the second one closes.
                 try:
                     file = self._clock.popitem(last=False)[0]()
-                except KeyError:  # another thread has taken the last one
+                except KeyError:  # Another thread has removed the last file.
                     return False
                 if file is not None and file.close_if_idle(may_sync=may_sync):
                     return True

@@ -22,7 +22,7 @@ manifest stores the base offset that follows each segment. If the next file has 
 Example: segments 0, 100 and 200; the log ends at 250; the recovery point is 220; the process is killed. Damage at 50 or
 at 210 is repaired. Damage at 230 ends the log at 230.
 
-Damaged indexes are made again from the log. The state of the producers is the newest snapshot plus the batches after
+Damaged indexes are rebuilt from the log. The state of the producers is the newest snapshot plus the batches after
 it. A transaction index depends on the transactions that were open where its segment begins, so the replay then starts
 at a snapshot from before that segment.
 

@@ -9,10 +9,10 @@ beginning of the next one, gets a replacement::
 
 The replacement is the first of these that is possible:
 
-1. *The batch itself.* No CRC covers its offset, its length and its magic. If the CRC is right once these are what the
-   neighbors of the hole demand, nothing is lost.
+1. *The batch itself.* No CRC covers its offset, its length and its magic. The batches before and after
+   the hole show which values are expected. If the CRC is right with these values, nothing is lost.
 2. *A transaction's marker.* Without its marker a transaction would stay open, or take the outcome of the producer's
-   next one. A marker is so short that a single flipped bit is found by trying all of them. The marker of an aborted
+   next one. A marker is short, so recovery finds a single flipped bit by trying all bits. The marker of an aborted
    transaction is also known from the transaction index.
 3. *An empty batch* with the lost offsets, such as compaction leaves it. Every client gets past it.
 
@@ -183,8 +183,8 @@ class HoleSearch:
         self._windows = segment.windows()
         self.bounds = bounds
         self._segments = segments
-        self._leader_epoch = 0  # of the last intact batch, or of the first one
-        self.end_offset = segment.base_offset  # of the repaired segment
+        self._leader_epoch = 0  # leader epoch of the last intact batch, or of the first one if no batch precedes
+        self.end_offset = segment.base_offset  # the end offset of the repaired segment so far
 
     def holes(self, position: int, next_offset: int) -> list[Hole]:
         """Return the holes from a position on, where the batch with `next_offset` should begin. Raises OSError."""
@@ -323,7 +323,10 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
 
 
 def report(segment: Segment, hole: Hole) -> None:
-    """Log the position and the offsets of a hole. Keep its bytes in a file if they contain data. Raises OSError."""
+    """Log the position and the offsets of a hole. Raises OSError.
+
+    A `.cut` file keeps the bytes of a hole before intact batches. After the new end of the log, it keeps whole batches.
+    """
     where = f"{segment.path}, position {hole.position}: {hole.why}"
     windows, first, last = segment.windows(), hole.first_offset, hole.next_offset - 1
     if hole.is_restored:

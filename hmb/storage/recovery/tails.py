@@ -3,7 +3,8 @@
 - *Zeros*, if `preallocate` is set. The file then has its full size from the first append on, as in Kafka, so that a
   sync does not write a new length each time. The file system does not reserve the space. When the log rolls or the
   broker stops, the segment is cut to its true size. After a kill the zeros are still there, and recovery cuts them.
-- *The rest of a crash* (checking.py). If it has whole batches, recovery keeps it in a file of its own.
+- *Bytes of appends that a crash has interrupted* (checking.py). If they contain whole batches, recovery keeps them in
+  a `.cut` file.
 """
 
 from __future__ import annotations

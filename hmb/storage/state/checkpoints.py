@@ -27,7 +27,7 @@ TOPIC_ID = "partition.metadata"
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
-    """A checkpoint's offsets; none where the file is missing. Raises DamagedStateFile."""
+    """Return the offsets of a checkpoint, or none if the file is missing. Raises DamagedStateFile."""
     offsets = {}
     for line in _checkpoint_lines(path):
         try:

@@ -1,7 +1,7 @@
 """Taking a data directory: it is created if necessary, locked, and its identity is read.
 
 `meta.properties` is the identity of a data directory: the node id, and the id of the cluster that it belongs to. A new
-directory gets a new cluster id. The file cannot be made again, so a damaged one is an error.
+directory gets a new cluster id. Nothing else has the content of this file, so damage to it is an error.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ from hmb.storage.files.durability import replace_files
 
 LOGGER = logging.getLogger(__name__)
 NAME = "hmb-manifest"
-TOPICS = "topics.json"  # which HMB writes, and Kafka does not
+TOPICS = "topics.json"  # a file of HMB; Kafka does not have it
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CLEAN_CONTENT = '{"version":0,"brokerEpoch":-1}\n'  # Kafka writes it without the newline
 LEAST_ROOM = 1 << 16  # bytes of empty lines for later entries
@@ -144,7 +144,7 @@ class Manifest:
         if header != _header(len(content)) or (torn and any(map(_is_intact, lines[-torn:]))):
             LOGGER.error("%s is damaged; the start goes on without it, so it accepts all files as they are", self.path)
             return False
-        if torn:  # a power cut: what these lines were about was not done yet
+        if torn:  # A power cut has torn these lines. Their changes had not begun.
             LOGGER.warning("%s: its end is torn, and is cut off", self.path)
         for line in intact:
             if not self._take(line.decode().split(" ")[1:]):
@@ -242,11 +242,10 @@ class Manifest:
         return dict(known.segments) if known else None
 
     def add_partitions(self, topic_ids: Mapping[str, str], contents: Mapping[Path, str]) -> None:
-        """Add new partitions, each with its topic's id; a power cut may take them back.
+        """Add new partitions with the ids of their topics, and write their state files. Raises OSError.
 
-        The partitions are empty but for state files with these contents.
-
-        Raises OSError.
+        `topic_ids` has an id for each partition, and `contents` the text of each state file. A power cut may undo the
+        call.
         """
         lines = []
         for name, topic_id in topic_ids.items():
@@ -278,9 +277,9 @@ class Manifest:
     # -- write
 
     def open(self, topic_ids: Mapping[str, str], segments: Mapping[str, Iterable[SegmentEntry]]) -> None:
-        """Write a new manifest after a start: with these partitions, and the state files as they are.
+        """Write a new manifest after a start. Raises OSError.
 
-        Raises OSError.
+        It has these partitions with these segments, and the checksums of the current state files.
         """
         with self._lock:
             self._partitions = {name: Partition() for name in segments}

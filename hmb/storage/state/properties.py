@@ -1,15 +1,16 @@
-r"""Java's properties files: `server.properties` and `meta.properties` are written so.
+r"""Java's properties files. `server.properties` and `meta.properties` have this format.
 
-A line is `name=value`, `name: value` or `name value`; a name alone has an empty value. Lines are read like this::
+A line is `name=value`, `name: value` or `name value`. A name alone has an empty value. For example::
 
-    # a comment, ! one too                 only at the beginning of a line
-    listeners=PLAINTEXT://:1,\             a backslash at the end goes on in the next line, without its indentation
+    # a comment                            # or ! at the beginning of a line begins a comment
+    listeners=PLAINTEXT://:1,\             a backslash at the end: the next line continues this one
               SSL://:2
     a\=b\ c = \u00e9\t                     a backslash takes the meaning of =, : and blanks away, and gives one to
                                            t, n, r, f and four hexadecimal digits after u
 
-Of two lines with one name the later wins. Two things are not as in `java.util.Properties.load`: the files are UTF-8
-(Java: Latin-1; for ASCII it is the same), and blanks at the end of a value are left out, which Kafka does later.
+If two lines have the same name, the later line takes precedence. HMB differs from `java.util.Properties.load` in two
+points. HMB reads the files as UTF-8, and Java as Latin-1; the two agree for ASCII. HMB removes blanks at the end of a
+value at once, and Kafka removes them later.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 BLANKS = " \t\f"
 ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)")
 ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)")
-ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}  # any other character stands for itself
+ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}  # Other escaped characters mean themselves.
 
 
 class PropertiesError(Exception):
@@ -29,15 +30,15 @@ class PropertiesError(Exception):
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """Names and values. Raises PropertiesError, and OSError where the file cannot be read."""
+    """Return the names and values of a file. Raises PropertiesError, and OSError if the file cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")  # which makes all ends of lines \n
+        text = path.read_text(encoding="utf-8")  # read_text replaces \r and \r\n at the ends of lines by \n.
     except UnicodeDecodeError:
         raise PropertiesError(f"{path}: not text") from None
     properties = {}
     for number, line in _logical_lines(text):
         entry = ENTRY.fullmatch(line)
-        assert entry is not None  # it takes every line without a backslash at its end
+        assert entry is not None  # ENTRY matches every line without a backslash at its end.
         try:
             name, value = (ESCAPE.sub(_unescaped, part) for part in (entry[1], entry[2].rstrip(BLANKS)))
         except ValueError as error:
@@ -47,7 +48,10 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines put together over their continuations, with the number of the first; no comments, no empty ones."""
+    """Yield each line with its number, without comments and empty lines.
+
+    A line with a backslash at its end and the next line become one line with the number of the first.
+    """
     parts: list[str] = []
     for number, natural in enumerate(text.split("\n"), 1):
         line = natural.lstrip(BLANKS)
