@@ -170,7 +170,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(run: pytest.Pytester) -> Non
 
 
 def test_two_workers_of_xdist_have_a_broker_each(run: pytest.Pytester) -> None:
-    pytest.importorskip("xdist")
+    pytest.importorskip("xdist", reason="pytest-xdist is not installed")
     run.makepyfile("""
         import os
         import pathlib
