@@ -1,0 +1,63 @@
+"""The labs that are installed, in their order."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+FOLDER_NAME = re.compile(r"(\d\d)_\w+")
+HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
+HINT = re.compile(r"^## ", re.MULTILINE)
+
+
+class UnknownLab(Exception):
+    """No lab has this number. The message lists the numbers."""
+
+
+@dataclass(frozen=True)
+class Lab:
+    """One lab. `folder` contains its five files."""
+
+    number: int
+    folder: Path
+
+    @property
+    def text(self) -> str:
+        """The lab's notebook in MyST Markdown."""
+        return (self.folder / "lab.md").read_text(encoding="utf-8")
+
+    @property
+    def title(self) -> str:
+        """The first heading of the notebook."""
+        heading = HEADING.search(self.text)
+        return heading[1] if heading else self.folder.name
+
+    @property
+    def hints(self) -> list[str]:
+        """The hints, from the most general one to the most specific one."""
+        return [hint.strip() for hint in HINT.split((self.folder / "hints.md").read_text(encoding="utf-8"))[1:]]
+
+    @property
+    def starter(self) -> str:
+        return (self.folder / "starter.py").read_text(encoding="utf-8")
+
+    @property
+    def solution(self) -> str:
+        return (self.folder / "solution.py").read_text(encoding="utf-8")
+
+
+def labs() -> list[Lab]:
+    """Return all labs, sorted by number."""
+    folder = Path(str(files("hmb.labs")))
+    found = [(FOLDER_NAME.fullmatch(path.name), path) for path in sorted(folder.iterdir())]
+    return [Lab(int(name[1]), path) for name, path in found if name and path.is_dir()]
+
+
+def find(number: int) -> Lab:
+    """Return the lab with a number. Raises UnknownLab."""
+    known = {lab.number: lab for lab in labs()}
+    if number not in known:
+        raise UnknownLab(f"there is no lab {number}; the labs are {', '.join(map(str, known))} (hmb lab list)")
+    return known[number]

@@ -1,0 +1,94 @@
+"""Runs the requirements of a lab on a student's answer, in a process of its own.
+
+An answer is a program under construction. It may loop for ever, fill the memory, print without end, or delete files. So
+the check copies it to a temporary folder, and starts a process with limits (requirements_plugin.py). The process writes
+one JSON object for each requirement that begins or ends. At the end the check kills the process group, with all
+processes that the answer has started. The limits protect against mistakes and not against attacks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from .catalog import Lab
+
+CHECK_TIMEOUT = 180.0  # seconds for all requirements of a lab; each requirement has a shorter limit of its own
+EVENTS = "events.jsonl"
+
+
+class CheckFailed(Exception):
+    """The check could not run, or the answer cannot be loaded."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One requirement. `error` says how the answer fails it, with the smallest case found; None: it is met."""
+
+    requirement: str
+    error: str | None
+
+
+def check(lab: Lab, answer: Path, seed: int, timeout: float = CHECK_TIMEOUT) -> list[Result]:
+    """Check an answer against all requirements of a lab. Raises CheckFailed, OSError.
+
+    `timeout` is in seconds. `seed` chooses the random cases of the check.
+    """
+    if find_spec("pytest") is None:
+        raise CheckFailed("the checks of the labs need pytest: pip install 'hmb[labs]'")
+    with tempfile.TemporaryDirectory(prefix="hmb-lab-") as name:
+        folder = Path(name)
+        shutil.copy(answer, folder / "answer.py")
+        shutil.copy(lab.folder / "check.py", folder / "check.py")
+        (folder / EVENTS).touch()
+        with _process(folder, seed) as process, suppress(subprocess.TimeoutExpired):
+            process.wait(timeout)
+        events = [json.loads(line) for line in (folder / EVENTS).read_text(encoding="utf-8").splitlines()]
+        output = (folder / "output").read_text(encoding="utf-8", errors="replace")
+    return _results(events, output, timeout, was_stopped=process.returncode == -signal.SIGKILL)
+
+
+@contextmanager
+def _process(folder: Path, seed: int) -> Iterator[subprocess.Popen[bytes]]:
+    command = [sys.executable, "-m", "pytest", "-p", "hmb.cli.lab.requirements_plugin", "-p", "no:cacheprovider"]
+    command += ["--rootdir", str(folder), "-c", os.devnull, "--assert=plain", "-q", "check.py"]
+    ours = {"HMB_LAB_SEED": str(seed), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    ours |= {"TMPDIR": str(folder), "PYTHONPATH": str(folder)}
+    with (folder / "output").open("wb") as output:
+        process = subprocess.Popen(command, cwd=folder, env=os.environ | ours, stdin=subprocess.DEVNULL,
+                                   stdout=output, stderr=output, start_new_session=True)  # fmt: skip
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+def _results(events: list[dict[str, str | None]], output: str, timeout: float, *, was_stopped: bool) -> list[Result]:
+    """Combine the events of one run to the results. Raises CheckFailed."""
+    broken = [event["broken"] for event in events if "broken" in event]
+    if broken:
+        raise CheckFailed(str(broken[0]))
+    names = [str(event["planned"]) for event in events if "planned" in event]
+    ended = {str(event["ended"]): event["error"] for event in events if "ended" in event}
+    begun = [str(event["begun"]) for event in events if "begun" in event]
+    if not names:
+        why = f"; its output ends: {output[-400:].strip()}" if output.strip() else ""
+        raise CheckFailed(f"answer.py has ended the process while it was imported, or it starts processes{why}")
+    results = [Result(name, ended[name]) for name in names if name in ended]
+    for name in names[len(results) :]:
+        is_current = bool(begun) and begun[-1] == name
+        why = f"the check was stopped after {timeout:.0f} s" if was_stopped else "the answer has ended the process"
+        results.append(Result(name, why if is_current else f"not checked, because {why}"))
+    return results

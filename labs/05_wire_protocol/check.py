@@ -1,0 +1,100 @@
+"""The requirements of lab 5. `answer` is the student's module, and `rng` a source of random cases."""
+
+import socket
+
+import hmb
+from hmb.records import Record, encode_batch
+
+
+def shown(data):
+    return data.hex(" ") if isinstance(data, bytes | bytearray) else repr(data)
+
+
+def zigzag_varint(number):
+    rest, encoded = number * 2 if number >= 0 else -number * 2 - 1, []
+    while rest >= 128:
+        encoded.append(rest % 128 + 128)
+        rest //= 128
+    return bytes([*encoded, rest])
+
+
+def test_varint(answer, rng):
+    """`varint` encodes small, large and negative numbers."""
+    numbers = [0, -1, 1, 63, 64, -64, -65, 300, -300, 2**31 - 1, -(2**31)]
+    for number in [*numbers, *(rng.randrange(-(2**31), 2**31) for _ in range(100))]:
+        expected, found = zigzag_varint(number), answer.varint(number)
+        assert found == expected, f"varint({number}) is {shown(expected)}, and not {shown(found)}"
+
+
+def expected_record(delta, key, value):
+    parts = [zigzag_varint(-1) if data is None else zigzag_varint(len(data)) + data for data in (key, value)]
+    body = b"\0\0" + zigzag_varint(delta) + b"".join(parts) + b"\0"
+    return zigzag_varint(len(body)) + body
+
+
+def test_record(answer, rng):
+    """`record` encodes keys, values and their absence."""
+    cases = [(0, None, b"tea"), (1, b"anna", b"tea"), (2, b"", b""), (0, b"anna", None), (70, None, None)]
+    cases += [(rng.randrange(1000), rng.randbytes(rng.randrange(200)), rng.randbytes(70)) for _ in range(20)]
+    for case in cases:
+        expected, found = expected_record(*case), answer.record(*case)
+        assert found == expected, f"record{case} is {shown(expected)}, and not {shown(found)}"
+
+
+FIELDS = [
+    *(("base offset", 0, 8), ("batch length", 8, 12), ("partition leader epoch", 12, 16), ("magic", 16, 17)),
+    *(("attributes", 21, 23), ("last offset delta", 23, 27), ("base timestamp", 27, 35), ("max timestamp", 35, 43)),
+    *(("producer id", 43, 51), ("producer epoch", 51, 53), ("base sequence", 53, 57), ("number of records", 57, 61)),
+]
+
+
+def test_batch(answer, rng):
+    """`batch` has the right header, length and CRC."""
+    time = 1_700_000_000_000
+    for records in ([(None, b"tea")], [(b"anna", b"tea"), (None, rng.randbytes(80)), (b"ben", None)]):
+        expected = encode_batch([Record(delta, time, key, value) for delta, (key, value) in enumerate(records)])
+        found = answer.batch(list(records), time)
+        case = f"batch({records}, {time})"
+        assert isinstance(found, bytes | bytearray), f"{case} returns bytes, and not {found!r}"
+        assert len(found) >= 61, f"{case} has {len(found)} bytes, but the header alone has 61"
+        for name, begin, end in FIELDS:
+            right, given = (int.from_bytes(data[begin:end], signed=True) for data in (expected, found))
+            if name == "partition leader epoch" and given in (0, -1):
+                continue
+            assert given == right, f"{case}: the {name} (bytes {begin} to {end - 1}) is {right}, and not {given}"
+        right, given = shown(expected[61:]), shown(found[61:])
+        assert given == right, f"{case}: the records are {right}, and not {given}"
+        right, given = expected[17:21].hex(), found[17:21].hex()
+        assert given == right, f"{case}: the CRC-32C of the bytes from 21 on is {right}, and not {given}"
+
+
+def ask(broker, frame):
+    """Send a frame through a plain socket. Return the response without its length; None if the broker refuses it."""
+    host, _, port = broker.bootstrap_servers.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=5) as connection, connection.makefile("rb") as stream:
+        connection.sendall(frame)
+        connection.shutdown(socket.SHUT_WR)
+        prefix = stream.read(4)
+        return stream.read(int.from_bytes(prefix)) if len(prefix) == 4 else None
+
+
+def test_a_real_broker(answer, rng):
+    """A broker appends the records of your frame, and answers without an error."""
+    with hmb.Broker() as broker:
+        broker.create_topic("orders")
+        for records in ([(None, b"tea")], [(b"anna", rng.randbytes(300)), (b"ben", b"milk")]):
+            before = len(broker.records("orders"))
+            number = rng.randrange(1, 2**31)
+            frame = answer.produce("orders", answer.batch(list(records), 1_700_000_000_000), number)
+            length = int.from_bytes(frame[:4], signed=True)
+            rest = len(frame) - 4
+            assert length == rest, f"the frame begins with its length, {rest}, and not with {length}"
+            response = ask(broker, frame)
+            why = "the broker closes the connection: a field before the records is wrong (hmb decode -)"
+            assert response is not None, why
+            found = int.from_bytes(response[:4])
+            assert found == number, f"the response has the correlation id {found}; the request should have {number}"
+            code = int.from_bytes(response[4 + 4 + 2 + 6 + 4 + 4 :][:2], signed=True)
+            assert code == 0, f"the broker answers the error code {code} (2 is CORRUPT_MESSAGE: the CRC is wrong)"
+            stored = [(record.key, record.value) for record in broker.records("orders")][before:]
+            assert stored == list(records), f"the log contains {stored} instead of {records}"

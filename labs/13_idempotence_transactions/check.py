@@ -1,0 +1,118 @@
+"""The requirements of lab 13. `answer` is the student's module, and `rng` a source of random cases."""
+
+import pytest
+
+
+def appended(partition, *batches):
+    """Append batches (producer id, epoch, first sequence, count), and return their offsets."""
+    return [partition.append(*batch) for batch in batches]
+
+
+def refused(answer, kind, before, batch):
+    """Check that a batch is refused with an exception, and changes nothing."""
+    partition = answer.Partition()
+    appended(partition, *before)
+    end = partition.end_offset
+    case = f"after {before}, append{batch}"
+    try:
+        offset = partition.append(*batch)
+    except kind:
+        moved = partition.end_offset
+        assert moved == end, f"{case} raises {kind.__name__}, but moves end_offset to {moved}"
+    except (answer.OutOfOrder, answer.Fenced) as error:
+        raise AssertionError(f"{case} raises {kind.__name__}, and not {type(error).__name__}") from error
+    else:
+        raise AssertionError(f"{case} raises {kind.__name__}, and does not return {offset!r}")
+
+
+def test_in_order(answer, rng):
+    """Batches of one producer, in order, get offsets without a gap."""
+    partition, sequence = answer.Partition(), 0
+    for _ in range(30):
+        count = rng.randrange(1, 6)
+        offset = partition.append(7, 0, sequence, count)
+        case = f"the batch with the sequence numbers {sequence} to {sequence + count - 1}"
+        assert offset == sequence, f"{case} gets offset {offset!r}"
+        sequence += count
+        assert partition.end_offset == sequence, f"end_offset is {partition.end_offset} after {sequence} records"
+
+
+def test_copies(answer):
+    """A copy of one of the last five batches returns its old offset, and the log does not grow."""
+    batches = [(7, 0, 10 * number, 10) for number in range(8)]
+    for length in (1, 2, 6, 8):
+        partition = answer.Partition()
+        appended(partition, *batches[:length])
+        for number in range(max(0, length - 5), length):
+            case = f"after {length} batches of 10 records, batch number {number + 1} comes again"
+            try:
+                offset = partition.append(*batches[number])
+            except (answer.OutOfOrder, answer.Fenced) as error:
+                raise AssertionError(f"{case}: append raises {type(error).__name__}") from error
+            assert offset == 10 * number, f"{case}: append returns {10 * number}, and not {offset!r}"
+            assert partition.end_offset == 10 * length, f"{case}: end_offset grows to {partition.end_offset}"
+        following = partition.append(7, 0, 10 * length, 10)
+        assert following == 10 * length, f"after copies, the next batch gets offset {10 * length}, not {following!r}"
+
+
+def test_out_of_order(answer):
+    """A gap, an older batch and a wrong begin raise `OutOfOrder`."""
+    refused(answer, answer.OutOfOrder, [], (7, 0, 3, 1))
+    refused(answer, answer.OutOfOrder, [(7, 0, 0, 5)], (7, 0, 6, 1))
+    refused(answer, answer.OutOfOrder, [(7, 0, 0, 5), (7, 0, 5, 5)], (7, 0, 5, 3))
+    refused(answer, answer.OutOfOrder, [(7, 0, 0, 5), (7, 0, 5, 5)], (7, 0, 4, 6))
+    refused(answer, answer.OutOfOrder, [(7, 0, 10 * number, 10) for number in range(6)], (7, 0, 0, 10))
+    refused(answer, answer.OutOfOrder, [(7, 0, 0, 5)], (7, 1, 5, 5))
+    partition = answer.Partition()
+    appended(partition, (7, 0, 0, 5))
+    with pytest.raises(answer.OutOfOrder):
+        partition.append(7, 1, 5, 5)
+    offset = partition.append(7, 0, 5, 5)
+    assert offset == 5, f"a refused batch of a new epoch must not change the state; the next batch gets {offset!r}"
+
+
+def test_epochs(answer):
+    """A new epoch begins with 0 and fences the old one. Producers do not influence each other."""
+    refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 5, 5))
+    partition = answer.Partition()
+    batches = [(7, 0, 0, 2), (8, 0, 0, 3), (7, 0, 2, 2), (7, 1, 0, 2), (8, 0, 3, 1), (7, 1, 2, 1)]
+    found = appended(partition, *batches)
+    assert found == [0, 2, 5, 7, 9, 10], f"the batches {batches} get the offsets [0, 2, 5, 7, 9, 10], and not {found}"
+
+
+def expected_of(log):
+    """Return the offsets that a reader of committed records gets, by a look at the rest of the log for each record."""
+    found = []
+    for offset, (kind, producer_id) in enumerate(log):
+        markers = [each for each, owner in log[offset + 1 :] if owner == producer_id and each != "record"]
+        if kind == "record" and producer_id is not None and not markers:
+            return found
+        if kind == "record" and (producer_id is None or markers[0] == "commit"):
+            found.append(offset)
+    return found
+
+
+def compare(answer, log):
+    found, expected = list(answer.read_committed(list(log))), expected_of(log)
+    assert found == expected, f"read_committed({log}) returns {expected}, and not {found}"
+
+
+def test_aborted(answer, rng):
+    """`read_committed` returns no aborted records and no markers."""
+    compare(answer, [("record", None), ("record", 7), ("commit", 7)])
+    compare(answer, [("record", 7), ("record", None), ("abort", 7)])
+    compare(answer, [("record", 7), ("abort", 7), ("record", 7), ("commit", 7)])
+    compare(answer, [("record", 7), ("record", 8), ("commit", 8), ("abort", 7)])
+    for _ in range(100):
+        log = [(rng.choice(["record", "record", "commit", "abort"]), rng.choice([7, 8])) for _ in range(8)]
+        compare(answer, [*log, ("commit", 7), ("abort", 8)])
+
+
+def test_the_last_stable_offset(answer, rng):
+    """`read_committed` ends at the last stable offset."""
+    compare(answer, [("record", None), ("record", 7), ("record", None)])
+    compare(answer, [("record", 7), ("record", 8), ("commit", 8), ("record", None)])
+    for _ in range(200):
+        count = rng.randrange(10)
+        kinds = [rng.choice(["record", "record", "record", "commit", "abort"]) for _ in range(count)]
+        compare(answer, [(kind, rng.choice([7, 8] if kind != "record" else [7, 8, None])) for kind in kinds])

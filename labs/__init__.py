@@ -1,0 +1,36 @@
+"""The labs: exercises that teach how a broker works. Students build its parts and run the real ones.
+
+Each lab is a folder with five files:
+
+- `lab.md` is the text, a notebook in MyST Markdown: a concept, an experiment on the real broker, a prediction, the
+  exercise, a plot of the student's own run, and questions.
+- `starter.py` is the beginning of the answer. `hmb lab start` copies it as `answer.py`, which the student completes.
+- `check.py` contains the requirements, as tests for pytest. The docstring of a test states the requirement.
+- `solution.py` is one correct answer.
+- `hints.md` has one hint in each section. `hmb lab hint` prints the next one.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from pathlib import Path
+from types import ModuleType
+
+SOLUTIONS = "HMB_LAB_SOLUTIONS"  # an environment variable: the build of the documentation measures the solutions
+
+
+def load_answer(number: int) -> ModuleType:
+    """Import `answer.py` from the current folder, for a notebook that measures it.
+
+    If HMB_LAB_SOLUTIONS is set, import the solution of the lab with this number. Raises FileNotFoundError, and
+    whatever the module raises.
+    """
+    path = Path("answer.py")
+    if os.environ.get(SOLUTIONS):
+        path = next(Path(__file__).parent.glob(f"{number:02}_*")) / "solution.py"
+    spec = importlib.util.spec_from_file_location("answer", path.resolve())
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,141 @@
+"""`hmb lab`: what a student meets, and what a broken answer cannot do."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from hmb.cli.lab.catalog import find
+from hmb.cli.lab.checking import CheckFailed, check
+from hmb.cli.lab.requirements_plugin import running_threads
+from hmb.cli.main import main
+
+LAB = find(4)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lab(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["lab", *arguments])
+
+
+def test_a_student_starts_fails_and_passes(folder: Path) -> None:
+    assert "not started" in lab("list").output
+    assert lab("start", "4", "--seed", "1").exit_code == 0
+    assert {path.name for path in (folder / "lab-04").iterdir()} == {"lab.md", "lab.ipynb", "answer.py", ".lab.json"}
+    assert json.loads((folder / "lab-04" / "lab.ipynb").read_text())["nbformat"] == 4
+    failed = lab("check", "4")
+    assert failed.exit_code == 1 and "6 of 7 requirements fail" in failed.output
+    (folder / "lab-04" / "answer.py").write_text(LAB.solution)
+    passed = lab("check", "4")
+    assert passed.exit_code == 0 and passed.output.endswith("all 7 requirements are met: lab 4 is passed\n")
+    assert "passed" in lab("list").output and "2 checks" in lab("progress").output
+
+
+def test_an_answer_was_overwritten_by_a_second_start(folder: Path) -> None:
+    lab("start", "4")
+    (folder / "lab-04" / "answer.py").write_text("mine = 1\n")
+    again = lab("start", "4")
+    assert again.exit_code == 1 and "exists already" in again.output
+    assert (folder / "lab-04" / "answer.py").read_text() == "mine = 1\n"
+
+
+def test_commands_find_the_folder_from_inside(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab("start", "4")
+    monkeypatch.chdir(folder / "lab-04")
+    assert "Hint 1 of 5" in lab("hint", "4").output and "Hint 2 of 5" in lab("hint", "4").output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [(("start", "99"), "there is no lab 99"), (("check", "4"), "create it with: hmb lab start 4")],
+)
+def test_mistakes_get_one_line(arguments: tuple[str, ...], message: str) -> None:
+    result = lab(*arguments)
+    assert result.exit_code == 3 and message in result.output
+
+
+def test_a_damaged_state_file_is_named(folder: Path) -> None:
+    lab("start", "4")
+    (folder / "lab-04" / ".lab.json").write_text("{")
+    assert ".lab.json is damaged" in lab("check", "4").output
+
+
+def test_results_for_gradescope_and_classroom(folder: Path) -> None:
+    lab("start", "4", "--seed", "3")
+    lab("solution", "4")
+    exported = json.loads(lab("export", "4").output)
+    assert [test["score"] for test in exported["tests"]] == [1, 0, 0, 0, 0, 0, 0]
+    assert exported["extra_data"] == {"hints": 0, "solution_shown": True, "seed": 3}
+    classroom = json.loads(lab("export", "4", "--format", "classroom").output)
+    assert classroom["status"] == "fail" and classroom["max_score"] == 7
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("def f(:\n", "answer.py, line 1: invalid syntax"),
+        ("", "AttributeError: module 'answer' has no attribute 'Log'"),
+        ("x = bytearray(4 << 30)\n", "needs more than 2 GB of memory (answer.py, line 1"),
+        ("open('/tmp/outside', 'w')\n", "may change files only in the check's folder: '/tmp/outside'"),
+        ("import shutil\nshutil.rmtree('/tmp')\n", "may change files only in the check's folder: '/tmp'"),
+        ("import os\nos._exit(3)\n", "answer.py has ended the process while it was imported"),
+        ("import sys\nsys.exit(3)\n", "answer.py cannot be imported: SystemExit: 3 (answer.py, line 2"),
+    ],
+)
+def test_a_broken_answer_gets_one_message(folder: Path, answer: str, message: str) -> None:
+    (folder / "answer.py").write_text(answer)
+    try:
+        found = [each.error for each in check(LAB, folder / "answer.py", 1)]
+    except CheckFailed as failed:
+        found = [str(failed)]
+    assert found[0] is not None and message in found[0]
+    assert not Path("/tmp/outside").exists()
+
+
+@pytest.mark.parametrize(
+    ("append", "message"),
+    [
+        ("print('x' * 1000000, flush=True)", "writes or prints more than 16 MB"),
+        ("import os; os._exit(3)", "the answer has ended the process"),
+    ],
+)
+def test_an_answer_that_prints_or_ends_is_named(folder: Path, append: str, message: str) -> None:
+    body = "class Log:\n    end_offset = 0\n    def __init__(self, directory): pass\n    def append(self, record):\n"
+    (folder / "answer.py").write_text(body + f"        while True: {append}\n")
+    results = check(LAB, folder / "answer.py", 1)
+    assert results[0].error is not None and message in results[0].error
+
+
+@pytest.mark.slow
+def test_an_endless_answer_ends_after_the_time_limit(folder: Path) -> None:
+    body = "class Log:\n    end_offset = 0\n    def __init__(self, directory):\n        while True: pass\n"
+    (folder / "answer.py").write_text(body)
+    results = check(LAB, folder / "answer.py", 1, timeout=25)
+    assert results[0].error == "not done after 20 s (answer.py, line 4, in __init__)"
+    assert results[1].error == "the check was stopped after 25 s"
+    assert results[2].error == "not checked, because the check was stopped after 25 s"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts threads for the limit of processes")
+def test_the_limit_of_processes_counted_processes_and_not_threads() -> None:
+    """On a desktop a user has hundreds of threads, and the check could start no further one."""
+    before, ends = running_threads(), threading.Event()
+    threads = [threading.Thread(target=ends.wait) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert running_threads() >= before + 40  # Threads of other processes may end meanwhile.
+    finally:
+        ends.set()
+        for thread in threads:
+            thread.join()

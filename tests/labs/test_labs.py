@@ -1,0 +1,78 @@
+"""Each lab: the starter fails, the solution passes, and the checks name the mistake of each planted wrong answer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hmb.cli.lab.catalog import labs
+from hmb.cli.lab.checking import check
+
+WRONG = Path(__file__).parent / "wrong"
+SEED = 7
+# The first error of each wrong answer contains this text.
+MESSAGES = {
+    "01/does_not_notify": "a thread waits, and another one publishes 'hello': wait returns nothing",
+    "01/gives_old_messages": "a message that was published before subscribe('a') is not for 'a'",
+    "01/is_a_queue": "subscriber ",
+    "01/never_forgets": "'a' has read 100 messages, and 'b' 40: retained() is 100",
+    "01/wait_does_not_wait": "returns before 0.2 seconds are over",
+    "04/empties_the_file": "1 records, close, open: end_offset is 1, and not 0",
+    "04/keeps_the_torn_tail": "only 1 of 8 bytes of the last frame",
+    "04/offset_is_a_position": "append number 2 returns offset 1, and not",
+    "04/reads_the_whole_file": "20 reads of one record took 20",
+    "05/crc_of_everything": "the CRC-32C of the bytes from 21 on is",
+    "05/length_counts_itself": "the frame begins with its length,",
+    "05/little_endian": "the last offset delta (bytes 23 to 26) is 2, and not 33554432",
+    "05/no_zigzag": "varint(-1) is 01, and not ff ff ff ff 0f",
+    "05/null_is_empty": "record(0, None, b'tea') is",
+    "06/forgets_the_base_offset": "in segment 5000 the first entry is",
+    "06/returns_the_batch_before": "find_batch(log, 0, ",
+    "06/searches_linearly": "lookup of offset 0 reads 1000 entries",
+    "06/takes_the_entry_after": "lookup([(9, 100)], 0) returns 0, and not 100",
+    "06/trusts_positions": "wrong_entries returns []",
+    "04/separates_records_by_lines": "the record b'two\\nlines' was appended at offset 2, and read returns b'two'",
+    "10/deals_like_cards": "the partitions of anna are not neighbors: [0, 2]",
+    "10/does_not_sort": "assign_range(7, ['b', 'a']) returns",
+    "10/forgets_previous": "can keep their owner; ",
+    "10/gives_the_rest_to_the_first": "{'anna': [0], 'ben': [1, 2]}, 3, ['anna', 'ben']): 3 partitions can keep",
+    "10/never_takes_away": "is not even: {'anna': [0, 1, 2, 3], 'ben': []}",
+    "12/counts_all_old_segments": "expired([50, 10, 60], 45, 10) returns 0, and not 1",
+    "12/deletes_the_active_segment": "expired([10, 20, 30], 41, 10) returns 2, and not 3",
+    "12/drops_all_tombstones": "5, 10) keeps the offsets [1, 2], and not [2]",
+    "12/ignores_the_checksum": "byte 3 of three records is 0x04",
+    "12/keeps_the_first_value": "keeps the offsets [1], and not [0, 1]",
+    "12/trusts_the_length": "of four records: recover returns",
+    "13/accepts_gaps": "after [], append(7, 0, 3, 1) raises OutOfOrder, and does not return 0",
+    "13/forgets_the_epoch": "append(7, 0, 5, 5) raises Fenced, and not OutOfOrder",
+    "13/keeps_one_batch": "after 2 batches of 10 records, batch number 1 comes again: append raises OutOfOrder",
+    "13/reads_past_open_transactions": "[('record', None), ('record', 7), ('record', None)]) returns [0]",
+    "13/returns_aborted_records": "[('record', 7), ('record', None), ('abort', 7)]) returns [1], and not",
+    "13/writes_copies_again": "after 1 batches of 10 records, batch number 1 comes again: append raises OutOfOrder",
+}
+
+
+@pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.folder.name)
+def test_the_solution_meets_all_requirements(lab) -> None:  # type: ignore[no-untyped-def]
+    results = check(lab, lab.folder / "solution.py", SEED)
+    assert len(results) >= 4 and [each.error for each in results] == [None] * len(results)
+
+
+@pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.folder.name)
+def test_the_starter_can_be_loaded_and_fails(lab) -> None:  # type: ignore[no-untyped-def]
+    results = check(lab, lab.folder / "starter.py", SEED)
+    assert any(each.error is not None for each in results)
+
+
+@pytest.mark.parametrize("lab", labs(), ids=lambda lab: lab.folder.name)
+def test_a_lab_has_three_wrong_answers_and_hints(lab) -> None:  # type: ignore[no-untyped-def]
+    assert len(list((WRONG / f"{lab.number:02}").glob("*.py"))) >= 3
+    assert len(lab.hints) >= 3 and lab.title.startswith(f"Lab {lab.number}: ")
+
+
+@pytest.mark.parametrize("wrong", sorted(WRONG.glob("*/*.py")), ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_wrong_answer_gets_a_message_that_names_its_mistake(wrong: Path) -> None:
+    lab = next(lab for lab in labs() if lab.number == int(wrong.parent.name))
+    errors = [each.error for each in check(lab, wrong, SEED) if each.error is not None]
+    assert errors and MESSAGES[f"{wrong.parent.name}/{wrong.stem}"] in errors[0]

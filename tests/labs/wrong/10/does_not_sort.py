@@ -1,0 +1,25 @@
+"""Wrong: range follows the order of the argument."""
+
+
+def assign_range(partitions, consumers):
+    each, rest = divmod(partitions, len(consumers))
+    result, begin = {}, 0
+    for number, consumer in enumerate(consumers):
+        end = begin + each + (number < rest)
+        result[consumer] = list(range(begin, end))
+        begin = end
+    return result
+
+
+def assign_sticky(previous, partitions, consumers):
+    owned = {name: [each for each in previous.get(name, []) if each < partitions] for name in sorted(consumers)}
+    each, rest = divmod(partitions, len(owned))
+    # The consumers that own most keep one partition more.
+    by_size = sorted(owned, key=lambda name: (-len(owned[name]), name))
+    quota = {name: each + (number < rest) for number, name in enumerate(by_size)}
+    kept = {name: sorted(owned[name])[: quota[name]] for name in owned}
+    free = sorted(set(range(partitions)) - {number for numbers in kept.values() for number in numbers})
+    for name, numbers in kept.items():
+        while len(numbers) < quota[name]:
+            numbers.append(free.pop(0))
+    return {name: sorted(numbers) for name, numbers in kept.items()}
