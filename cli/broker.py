@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hmb.broker import BrokerServer
     from hmb.broker.dispatch import Handler
     from hmb.protocol.api_keys import ApiKey
+    from hmb.storage.clock import BrokerClock
     from hmb.testing.control import ControlPort
 
 WATCH_SECONDS = 0.1  # seconds between two checks for a signal during the start
@@ -172,7 +173,10 @@ def run(
     # the thread waits forever.
     with _blocked(stop_signals):
         try:
-            with running_broker(data_dir, host, port, properties, stop_signals, handlers) as broker:
+            clock = None if control is None else control.clock.functions
+            with running_broker(data_dir, host, port, properties, stop_signals, handlers, clock) as broker:
+                if control is not None:
+                    control.clock.attach(broker)
                 _print_ready(broker, as_json, control)
                 received = signal.sigwait(stop_signals)
         except Stopped:
@@ -220,6 +224,7 @@ def running_broker(
     properties: dict[str, str],
     stop_signals: Set[signal.Signals] = frozenset(),
     handlers: Mapping[ApiKey, Handler] | None = None,
+    clock: BrokerClock | None = None,
 ) -> Iterator[BrokerServer]:
     """Run a broker, and stop it at the end.
 
@@ -229,10 +234,14 @@ def running_broker(
     from hmb.broker import BrokerServer
     from hmb.broker.handlers import HANDLERS
     from hmb.broker.network.listeners import BindError
+    from hmb.storage.clock import SYSTEM_CLOCK
     from hmb.storage.state.identity import DataDirectoryError
 
     try:
-        broker = BrokerServer(data_dir, host, port, properties, HANDLERS if handlers is None else handlers)
+        broker = BrokerServer(
+            *(data_dir, host, port, properties, HANDLERS if handlers is None else handlers),
+            clock=SYSTEM_CLOCK if clock is None else clock,
+        )
         with _watching(stop_signals, broker):
             broker.start()
     except (BindError, DataDirectoryError) as error:

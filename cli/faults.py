@@ -1,4 +1,4 @@
-"""`hmb faults`: add, list and clear the faults of a broker that runs with `hmb broker --faults` or `--embedded`."""
+"""`hmb faults`: the faults and the requests of a broker that runs with `hmb broker --faults` or `--embedded`."""
 
 from __future__ import annotations
 
@@ -72,17 +72,30 @@ def clear(address: str, token: str) -> None:
     _print(_ask("DELETE", address, token))
 
 
-def _print(faults: list[dict[str, Any]]) -> None:
-    for fault in faults:
-        print_json(fault)
+@command.command()
+@click.option("--clear", is_flag=True, help="Forget the recorded requests.")
+@_port_options
+def requests(address: str, token: str, clear: bool) -> None:
+    """Print the requests of clients, one JSON object a line, oldest first.
+
+    The broker records requests from the first use of this command on.
+    """
+    _print(_ask("DELETE" if clear else "GET", address, token, path="/requests"))
 
 
-def _ask(method: str, address: str, token: str, fault: dict[str, Any] | None = None) -> list[dict[str, Any]]:
-    """Send one request to the control port, and return the faults in its response. Raises CliError."""
+def _print(objects: list[dict[str, Any]]) -> None:
+    for each in objects:
+        print_json(each)
+
+
+def _ask(
+    method: str, address: str, token: str, fault: dict[str, Any] | None = None, *, path: str = "/faults"
+) -> list[dict[str, Any]]:
+    """Send one request to the control port, and return the objects in its response. Raises CliError."""
     body = None if fault is None else json.dumps(fault)
     try:
         connection = http.client.HTTPConnection(address, timeout=TIMEOUT)
-        connection.request(method, "/faults", body, {"Authorization": f"Bearer {token}"})
+        connection.request(method, path, body, {"Authorization": f"Bearer {token}"})
         response = connection.getresponse()
         answer = json.loads(response.read())
     except (OSError, http.client.HTTPException, ValueError) as error:

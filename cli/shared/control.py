@@ -27,16 +27,20 @@ def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[
 
     The faults in the file `path` exist from the start. Raises CliError for a mistake in the file, and OSError.
     """
+    from hmb.testing.clock import ManualClock
     from hmb.testing.control import ControlPort, load_faults
     from hmb.testing.faults import FaultError, Faults
+    from hmb.testing.handler_layers import HandlerLayers
+    from hmb.testing.request_record import RequestRecord
 
-    faults = Faults(handlers)
+    layers = HandlerLayers(handlers)
+    faults = Faults(layers)
     if path is not None:
         try:
             load_faults(faults, Path(path))
         except FaultError as error:
             raise CliError(str(error), USAGE) from error
-    control = ControlPort(faults)
+    control = ControlPort(faults, RequestRecord(layers), ManualClock())
     control.start()
     try:
         yield control

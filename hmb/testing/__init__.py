@@ -6,6 +6,7 @@ wherever HMB is installed, through the entry point `pytest11`. The plugin offers
 - `hmb_broker`, an embedded broker for the whole session (`hmb.Broker`)
 - `hmb_topic`, the name of a fresh topic for each test
 - `hmb_faults`, the faults of this broker, which end with the test
+- `hmb_clock`, the clock of this broker, which a test moves forward
 - `kafka_bootstrap_servers`, the address that a client of any library needs
 
 Every start of pytest loads the plugin, also in projects that do not test with Kafka. So the plugin imports the broker
@@ -22,24 +23,31 @@ Read in this order:
 3. `faults.py`     errors, delays, lost responses and cut connections
 4. `refusal.py`    the response with an error code, for any API
 5. `disk.py`       a slow, full or failing disk, and damaged batches
-6. `control.py`    faults of a broker in another process, by HTTP and JSON
-7. `versions.py`   the APIs and versions of older brokers
-8. `cluster.py`    a simulated cluster, for clients that follow the leaders
-9. `report.py`     the broker's log and the last records, as the report shows them
+6. `clock.py`      a clock that a test moves forward
+7. `rounds.py`     rounds of retention and compaction that a test starts
+8. `control.py`    faults of a broker in another process, by HTTP and JSON
+9. `versions.py`   the APIs and versions of older brokers
+10. `cluster.py`    a simulated cluster, for clients that follow the leaders
+11. `report.py`     the broker's log and the last records, as the report shows them
 """
 
-# Stands for `typing.TYPE_CHECKING`, because an import of typing takes 3 ms.
+# This name replaces `typing.TYPE_CHECKING`, because an import of typing takes 3 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from hmb.testing.clock import ManualClock
     from hmb.testing.cluster import SimulatedCluster as Cluster
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "ManualClock"]
 
 
 def __getattr__(name: str) -> object:
-    """Import the cluster when it is first used, because each start of pytest imports this package."""
-    if name != "Cluster":
-        raise AttributeError(f"module 'hmb.testing' has no attribute {name!r}")
-    from hmb.testing.cluster import SimulatedCluster
+    """Import a class when it is first used, because each start of pytest imports this package."""
+    if name == "Cluster":
+        from hmb.testing.cluster import SimulatedCluster
 
-    return SimulatedCluster
+        return SimulatedCluster
+    if name == "ManualClock":
+        from hmb.testing.clock import ManualClock
+
+        return ManualClock
+    raise AttributeError(f"module 'hmb.testing' has no attribute {name!r}")

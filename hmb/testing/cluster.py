@@ -76,7 +76,7 @@ class SimulatedCluster:
         self.broker = Broker(config={**(config or {}), **fixed})
         for key, handler in self.broker.handlers.items():
             self.broker.handlers[key] = partial(self._answer, handler)
-        self._lock = threading.Lock()  # guards the leaders and the stopped nodes
+        self._lock = threading.Lock()  # This lock guards the leaders and the stopped nodes.
         self._leaders: dict[TopicPartition, int] = {}
         self._stopped: set[int] = set()
 
@@ -105,8 +105,9 @@ class SimulatedCluster:
     def move_leader(self, topic: str, partition: int, node: int) -> None:
         """Let a node lead a partition. Raises ValueError for an unknown or stopped node, and KafkaError."""
         self._check_node(node)
-        if topic not in self.broker.topics():
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
+        if partition not in range(count := self.broker.partitions(topic)):
+            why = f"{topic!r} has no partition {partition}; its partitions are 0 to {count - 1}"
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, why)
         with self._lock:
             if node in self._stopped:
                 raise ValueError(f"node {node} is stopped, so it cannot lead {topic}-{partition}; start it first")
@@ -182,7 +183,7 @@ class SimulatedCluster:
 
     def _describe_nodes(self, response: Any, running: list[int]) -> None:
         response.controller_id = running[0]
-        if not response.brokers:  # The request has an error.
+        if not response.brokers:  # A response with an error lists no brokers.
             return
         addresses = [self._address(node) for node in running]
         if isinstance(response, DescribeClusterResponse):

@@ -6,11 +6,21 @@ A test in Go, Java or JavaScript starts `hmb broker --faults FILE` or `hmb broke
     GET    /faults        the faults, as a list of objects
     POST   /faults        add a fault (an object) or several (a list); the response is a list of the new faults
     DELETE /faults        remove all faults
+    GET    /requests      the requests of clients, as a list of objects, oldest first
+    DELETE /requests      forget all requests
+    GET    /clock         the time of the broker's clock, `{"now_ms": ...}`
+    POST   /clock         move the clock forward; the response has the new time
 
 An object has the names of the arguments of `Faults.add`, for example
 `{"api": "PRODUCE", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}`. A file of faults is a list of the same objects, in
 YAML or JSON. A response also has `count`, the number of requests that the fault has changed. An error is one line:
 `{"error": "..."}`.
+
+The broker records requests from the first use of `/requests` on. So a test sends DELETE before its client begins, and
+GET afterwards.
+
+The object for `/clock` has the names of the arguments of `ManualClock.advance`, for example
+`{"hours": 1, "expire_members": true}`. The response comes when everything that became due is done.
 
 *Safety.* A web page in a browser on the same computer can send requests to this port. Three checks refuse them. Each
 request needs the token that the broker prints at its start, in the header `Authorization: Bearer TOKEN`. The header
@@ -34,11 +44,14 @@ from pathlib import Path
 from typing import Any
 
 from hmb.broker.config.keys import nearest
+from hmb.testing.clock import ManualClock
 from hmb.testing.faults import Fault, FaultError, Faults
+from hmb.testing.request_record import RequestRecord
 
 KEYS = {name: each for name, each in inspect.signature(Faults.add, eval_str=True).parameters.items() if name != "self"}
-PATH = "/faults"
-MOST_BYTES = 1 << 20  # of a request's body
+FAULTS, REQUESTS, CLOCK = "/faults", "/requests", "/clock"
+TIME_KEYS = dict.fromkeys(("days", "hours", "minutes", "seconds", "milliseconds"), float) | {"expire_members": bool}
+MOST_BYTES = 1 << 20  # bytes of a request's body
 IDLE = 30  # seconds after which a silent connection is closed
 
 
@@ -118,16 +131,33 @@ def add_all(faults: Faults, given: list[Any], origin: str = "") -> list[Fault]:
     return added
 
 
+# -- the clock as data
+
+
+def advance(clock: ManualClock, given: Any) -> None:
+    """Advance a clock by the time in an object of JSON. Raises ValueError."""
+    if not isinstance(given, dict):
+        raise ValueError('the time must be a mapping, for example {"hours": 1}')
+    for name, value in given.items():
+        if name not in TIME_KEYS:
+            raise ValueError(f"unknown key {name!r}{nearest(name, TIME_KEYS)}")
+        wanted = TIME_KEYS[name]
+        if isinstance(value, bool) is not (wanted is bool) or not isinstance(value, int | float):
+            raise ValueError(f"{name}={value!r}: must be a value of the type {wanted.__name__}")
+    clock.advance(**given)
+
+
 # -- the server
 
 
 class ControlPort:
-    """A server of HTTP on the loopback address that lists, adds and removes the faults of a broker."""
+    """A server of HTTP on the loopback address, for the faults, the record of requests and the clock of a broker."""
 
-    def __init__(self, faults: Faults) -> None:
+    def __init__(self, faults: Faults, requests: RequestRecord, clock: ManualClock) -> None:
         """Bind a free port. Raises OSError."""
+        self.clock = clock
         self.token = secrets.token_urlsafe(24)
-        self._server = _Server(faults, self.token)
+        self._server = _Server(faults, requests, clock, self.token)
         self._thread = threading.Thread(target=self._server.serve_forever, name="control-port", daemon=True)
 
     @property
@@ -147,9 +177,11 @@ class ControlPort:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, faults: Faults, token: str) -> None:
+    def __init__(self, faults: Faults, requests: RequestRecord, clock: ManualClock, token: str) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.faults = faults
+        self.requests = requests
+        self.clock = clock
         self.token = token
 
 
@@ -174,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, self._result())
         except Refused as error:
             self._send(error.status, {"error": str(error)})
-        except (FaultError, json.JSONDecodeError, UnicodeDecodeError) as error:
+        except ValueError as error:  # FaultError, the errors of JSON and of Unicode, and those of `advance`
             self._send(HTTPStatus.BAD_REQUEST, {"error": str(error)})
 
     def _check(self) -> None:
@@ -188,10 +220,30 @@ class _Handler(BaseHTTPRequestHandler):
         given = self.headers.get("Authorization", "").encode()
         if not hmac.compare_digest(given, f"Bearer {self.server.token}".encode()):
             raise Refused(HTTPStatus.UNAUTHORIZED, "the token is missing or wrong; the broker prints it at its start")
-        if self.path != PATH:
-            raise Refused(HTTPStatus.NOT_FOUND, f"no such path; use {PATH}")
+        if self.path not in (FAULTS, REQUESTS, CLOCK):
+            raise Refused(HTTPStatus.NOT_FOUND, f"no such path; use {FAULTS}, {REQUESTS} or {CLOCK}")
 
-    def _result(self) -> list[dict[str, Any]]:
+    def _result(self) -> object:
+        return {FAULTS: self._faults, REQUESTS: self._requests, CLOCK: self._clock}[self.path]()
+
+    def _clock(self) -> dict[str, int]:
+        clock = self.server.clock
+        if self.command == "DELETE":
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{CLOCK} knows GET and POST: a clock only moves forward")
+        if self.command == "POST":
+            advance(clock, json.loads(self._body()))
+        return {"now_ms": clock.now_ms()}
+
+    def _requests(self) -> list[dict[str, Any]]:
+        if self.command == "POST":
+            raise Refused(HTTPStatus.METHOD_NOT_ALLOWED, f"{REQUESTS} knows GET and DELETE")
+        requests = self.server.requests
+        requests.start()
+        if self.command == "DELETE":
+            requests.clear()
+        return [each.as_json() for each in requests]
+
+    def _faults(self) -> list[dict[str, Any]]:
         faults = self.server.faults
         if self.command == "DELETE":
             faults.clear()

@@ -26,14 +26,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from hmb.broker.broker import BrokerServer
 from hmb.broker.config.broker_config import ALIASES, BROKER_CONFIGS, HOUR_MS, MINUTE_MS, TOPIC_KEYS
 from hmb.broker.config.keys import ConfigError, nearest
 from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Handler
-from hmb.broker.handlers import HANDLERS
 from hmb.broker.network.listeners import Listener
 from hmb.broker.topics.topic import Topic
 from hmb.protocol.api_keys import ApiKey
@@ -41,9 +40,14 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 from hmb.records import Header, Record, encode_batch, iter_batches
 from hmb.records.consumer_record import ConsumerRecord
-from hmb.storage.log import Log, now_ms
+from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
+from hmb.storage.log import Log
+from hmb.testing import rounds
+from hmb.testing.clock import ManualClock
 from hmb.testing.disk import DiskFaults
 from hmb.testing.faults import Faults
+from hmb.testing.handler_layers import HandlerLayers
+from hmb.testing.request_record import RecordedRequest, RequestRecord
 from hmb.testing.versions import kafka_versions
 
 Setting = str | int | float | bool | timedelta
@@ -84,8 +88,10 @@ class Broker:
     number, a bool or a `timedelta`. `host` and `port` are short for `listeners`, and `data_dir` for `log.dirs`.
 
     The defaults suit tests: a new group does not wait for further members, the broker's own topics have one partition,
-    and `acks=all` does not wait for the disk. `faults` makes the broker fail (hmb/testing/faults.py), and `disk`
-    makes its disk fail (hmb/testing/disk.py).
+    and `acks=all` does not wait for the disk. `faults` makes the broker fail (hmb/testing/faults.py), `disk` makes its
+    disk fail (hmb/testing/disk.py), and `requests` shows what clients have sent (hmb/testing/request_record.py).
+
+    With `clock` a test moves the time of the broker forward (hmb/testing/clock.py).
 
     With `as_version="2.8"` the broker offers only the APIs and the versions that this version of Kafka has.
     """
@@ -97,6 +103,7 @@ class Broker:
         port: int = 0,
         config: Mapping[str, Setting] | None = None,
         as_version: str | None = None,
+        clock: ManualClock | None = None,
     ) -> None:
         """Raises ConfigError, also for an unknown setting or an unknown version of Kafka."""
         config = config or {}
@@ -108,19 +115,28 @@ class Broker:
         self._data_dir = data_dir
         self._names_directory = data_dir is not None or any(ALIASES.get(name, name) == "log.dirs" for name in config)
         self._remove_temporary: weakref.finalize[[str], Self] | None = None
-        self.handlers: dict[ApiKey, Handler] = dict(HANDLERS)  # A fault replaces handlers in this table.
-        self.faults = Faults(self.handlers)
+        layers = HandlerLayers()
+        self.handlers: dict[ApiKey, Handler] = layers.handlers
+        self.faults = Faults(layers)
+        self._requests = RequestRecord(layers)
         self._versions = None if as_version is None else kafka_versions(as_version)
+        self.clock = clock
         self.disk = DiskFaults(lambda: self.data_dir, lambda name: self._context.topics.log_of(name))
         self._server = self._new_server()  # This checks the settings.
         self._is_running = False
 
     def _new_server(self) -> BrokerServer:
-        # The logs of a temporary directory survive a kill. After a power cut nobody looks for them.
+        # The logs of a temporary directory survive a kill. A test does not need them after a power cut.
         syncs = self._names_directory and self._remove_temporary is None
         return BrokerServer(
-            self._data_dir, *self._address, self._config, self.handlers, self._versions, syncs=syncs
+            *(self._data_dir, *self._address, self._config, self.handlers, self._versions),
+            syncs=syncs,
+            clock=self._times,
         )
+
+    @property
+    def _times(self) -> BrokerClock:
+        return SYSTEM_CLOCK if self.clock is None else self.clock.functions
 
     @property
     def bootstrap_servers(self) -> str:
@@ -145,6 +161,28 @@ class Broker:
     def _context(self) -> BrokerContext:
         return self._server.context
 
+    @property
+    def requests(self) -> RequestRecord:
+        """The requests of clients since the first use of this property, across restarts."""
+        self._requests.start()
+        return self._requests
+
+    @property
+    def open_connections(self) -> int:
+        """The number of connections of clients. A stopped broker has none."""
+        return self._server.open_connections if self._is_running else 0
+
+    @property
+    def recorded_requests(self) -> list[RecordedRequest]:
+        """The requests that were recorded until now. Reading this property does not begin the record."""
+        return list(self._requests)
+
+    def wait_for(
+        self, api: str | ApiKey, count: int = 1, *, timeout: float = 10.0, **selection: Any
+    ) -> list[RecordedRequest]:
+        """Wait until clients have sent `count` requests of an API, and return them (`RequestRecord.wait_for`)."""
+        return self.requests.wait_for(api, count, timeout=timeout, **selection)
+
     # -- start and stop
 
     def start(self) -> Self:
@@ -163,20 +201,27 @@ class Broker:
         self._is_running = True
         self._config["listeners"] = ",".join(f"{each.name}://{each}" for each in self._server.listeners)
         self._server.context.groups.loaded.wait()
+        if self.clock is not None:
+            self.clock.attach(self._server)
         return self
 
     def stop(self) -> None:
         """Answer the requests that have begun, close the connections, sync and close the logs. The data stays."""
-        self._is_running = False
+        self._end_run()
         self._server.stop()
 
     def kill(self) -> None:
         """Stop as `kill -9` does: cut the connections, sync nothing, and leave no marker of a clean stop.
 
-        Appended records are still in the files, because the operating system has them. Only a power cut loses them.
+        The operating system still writes appended records to the files. Only a power cut loses these records.
         """
-        self._is_running = False
+        self._end_run()
         self._server.kill()
+
+    def _end_run(self) -> None:
+        self._is_running = False
+        if self.clock is not None:
+            self.clock.detach(self._server)
 
     def restart(self) -> Self:
         """Start the broker again on the same port and directory. A running broker is stopped first."""
@@ -218,6 +263,10 @@ class Broker:
         """Return the names of the topics, without the broker's own, in order."""
         return [topic.name for topic in self._context.topics.all() if not topic.is_internal]
 
+    def partitions(self, topic: str) -> int:
+        """Return the number of partitions of a topic. Raises UNKNOWN_TOPIC_OR_PARTITION."""
+        return len(self._topic(topic).partitions)
+
     def reset(self) -> None:
         """Delete all topics, records, groups and transactions. The connections stay. Raises KafkaError."""
         self._delete(self._context.topics.all())
@@ -246,7 +295,7 @@ class Broker:
         if topic not in self._context.topics:
             self.create_topic(topic, self._context.config.num_partitions)
         log = self._context.topics.log_of(TopicPartition(topic, partition))
-        time = now_ms() if timestamp is None else timestamp
+        time = self._times.now_ms() if timestamp is None else timestamp
         records = [Record(-1, time, _bytes(key), _bytes(value), headers) for value in values]
         return log.append(memoryview(encode_batch(records))).base_offset
 
@@ -255,22 +304,38 @@ class Broker:
 
         Records of open and aborted transactions are among them (`read_uncommitted`). Raises UNKNOWN_TOPIC_OR_PARTITION.
         """
-        found = self._context.topics.get(topic)
-        if found is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {topic!r}")
         return [
             ConsumerRecord(
                 topic, number, each.offset, each.timestamp, each.timestamp_type, each.key, each.value, each.headers
             )
-            for number, log in sorted(found.partitions.items())
+            for number, log in sorted(self._topic(topic).partitions.items())
             for each in _records_of(log)
         ]
+
+    def _topic(self, name: str) -> Topic:
+        found = self._context.topics.get(name)
+        if found is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+        return found
 
     def committed(self, group: str) -> dict[TopicPartition, int]:
         """Return the offsets that a group has committed. A group that does not exist has none. Raises KafkaError."""
         if OFFSETS_TOPIC not in self._context.topics:
             return {}
         return {name: each.offset for name, each in self._context.groups.fetch_offsets(group, None).items()}
+
+    # -- time
+
+    def run_retention(self) -> dict[TopicPartition, int]:
+        """Delete expired records now. Return the number of deleted offsets of each partition that lost records."""
+        return rounds.run_retention(self._server)
+
+    def compact(self) -> dict[TopicPartition, int]:
+        """Compact the compacted topics now. Return the number of removed bytes of each partition that lost records.
+
+        The round also compacts the active segments, but it keeps the last record of each partition.
+        """
+        return rounds.compact(self._server)
 
 
 def _bytes(text: bytes | str | None) -> bytes | None:

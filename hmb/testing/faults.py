@@ -1,8 +1,8 @@
 """Faults: a broker that answers an error, late, or not at all, when a test wants it.
 
 A program that uses Kafka has code for errors, for slow answers and for lost connections. A healthy broker never makes
-that code run. `Faults` replaces handlers in the broker's table of handlers (hmb/broker/handlers/__init__.py), so a
-broker without faults does no additional work::
+that code run. `Faults` wraps handlers of the broker (handler_layers.py). A broker without faults does no additional
+work::
 
     faults.add("PRODUCE", error="NOT_LEADER_OR_FOLLOWER", times=2)
 
@@ -28,14 +28,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal
 
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
-from hmb.broker.handlers import HANDLERS
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import response_class
@@ -43,6 +41,8 @@ from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.schema import Request, Response
+from hmb.testing.handler_layers import Answered, HandlerLayers, Layer
+from hmb.testing.names import NameNotFound, api_key, error_code
 from hmb.testing.refusal import error_places, merge, named_by, refuse, split
 
 Cut = Literal["before", "after"]
@@ -61,8 +61,8 @@ class Fault:
     topic: str | None
     partition: int | None
     client_id: str | None
-    skip: int  # requests that match and are left alone before the fault begins
-    times: int | None  # None: always
+    skip: int  # matching requests that the fault does not change at first
+    times: int | None  # None: without a limit
     error: ErrorCode | None
     delay: float  # seconds
     drop: bool
@@ -91,12 +91,11 @@ class Fault:
 class Faults:
     """The faults of one broker. Thread-safe. As a context manager, it removes all faults at the end."""
 
-    def __init__(self, handlers: dict[ApiKey, Handler]) -> None:
-        """Faults replace handlers in this table of a broker."""
-        self._handlers = handlers
-        self._originals: dict[ApiKey, Handler] = {}
+    def __init__(self, layers: HandlerLayers) -> None:
+        """Create an empty list of faults. `layers` contains the broker's handlers."""
+        self._layers = layers
         self._faults: list[Fault] = []
-        self._lock = threading.Lock()  # guards the list, and the numbers of its faults
+        self._lock = threading.Lock()  # This lock guards the list of faults and their counts.
 
     def add(
         self,
@@ -126,16 +125,18 @@ class Faults:
         - `cut`: close the connection `before` the request takes effect, or `after` it
         - `throttle_ms`: report this throttle time to the client (ms)
         """
+        try:
+            key, code = api_key(api), None if error is None else error_code(error)
+        except NameNotFound as unknown:
+            raise FaultError(str(unknown)) from None
         fault = Fault(
-            *(_api(api), topic, partition, client_id, nth - 1, times, _error(error)),
+            *(key, topic, partition, client_id, nth - 1, times, code),
             *(delay, drop, cut, throttle_ms, takes_effect),
         )
         _check(fault)
         with self._lock:
             self._faults.append(fault)
-            if fault.api not in self._originals:
-                self._originals[fault.api] = self._handlers[fault.api]
-                self._handlers[fault.api] = partial(self._handle, self._handlers[fault.api])
+            self._layers.wrap(fault.api, Layer.FAULTS, self._handle)
         return fault
 
     def remove(self, fault: Fault) -> None:
@@ -145,7 +146,7 @@ class Faults:
                 return
             self._faults.remove(fault)
             if all(other.api != fault.api for other in self._faults):
-                self._handlers[fault.api] = self._originals.pop(fault.api)
+                self._layers.unwrap(fault.api, Layer.FAULTS)
 
     def clear(self) -> None:
         """Remove all faults."""
@@ -173,7 +174,7 @@ class Faults:
     def __exit__(self, *error: object) -> None:
         self.clear()
 
-    def _handle(self, handler: Handler, request: Request, context: RequestContext) -> Response | Deferred | None:
+    def _handle(self, handler: Handler, request: Request, context: RequestContext) -> Answered:
         if isinstance(request, FetchRequest) and self._needs_names(request, context):
             if request.session_epoch > 0:
                 return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
@@ -231,7 +232,7 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     return None if isinstance(request, ProduceRequest) and request.acks == 0 else error
 
 
-def _final(response: Response | Deferred | None) -> Response | None:
+def _final(response: Answered) -> Response | None:
     return response.result() if isinstance(response, Deferred) else response
 
 
@@ -255,24 +256,3 @@ def _check(fault: Fault) -> None:
         raise FaultError("nth and times must be 1 or more, and delay 0 or more")
     if fault.error is None and not (fault.delay or fault.drop or fault.cut or fault.throttle_ms):
         raise FaultError("the fault has no effect; give error, delay, drop, cut or throttle_ms")
-
-
-def _api(api: str | ApiKey) -> ApiKey:
-    if isinstance(api, ApiKey):
-        return api
-    try:
-        key = ApiKey[api.upper()]
-    except KeyError:
-        raise FaultError(f"no API has the name {api!r}; examples: PRODUCE, FETCH, JOIN_GROUP") from None
-    if key not in HANDLERS:
-        raise FaultError(f"the broker has no API {key.name}")
-    return key
-
-
-def _error(error: str | ErrorCode | None) -> ErrorCode | None:
-    if error is None or isinstance(error, ErrorCode):
-        return error
-    try:
-        return ErrorCode[error.upper()]
-    except KeyError:
-        raise FaultError(f"no error has the name {error!r}; example: NOT_LEADER_OR_FOLLOWER") from None

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 if TYPE_CHECKING:
+    from hmb.testing.clock import ManualClock
     from hmb.testing.embedded import Broker
     from hmb.testing.faults import Faults
     from hmb.testing.report import LastLines
+    from hmb.testing.request_record import RequestRecord
 
 LONGEST_NAME = 200  # characters of a topic's name, without the random letters; Kafka allows 249
 
@@ -30,6 +32,7 @@ class Session(NamedTuple):
 
 
 SESSION = pytest.StashKey[Session]()
+LEFT_OPEN = pytest.StashKey[int]()  # connections that were open when the broker stopped
 KEPT = pytest.StashKey[str]()  # the data directory, with --hmb-keep
 
 
@@ -50,8 +53,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if config.getoption("--hmb-keep") and (directory := config.stash.get(KEPT, "")):
         terminalreporter.write_line(f"hmb: the broker's data is kept in {directory}")
-
-
+    if left := config.stash.get(LEFT_OPEN, 0):
+        what = "1 connection of a client was" if left == 1 else f"{left} connections of clients were"
+        terminalreporter.write_line(f"hmb: {what} open after the last test; close each client (`with` does it)")
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +64,7 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
     With `--hmb-bootstrap` no embedded broker exists, so the test is skipped.
     """
+    from hmb.testing.clock import ManualClock
     from hmb.testing.embedded import Broker
     from hmb.testing.report import LastLines
 
@@ -71,10 +76,11 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     log = LastLines()
     log.start()
     try:
-        with Broker(config.stash.get(KEPT, None)) as broker:
+        with Broker(config.stash.get(KEPT, None), clock=ManualClock()) as broker:
             config.stash[SESSION] = Session(broker, log)
             yield broker
             del config.stash[SESSION]
+            config.stash[LEFT_OPEN] = broker.open_connections
     finally:
         log.stop()
 
@@ -84,6 +90,32 @@ def hmb_faults(hmb_broker: Broker) -> Iterator[Faults]:
     """Return the faults of the session's broker. The end of the test removes them."""
     with hmb_broker.faults as faults:
         yield faults
+
+
+@pytest.fixture
+def hmb_requests(hmb_broker: Broker) -> Iterator[RequestRecord]:
+    """Return the record of requests, which is empty at the beginning of the test and ends with it."""
+    requests = hmb_broker.requests
+    requests.clear()
+    yield requests
+    requests.stop()
+
+
+@pytest.fixture
+def hmb_clock(hmb_broker: Broker) -> Iterator[ManualClock]:
+    """Return the clock of the session's broker.
+
+    After a test that has moved the clock, all topics and groups are deleted, and the broker has the real time again.
+    Data with times in the future would disturb the next test.
+    """
+    clock = hmb_broker.clock
+    assert clock is not None
+    yield clock
+    if clock.has_moved:
+        if not hmb_broker.is_running:
+            hmb_broker.start()
+        hmb_broker.reset()
+        clock.restore_real_time()
 
 
 @pytest.fixture(scope="session")
@@ -134,8 +166,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     session = item.config.stash.get(SESSION, None)
     uses_broker = {"hmb_broker", "kafka_bootstrap_servers"} & set(getattr(item, "fixturenames", ()))
     if report.failed and session is not None and uses_broker:
-        from hmb.testing.report import last_records
+        from hmb.testing.report import last_records, last_requests
 
         report.sections.append(("hmb: log of the broker", "\n".join(session.log.lines)))
         report.sections.append(("hmb: last records", last_records(session.broker)))
+        if requests := last_requests(session.broker):
+            report.sections.append(("hmb: last requests", requests))
     return report

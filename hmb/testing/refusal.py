@@ -151,7 +151,7 @@ def _partition_list(topic: type[Struct]) -> str | None:
     return next((name for name, field in topic.fields.items() if field.item and "partition" in name), None)
 
 
-# -- 1. split
+# -- step 1: split the request
 
 
 def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
@@ -219,7 +219,7 @@ def _is_selected_resource(resource: Any, selects: Selects) -> bool:
 
 
 def _topic_name(topic: Any, context: RequestContext) -> str:
-    """Return a topic's name. A topic in a request has a name, an id, or both."""
+    """Return the name of a topic in a request, which identifies the topic by name, by id, or by both."""
     if isinstance(topic, str):
         return topic
     values = {identity: getattr(topic, name) for name in topic.fields if (identity := _identity(name))}
@@ -236,7 +236,7 @@ def _number(partition: Any) -> int:
     return next(int(getattr(partition, name)) for name in partition.fields if _identity(name) == "partition")
 
 
-# -- 2. refuse
+# -- step 2: refuse a part of the request
 
 
 def refuse(request: Request, version: int, code: ErrorCode) -> Response:
@@ -312,7 +312,7 @@ def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
     return None
 
 
-# -- 3. merge
+# -- step 3: merge the two responses
 
 
 def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:

@@ -8,10 +8,11 @@ from collections import deque
 from hmb.client import ConsumerRecord
 from hmb.testing.embedded import Broker
 
-MOST_LINES = 200  # of the log
+MOST_LINES = 200  # lines of the log in a report
 MOST_TOPICS = 10
-MOST_RECORDS = 5  # of each topic
-MOST_CHARACTERS = 80  # of a key or a value
+MOST_RECORDS = 5  # records of each topic in a report
+MOST_REQUESTS = 30
+MOST_CHARACTERS = 80  # shown characters of a key or a value
 LOGGERS = ("hmb.broker", "hmb.coordinator", "hmb.storage")
 
 
@@ -51,6 +52,16 @@ def last_records(broker: Broker) -> str:
     topics = broker.topics()
     lines = [line for topic in topics[-MOST_TOPICS:] for line in _lines_of(topic, broker.records(topic))]
     return "\n".join(lines) or "no topic has records"
+
+
+def last_requests(broker: Broker) -> str:
+    """Return the last requests that were recorded, one request a line; empty if the broker does not record them."""
+    recorded = broker.recorded_requests
+    return "\n".join(
+        f"{each.api} v{each.version} from {each.client_id!r}: {', '.join(each.errors) or each.closed or 'no error'}"
+        f" after {1000 * each.duration:.1f} ms"
+        for each in recorded[-MOST_REQUESTS:]
+    )
 
 
 def _lines_of(topic: str, records: list[ConsumerRecord]) -> list[str]:

@@ -34,7 +34,7 @@ CHECKS_FOR_EVER = """
 import itertools, sys
 from hmb.storage.recovery import scanning
 
-def checked_batches(view, base_offset, following):
+def checked_batches(view, base_offset, following, **options):
     print("checking", flush=True)
     return itertools.repeat((0, (0, 0, 0, 0, -1, 0)))
 
@@ -177,7 +177,7 @@ def test_a_file_that_is_not_a_properties_file(run: Hmb, tmp_path: Path) -> None:
 def test_a_binary_file_is_not_a_properties_file(run: Hmb, tmp_path: Path) -> None:
     path = tmp_path / "server.properties"
     path.write_bytes(bytes(range(256)))
-    assert run("broker", "--config", str(path), exit_code=1).stderr == f"hmb: {path}: not text\n"
+    assert run("broker", "--config", str(path), exit_code=1).stderr == f"hmb: {path}: the file is not text\n"
 
 
 def logged(run: Hmb, directory: Path, *options: str) -> list[str]:

@@ -146,3 +146,33 @@ def test_a_wrong_node_is_one_clear_line() -> None:
             cluster.move_leader("events", 0, 1)
     with pytest.raises(ValueError, match="at least one node"):
         Cluster(0)
+
+
+def test_a_leader_of_a_partition_that_does_not_exist_was_accepted() -> None:
+    with Cluster(2) as cluster:
+        cluster.broker.create_topic("events", 2)
+        with pytest.raises(hmb.KafkaError, match="'events' has no partition 2; its partitions are 0 to 1"):
+            cluster.move_leader("events", 2, node=0)
+        with pytest.raises(hmb.KafkaError, match="there is no topic 'other'"):
+            cluster.move_leader("other", 0, node=0)
+
+
+def test_a_consumer_of_a_group_goes_on_when_its_nodes_stop() -> None:
+    """Node 0 coordinates the group and leads the partition. The consumer gets each record once after both changes."""
+    with Cluster(3) as cluster:
+        cluster.broker.create_topic("events")
+        cluster.broker.produce("events", *VALUES[:20])
+        with hmb.Consumer(cluster.bootstrap_servers, "events", group="g", offset="earliest") as consumer:
+            records = iter(consumer)
+            read = [next(records).value for _ in range(20)]
+            consumer.commit()
+            cluster.stop(0)
+            cluster.broker.produce("events", *VALUES[20:40])
+            read += [next(records).value for _ in range(20)]
+            cluster.start(0)
+            cluster.stop(1)
+            cluster.broker.produce("events", *VALUES[40:])
+            read += [next(records).value for _ in range(20)]
+            consumer.commit()
+        assert read == VALUES
+        assert set(cluster.broker.committed("g").values()) == {COUNT}

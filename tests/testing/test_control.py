@@ -15,9 +15,11 @@ from typing import Any
 import pytest
 
 import hmb
-from hmb.broker.handlers import HANDLERS
+from hmb.testing.clock import ManualClock
 from hmb.testing.control import ControlPort, load_faults
 from hmb.testing.faults import FaultError, Faults
+from hmb.testing.handler_layers import HandlerLayers
+from hmb.testing.request_record import RequestRecord
 from tests.waiting import until
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "library"
@@ -31,7 +33,7 @@ TOOLCHAINS = {
 
 @pytest.fixture
 def control() -> Iterator[ControlPort]:
-    control = ControlPort(Faults(dict(HANDLERS)))
+    control = ControlPort(Faults(layers := HandlerLayers()), RequestRecord(layers), ManualClock())
     control.start()
     yield control
     control.stop()
@@ -92,6 +94,33 @@ def test_a_mistake_is_one_clear_line(control: ControlPort, body: Any, message: s
     assert message in answer["error"] and len(answer["error"].splitlines()) == 1
 
 
+def test_the_clock_is_moved_and_read(control: ControlPort) -> None:
+    before = ask(control, "GET", path="/clock")[1]["now_ms"]
+    status, answer = ask(control, "POST", {"hours": 1, "minutes": 0.5, "expire_members": True}, path="/clock")
+    assert status == 200
+    assert 3_630_000 <= answer["now_ms"] - before < 4_000_000
+    assert ask(control, "DELETE", path="/clock")[0] == 405
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "a clock only moves forward, by at least 1 ms; it cannot advance by 0 s"),
+        ({"hours": -1}, "it cannot advance by -3600 s"),
+        ({"hour": 1}, "unknown key 'hour', did you mean 'hours'?"),
+        ({"hours": "1"}, "hours='1': must be a value of the type float"),
+        ({"hours": True}, "hours=True: must be a value of the type float"),
+        ({"hours": 1, "expire_members": 1}, "expire_members=1: must be a value of the type bool"),
+        ({"days": 1e300}, "a clock advances by at most 999999999 days"),
+        ([1], "the time must be a mapping"),
+    ],
+)
+def test_a_wrong_move_of_the_clock_is_one_clear_line(control: ControlPort, body: Any, message: str) -> None:
+    status, answer = ask(control, "POST", body, path="/clock")
+    assert status == 400
+    assert message in answer["error"] and len(answer["error"].splitlines()) == 1
+
+
 def test_one_wrong_fault_adds_none_of_a_list(control: ControlPort) -> None:
     assert ask(control, "POST", [{"api": "FETCH", "drop": True}, {"api": "FETCH"}])[0] == 400
     assert ask(control, "GET") == (200, [])
@@ -103,7 +132,7 @@ def test_a_mistake_in_a_file_names_the_file_in_one_line(tmp_path: Path, text: st
     path = tmp_path / "faults.yaml"
     path.write_text(text)
     with pytest.raises(FaultError, match=r"faults\.yaml: ") as caught:
-        load_faults(Faults(dict(HANDLERS)), path)
+        load_faults(Faults(HandlerLayers()), path)
     assert len(str(caught.value).splitlines()) == 1
 
 
@@ -141,6 +170,21 @@ def test_a_program_in_another_process_uses_the_embedded_broker(
     assert not Path(ready["data_dir"]).exists()
 
 
+def test_a_program_in_another_process_moves_the_clock(
+    embedded: tuple[subprocess.Popen[str], dict[str, str]],
+) -> None:
+    _, ready = embedded
+    servers = ready["bootstrap_servers"]
+    with hmb.Admin(servers) as admin, hmb.Producer(servers) as producer:
+        admin.create_topics([hmb.NewTopic("t", 1, configs={"retention.ms": "3600000"})])
+        producer.send("t", b"a").result()
+    connection = http.client.HTTPConnection(ready["control"], timeout=30)
+    connection.request("POST", "/clock", '{"hours": 2}', {"Authorization": f"Bearer {ready['token']}"})
+    assert connection.getresponse().status == 200
+    with hmb.Consumer(servers, "t", until="end") as consumer:
+        assert list(consumer) == []
+
+
 def test_the_embedded_broker_ends_with_its_parent() -> None:
     program = (
         "import subprocess, sys; p = subprocess.Popen([sys.argv[1], 'broker', '--embedded'], stdout=subprocess.PIPE);"
@@ -166,3 +210,23 @@ def test_the_example_in_another_language_adds_a_fault(language: str, tmp_path: P
     )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == [{"api": "PRODUCE", "times": 1, "cut": "after", "count": 0}]
+
+
+def test_requests_are_recorded_from_the_first_use_on(tmp_path: Path) -> None:
+    """`hmb faults requests` prints what the clients of another process have sent."""
+    with hmb.Broker() as broker:
+        control = ControlPort(broker.faults, broker._requests, ManualClock())
+        control.start()
+        try:
+            broker.create_topic("t")
+            assert ask(control, "GET", path="/requests") == (200, [])
+            with hmb.Producer(broker.bootstrap_servers, client_id="mine") as producer:
+                producer.send("t", b"one").result()
+            status, requests = ask(control, "GET", path="/requests")
+            (produce,) = [each for each in requests if each["api"] == "Produce"]
+            assert status == 200 and produce["client_id"] == "mine" and produce["topics"] == ["t"]
+            assert produce["errors"] == [] and produce["closed"] is None and produce["duration_ms"] > 0
+            assert ask(control, "DELETE", path="/requests") == (200, [])
+            assert ask(control, "POST", [], path="/requests")[0] == 405
+        finally:
+            control.stop()

@@ -50,7 +50,7 @@ def test_a_slow_disk_delays_a_producer_with_acks_all(broker: hmb.Broker) -> None
     with hmb.Producer(broker.bootstrap_servers) as producer, broker.disk.slow(0.3):
         begin = time.monotonic()
         producer.send("t", b"a").result(timeout=60)
-        assert time.monotonic() - begin >= 0.6  # a write and a sync
+        assert time.monotonic() - begin >= 0.6  # The write and the sync each wait for 0.3 s.
 
 
 def test_a_consumer_finds_a_corrupt_batch(broker: hmb.Broker) -> None:

@@ -28,7 +28,7 @@ def test_a_setting_is_a_text_a_number_a_bool_or_a_time() -> None:
 
 
 def test_an_unknown_setting_is_refused_with_the_nearest_name() -> None:
-    """The embedded broker ignored a misspelt setting, and the test ran with the default."""
+    """Regression: the embedded broker ignored a misspelt setting and used the default."""
     with pytest.raises(ConfigError, match=r"'num\.partition', did you mean 'num\.partitions'"):
         hmb.Broker(config={"num.partition": 3})
     with hmb.Broker() as broker, pytest.raises(ConfigError, match=r"did you mean 'retention\.ms'"):

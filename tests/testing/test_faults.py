@@ -47,7 +47,7 @@ def test_a_producer_repeats_a_batch_that_got_an_error(broker: hmb.Broker, faults
     with hmb.Producer(broker.bootstrap_servers) as producer:
         producer.send("t", b"a").result(timeout=30)
     assert fault.count == 2
-    assert [each.value for each in broker.records("t")] == [b"a"]  # the errors appended nothing
+    assert [each.value for each in broker.records("t")] == [b"a"]  # The requests with errors appended no records.
 
 
 @pytest.mark.parametrize("cut", ["before", "after"])
@@ -98,7 +98,7 @@ def test_a_dropped_response_never_arrives_and_the_connection_stays(broker: hmb.B
     faults.add("LIST_GROUPS", drop=True, times=1)
     with Client(broker) as client:
         client.socket.sendall(b"".join(map(bytes, client.protocol.request(ListGroupsRequest(), 0, answered=False))))
-        assert client.ask(ListGroupsRequest(), 0) is not None  # the response to the second request
+        assert client.ask(ListGroupsRequest(), 0) is not None  # The fault does not change this request.
 
 
 def test_a_delay_and_a_throttle_time(broker: hmb.Broker, faults: Faults) -> None:
@@ -161,7 +161,7 @@ def test_a_fault_that_cannot_exist_is_refused(faults: Faults, arguments: dict[st
 
 
 def test_clear_in_a_block_ends_its_fault(broker: hmb.Broker, faults: Faults) -> None:
-    """The end of the block then finds nothing to remove, and the broker uses its own handler."""
+    """The fault is already removed at the end of the block, and the broker uses its own handler."""
     with faults.during("HEARTBEAT", error="NOT_COORDINATOR"):
         faults.clear()
     assert faults.added == []

@@ -87,7 +87,7 @@ def test_the_report_of_a_failed_test_shows_the_log_and_the_last_records(run: pyt
         ]
     )
     log = output.str().partition("hmb: log of the broker")[2].partition("hmb: last records")[0]
-    assert "created topic earlier" not in log  # a line of the test before
+    assert "created topic earlier" not in log  # This line was logged during the previous test.
 
 
 def test_faults_end_with_their_test(run: pytest.Pytester) -> None:
@@ -144,7 +144,7 @@ def test_a_kept_directory_is_named_at_the_end(run: pytest.Pytester) -> None:
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(run: pytest.Pytester) -> None:
-    """The workers of pytest-xdist are such runs: processes that start a broker of their own."""
+    """Each worker of pytest-xdist is a process that starts its own broker, like these two runs."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     run.makepyfile("""
@@ -213,3 +213,32 @@ def test_a_second_broker_on_a_directory_gets_one_clear_line(tmp_path: Path) -> N
         hmb.Broker(tmp_path).start()
     assert "\n" not in str(error.value)
     assert str(tmp_path) in str(error.value)
+
+
+def test_a_test_that_moves_the_clock_leaves_the_real_time_to_the_next_test(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        import time
+        from datetime import timedelta
+
+        import hmb
+
+        def test_a_week_passes(hmb_broker, hmb_topic, hmb_clock, kafka_bootstrap_servers):
+            hmb_broker.create_topic("week", config={"retention.ms": timedelta(days=7)})
+            hmb_broker.produce("week", "a")
+            hmb_clock.advance(days=8, expire_members=True)
+            assert hmb_broker.records("week") == []
+            read(kafka_bootstrap_servers, hmb_broker, hmb_topic)
+            hmb_broker.stop()
+
+        def test_the_time_is_real(hmb_broker, hmb_topic, kafka_bootstrap_servers):
+            assert hmb_broker.topics() == [hmb_topic]
+            read(kafka_bootstrap_servers, hmb_broker, hmb_topic)  # with the same group as the first test
+            assert abs(hmb_broker.records(hmb_topic)[0].timestamp / 1000 - time.time()) < 3600
+
+        def read(servers, broker, topic):
+            broker.produce(topic, "b")
+            for protocol in ("classic", "consumer"):
+                with hmb.Consumer(servers, topic, group=f"g-{protocol}", group_protocol=protocol) as consumer:
+                    assert [record.value for record in consumer.poll(timeout=30)] == [b"b"]
+    """)
+    run.runpytest_subprocess().assert_outcomes(passed=2)

@@ -22,7 +22,7 @@ from hmb.testing.refusal import ERROR_FIELDS, refuse
 from tests.testing.test_faults import Client
 
 VERSIONS = [(api, version) for api in sorted(HANDLERS) for version in request_class(api).versions]
-ITEMS = {"string": "t", "int32": 0}  # a value of each kind, for the arrays of requests
+ITEMS = {"string": "t", "int32": 0}  # a value for each type of array item in a request
 
 
 def filled(kind: type[Struct], version: int) -> Any:
@@ -87,7 +87,7 @@ def test_an_error_of_one_partition_leaves_the_request_s_other_partitions_alone(
     faults.add("OFFSET_COMMIT", topic="t", partition=1, error="OFFSET_METADATA_TOO_LARGE")
     both = [topic(name="t", partitions=[partition(partition_index=n, committed_offset=5) for n in range(2)])]
     with Client(broker) as client:
-        client.ask(FindCoordinatorRequest(key="g"), 0)  # The first one creates the topic of the offsets.
+        client.ask(FindCoordinatorRequest(key="g"), 0)  # The first request creates `__consumer_offsets`.
         answer = client.ask(OffsetCommitRequest(group_id="g", topics=both), 2)
     codes = {each.partition_index: each.error_code for each in answer.topics[0].partitions}
     assert codes == {0: 0, 1: ErrorCode.OFFSET_METADATA_TOO_LARGE}

@@ -1,0 +1,38 @@
+"""The names of APIs and errors, as a test writes them."""
+
+from __future__ import annotations
+
+from hmb.broker.config.keys import nearest
+from hmb.broker.handlers import HANDLERS
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages import api_name
+
+API_NAMES = {key: api_name(key) for key in HANDLERS}  # "JoinGroup"
+_BY_LETTERS = {key.name.replace("_", ""): key for key in HANDLERS}  # "JOINGROUP"
+
+
+class NameNotFound(ValueError):
+    """No API or no error code has this name. The message has the nearest name."""
+
+
+def api_key(api: str | ApiKey) -> ApiKey:
+    """Return the API with a name such as `JoinGroup`, `JOIN_GROUP` or `join_group`. Raises NameNotFound."""
+    found = api if isinstance(api, ApiKey) else _BY_LETTERS.get(api.replace("_", "").upper())
+    if found is None:
+        near = nearest(str(api), [*API_NAMES.values(), *(key.name for key in HANDLERS)])
+        raise NameNotFound(f"no API has the name {api!r}{near}; examples: Produce, FETCH, JoinGroup")
+    if found not in HANDLERS:
+        raise NameNotFound(f"the broker has no API {found.name}")
+    return found
+
+
+def error_code(error: str | ErrorCode) -> ErrorCode:
+    """Return the error code with a name such as `NOT_LEADER_OR_FOLLOWER`. Raises NameNotFound."""
+    if isinstance(error, ErrorCode):
+        return error
+    try:
+        return ErrorCode[error.upper()]
+    except KeyError:
+        near = nearest(error.upper(), ErrorCode.__members__)
+        raise NameNotFound(f"no error has the name {error!r}{near}; example: NOT_LEADER_OR_FOLLOWER") from None

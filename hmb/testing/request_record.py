@@ -1,0 +1,213 @@
+"""The record of requests: what clients have sent to a broker, and what it has answered.
+
+A test of a program that uses Kafka often asserts on requests: the consumer commits once, the producer sends nothing
+after an error, the client retries with its second request. The record keeps each request with its response::
+
+    broker.requests.clear()
+    ...                                       # the program runs
+    commit, = broker.requests.of("OffsetCommit")
+    assert commit.errors == () and commit.duration < 1
+
+The record begins with the first use of `Broker.requests` or `Broker.wait_for`. Before that, and after `stop`, a request
+costs nothing more. A request that no handler sees is not recorded: one in a version that the broker does not support,
+and one that cannot be decoded.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hmb.broker.context import RequestContext
+from hmb.broker.deferred import Deferred
+from hmb.broker.dispatch import Handler
+from hmb.broker.errors import CloseConnection
+from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.errors import ErrorCode
+from hmb.protocol.schema import Request, Response, Struct
+from hmb.testing.handler_layers import Answered, HandlerLayers, Layer
+from hmb.testing.names import API_NAMES, api_key, error_code
+from hmb.testing.refusal import ERROR_FIELDS, split
+
+MOST_KEPT = 1000  # requests; a Produce keeps its records in memory
+SHOWN = 8  # APIs in the message of RequestsMissing
+
+
+class RequestsMissing(AssertionError):
+    """`wait_for` has not seen the requests in time. The message names the requests that came instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """One request and its response."""
+
+    api: str  # such as "JoinGroup"
+    version: int
+    client_id: str | None
+    request: Request
+    response: Response | None  # None: the client expects no response, or it did not get one
+    errors: tuple[str, ...]  # the names of the error codes in the response, in order, each once
+    topics: tuple[str, ...]  # the names of the topics in the request
+    duration: float  # seconds from the handler's begin to the final response; waits are included
+    closed: str | None  # why the broker closed the connection instead of sending a response
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the request as an object for JSON, without its messages. The duration is in milliseconds."""
+        names = ("api", "version", "client_id", "topics", "errors")
+        values = {name: getattr(self, name) for name in names}
+        return {**values, "duration_ms": round(self.duration * 1000, 3), "closed": self.closed}
+
+
+class RequestRecord:
+    """The newest requests of a broker, oldest first. Thread-safe.
+
+    `len`, iteration and an index work as with a list. `dropped` is the number of requests that were forgotten, because
+    the record keeps the newest 1,000.
+    """
+
+    def __init__(self, layers: HandlerLayers) -> None:
+        self._layers = layers
+        self._kept: deque[RecordedRequest] = deque(maxlen=MOST_KEPT)
+        self.dropped = 0
+        self.is_recording = False
+        self._changed = threading.Condition()  # guards all fields; notified after each recorded request
+
+    def start(self) -> None:
+        """Record requests from now on."""
+        with self._changed:
+            if self.is_recording:
+                return
+            self.is_recording = True
+        for api in API_NAMES:
+            self._layers.wrap(api, Layer.RECORD, self._handle)
+
+    def stop(self) -> None:
+        """Record no more requests. The record stays as it is."""
+        for api in API_NAMES:
+            self._layers.unwrap(api, Layer.RECORD)
+        with self._changed:
+            self.is_recording = False
+
+    def clear(self) -> None:
+        """Forget all requests."""
+        with self._changed:
+            self._kept.clear()
+            self.dropped = 0
+
+    def __iter__(self) -> Iterator[RecordedRequest]:
+        with self._changed:
+            return iter(list(self._kept))
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def __getitem__(self, index: int) -> RecordedRequest:
+        with self._changed:
+            return self._kept[index]
+
+    def of(
+        self,
+        api: str | ApiKey,
+        *,
+        topic: str | None = None,
+        client_id: str | None = None,
+        error: str | ErrorCode | None = None,
+    ) -> list[RecordedRequest]:
+        """Return the recorded requests of an API, oldest first.
+
+        `topic`, `client_id` and `error` select requests. Raises NameNotFound.
+        """
+        name = API_NAMES[api_key(api)]
+        code = None if error is None else error_code(error).name
+        return [
+            each
+            for each in self
+            if each.api == name
+            and (topic is None or topic in each.topics)
+            and (client_id is None or client_id == each.client_id)
+            and (code is None or code in each.errors)
+        ]
+
+    def wait_for(
+        self, api: str | ApiKey, count: int = 1, *, timeout: float = 10.0, **selection: Any
+    ) -> list[RecordedRequest]:
+        """Wait until `count` requests are recorded, and return them. Earlier requests since `clear` count, too.
+
+        `selection` has the arguments of `of`. `timeout` is in seconds of real time. Raises NameNotFound, and
+        RequestsMissing after the time-out.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: len(self.of(api, **selection)) >= count, timeout)
+            found = self.of(api, **selection)
+            if len(found) < count:
+                raise RequestsMissing(self._missing(api, count, len(found), timeout, selection))
+            return found
+
+    def _missing(self, api: str | ApiKey, count: int, seen: int, timeout: float, selection: dict[str, Any]) -> str:
+        wanted = " ".join([API_NAMES[api_key(api)], *(f"{name}={value}" for name, value in selection.items())])
+        came = ", ".join(f"{number} {name}" for name, number in Counter(each.api for each in self).most_common(SHOWN))
+        dropped = f" ({self.dropped} older requests were forgotten)" if self.dropped else ""
+        return f"waited {timeout:g} s for {count} requests {wanted}: {seen} came; recorded: {came or 'none'}{dropped}"
+
+    def _handle(self, handler: Handler, request: Request, context: RequestContext) -> Answered:
+        begun = time.perf_counter()
+        try:
+            response = handler(request, context)
+        except CloseConnection as why:
+            self._record(request, None, context, begun, str(why))
+            raise
+        if isinstance(response, Deferred):
+            return Deferred(lambda: self._result(request, response, context, begun))
+        self._record(request, response, context, begun)
+        return response
+
+    def _result(self, request: Request, deferred: Deferred, context: RequestContext, begun: float) -> Response:
+        response = deferred.result()
+        self._record(request, response, context, begun)
+        return response
+
+    def _record(
+        self,
+        request: Request,
+        response: Response | None,
+        context: RequestContext,
+        begun: float,
+        closed: str | None = None,
+    ) -> None:
+        key = ApiKey(request.api_key)
+        errors = tuple(dict.fromkeys(_errors(response))) if response is not None else ()
+        recorded = RecordedRequest(
+            *(API_NAMES[key], context.version, context.header.client_id, request, response, errors),
+            *(_topics(request, context), time.perf_counter() - begun, closed),
+        )
+        with self._changed:
+            self.dropped += len(self._kept) == MOST_KEPT
+            self._kept.append(recorded)
+            self._changed.notify_all()
+
+
+def _errors(struct: Struct) -> Iterator[str]:
+    """Yield the names of all error codes in a message but NONE."""
+    for name in struct.fields:
+        value = getattr(struct, name)
+        if name in ERROR_FIELDS and value:
+            yield ErrorCode(value).name
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Struct):
+                yield from _errors(item)
+
+
+def _topics(request: Request, context: RequestContext) -> tuple[str, ...]:
+    """Return the names of the topics in a request, in order, each once."""
+    names: dict[str, None] = {}
+
+    def note(name: str, partition: int | None) -> bool:
+        names[name] = None
+        return False
+
+    split(request, context, note)
+    return tuple(names)
