@@ -47,10 +47,11 @@ Produce, a tour of at most 9 files:
 3. `broker/dispatch.py` `Dispatcher.begin` decodes the request, calls the handler and encodes the response
 4. `protocol/connection.py` `ServerConnection.receive` decodes the request's header and body
 5. `broker/handlers/produce.py` `handle` finds the log of each partition
-6. `storage/log.py` `Log.append` calls the check of the batch, and assigns its offsets
+6. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`), and assigns its offsets
 7. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
 8. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
-9. `storage/offset_index.py` `OffsetIndex.append` adds an entry every 4 KiB, so that reads find the batch again
+9. `storage/segment.py` `Segment.note` decides whether the indexes get an entry, one for each 4 KiB
+10. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that reads find the batch again
 
 With acks=all, the response waits in `Log.flush` until the records are on disk (`broker/deferred.py`). A client may send
 several requests before it reads a response. The module `broker/network/gathering.py` then sends several responses
@@ -60,7 +61,7 @@ Fetch, a tour of at most 9 files:
 
 1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if there are too few bytes
 2. `broker/fetch_sessions.py` `FetchSessions.begin` returns the partitions that the consumer reads
-3. `storage/log.py` `Log.read` takes a consistent view of the log's offsets and segments
+3. `storage/log.py` `Log._read` takes a consistent view of the log's offsets and segments
 4. `storage/log_reading.py` `read` selects the segment
 5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
 6. `storage/offset_index.py` `OffsetIndex.lookup` returns a position near that batch
@@ -73,9 +74,16 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 3. `coordinator/shared_group.py` `SharedGroup.step` holds the group's lock during one step of its state machine
 4. `coordinator/classic/group.py` `ClassicGroup.join` adds the member
 5. `coordinator/classic/rebalance.py` `ClassicRebalance._prepare` begins a rebalance: the group waits for all members
-6. `coordinator/classic/rebalance.py` `ClassicRebalance._complete_join` begins a generation and answers all members
-7. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
-8. `coordinator/classic/rebalance.py` `ClassicRebalance._assign` gives each waiting member its partitions
+6. `coordinator/shared_group.py` `SharedGroup._settle` carries out the effects of a step, and applies passed deadlines
+7. `coordinator/classic/rebalance.py` `ClassicRebalance.tick` ends the wait when its deadline has passed
+8. `coordinator/classic/rebalance.py` `ClassicRebalance._complete_join` begins a generation and answers all members
+9. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
+10. `coordinator/groups.py` `GroupCoordinator.sync` passes it to the group, in one step
+11. `coordinator/classic/rebalance.py` `ClassicRebalance.sync` stores the assignment in the journal
+12. `coordinator/classic/rebalance.py` `ClassicRebalance._assign` gives each waiting member its partitions
+
+With the default settings, a new group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then
+calls `SharedGroup.wake`, which applies the deadline.
 
 Producer.send, a tour of at most 10 files:
 

@@ -38,7 +38,7 @@ The short reading of HMB contains the first four files. A first reading can skip
 
 - *versions*      `old_clients.py` converts records, `leader_epochs.py` checks epochs that other brokers wrote
 - *faults*        `network/requests.py`, `network/request_memory.py` and `network/descriptors.py` limit what clients use
-- *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py`
+- *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (a step of the tour of a Fetch)
 - *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (the thesis's threads),
   `transactional.py` (transactions), the other handlers, and the other modules of `topics/` and `network/`
 """

@@ -6,7 +6,8 @@ import logging
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -37,6 +38,7 @@ from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.files.virtual import OPEN_FILES
 from hmb.storage.log_manager import LogManager
@@ -64,12 +66,15 @@ class BrokerServer:
         versions: Mapping[ApiKey, range] | None = None,
         *,
         syncs: bool = True,
+        clock: BrokerClock = SYSTEM_CLOCK,
     ) -> None:
         """Read the settings. Raises ConfigError.
 
         The broker answers requests with `handlers`, and offers `versions` of their APIs, or all versions. Without
-        `syncs` a power cut may lose topics and settings. Nobody reads a temporary directory after a power cut.
+        `syncs` a power cut may lose topics and settings. Nobody reads a temporary directory after a power cut. `clock`
+        decides when records, transactions, offsets and group members expire (hmb/storage/clock.py).
         """
+        self._clock = clock
         self._syncs = syncs
         self._handlers = handlers
         self._versions = versions
@@ -90,7 +95,8 @@ class BrokerServer:
         self._groups: GroupCoordinator | None = None
         self._transactions: TransactionCoordinator | None = None
         self._server: Server | None = None
-        self._housekeepers: list[Housekeeper] = []
+        self._cleaner: Cleaner | None = None
+        self.housekeepers: list[Housekeeper] = []
 
     @property
     def bootstrap_servers(self) -> str:
@@ -112,10 +118,29 @@ class BrokerServer:
         return self._context
 
     @property
-    def data_dir(self) -> Path:
+    def logs(self) -> LogManager:
+        """The logs of the started broker."""
         if self._logs is None:
             raise RuntimeError("the broker is not started")
-        return self._logs.directory
+        return self._logs
+
+    @property
+    def data_dir(self) -> Path:
+        return self.logs.directory
+
+    @property
+    def cleaner(self) -> Cleaner:
+        if self._cleaner is None:
+            raise RuntimeError("the broker is not started")
+        return self._cleaner
+
+    @contextmanager
+    def housekeeping_paused(self) -> Iterator[None]:
+        """Wait for the end of all running tasks of the housekeepers. During the block no task begins."""
+        with ExitStack() as stack:
+            for housekeeper in self.housekeepers:
+                stack.enter_context(housekeeper.lock)
+            yield
 
     def start(self) -> Self:
         """Bind the listeners, open the logs, then accept connections.
@@ -141,14 +166,21 @@ class BrokerServer:
             self._temporary = Path(tempfile.mkdtemp(prefix="hmb-"))
         directory = self._data_dir or self._temporary
         assert directory is not None
-        self._logs = LogManager(directory, node_id=self._config.broker_id, stop=self._stop.requested, syncs=self._syncs)
+        self._logs = LogManager(
+            directory,
+            node_id=self._config.broker_id,
+            stop=self._stop.requested,
+            syncs=self._syncs,
+            clock=self._clock.now_ms,
+        )
         manifest = self._logs.manifest
         configs = DynamicConfig({**self._properties, "log.dirs": str(directory)}, ConfigStore(directory, manifest))
         topics = Topics(self._logs, configs.current)
         configs.listen(lambda config: topics.set_default(config.log))
         producer_ids = ProducerIds(directory / "producer-ids", manifest, self._logs.highest_producer_id())
-        groups = self._groups = _groups(topics, configs)
-        transactions = self._transactions = _transactions(topics, configs, producer_ids, groups)
+        groups = self._groups = _groups(topics, configs, self._clock)
+        transactions = _transactions(topics, configs, producer_ids, groups, self._clock)
+        self._transactions = transactions
         self._context = context = BrokerContext(
             configs=configs,
             cluster_id=self._logs.cluster_id,
@@ -158,6 +190,7 @@ class BrokerServer:
             groups=groups,
             transactions=transactions,
             stop=self._stop,
+            clock=self._clock,
             versions=self._versions,
         )
         groups.start()
@@ -169,7 +202,13 @@ class BrokerServer:
         self, logs: LogManager, groups: GroupCoordinator, transactions: TransactionCoordinator, configs: DynamicConfig
     ) -> None:
         config = self._config
-        cleaner = Cleaner(logs, max_memory=config.cleaner_memory, rate=config.cleaner_rate, stop=self._stop.requested)
+        self._cleaner = cleaner = Cleaner(
+            logs,
+            max_memory=config.cleaner_memory,
+            rate=config.cleaner_rate,
+            stop=self._stop.requested,
+            clock=self._clock.now_ms,
+        )
         configs.listen(lambda config: cleaner.reconfigure(max_memory=config.cleaner_memory, rate=config.cleaner_rate))
         short_tasks = [
             (lambda: DISK_CHECK_INTERVAL, logs.watch_disk),
@@ -186,11 +225,11 @@ class BrokerServer:
             ),
         ]
         # A compaction takes long, so it has its own thread.
-        self._housekeepers = [
+        self.housekeepers = [
             Housekeeper(self._stop, short_tasks),
             Housekeeper(self._stop, [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]),
         ]
-        for housekeeper in self._housekeepers:
+        for housekeeper in self.housekeepers:
             housekeeper.start()
 
     def cancel_start(self) -> None:
@@ -199,6 +238,11 @@ class BrokerServer:
         The next start recovers the logs again.
         """
         self._stop.request()
+
+    @property
+    def open_connections(self) -> int:
+        """The number of connections of clients."""
+        return self._server.open_connections if self._server is not None else 0
 
     def kill(self) -> None:
         """Stop as `kill -9` does: cut the connections, sync nothing, and leave no marker of a clean stop."""
@@ -220,7 +264,7 @@ class BrokerServer:
             self._transactions.stop(deadline)
         if self._server is not None:
             self._server.stop(deadline)
-        for housekeeper in self._housekeepers:
+        for housekeeper in self.housekeepers:
             housekeeper.join(deadline)
         if self._logs is not None:
             self._logs.close(crash=crash)
@@ -237,27 +281,38 @@ class BrokerServer:
         self.stop()
 
 
-def _groups(topics: Topics, configs: DynamicConfig) -> GroupCoordinator:
+def _groups(topics: Topics, configs: DynamicConfig, clock: BrokerClock) -> GroupCoordinator:
     config = configs.current
-    journal = Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: configs.current.flush_acks_all)
+    journal = Journal(
+        JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: configs.current.flush_acks_all, clock=clock.now_ms
+    )
     settings = GroupSettings(
         min_session_timeout=config.group_min_session,
         max_session_timeout=config.group_max_session,
         initial_delay=config.group_initial_delay,
         max_size=config.group_max_size,
     )
-    return GroupCoordinator(journal, settings, GroupTopics(topics), partial(consumer_group_settings, configs))
+    return GroupCoordinator(
+        journal,
+        settings,
+        GroupTopics(topics),
+        partial(consumer_group_settings, configs),
+        wall_clock=clock.now_ms,
+        clock=clock.monotonic_ms,
+    )
 
 
 def _transactions(
-    topics: Topics, configs: DynamicConfig, producer_ids: ProducerIds, groups: GroupCoordinator
+    topics: Topics, configs: DynamicConfig, producer_ids: ProducerIds, groups: GroupCoordinator, clock: BrokerClock
 ) -> TransactionCoordinator:
     def sync() -> bool:
         return configs.current.flush_acks_all
 
-    journal = Journal(JournalTopic(topics, configs.current, TRANSACTIONS_TOPIC), sync=sync)
+    journal = Journal(JournalTopic(topics, configs.current, TRANSACTIONS_TOPIC), sync=sync, clock=clock.now_ms)
     markers = MarkerWriter(topics.log_of, topics.logs, groups, sync)
-    return TransactionCoordinator(journal, producer_ids, markers, lambda: configs.current.transaction_max_timeout)
+    return TransactionCoordinator(
+        journal, producer_ids, markers, lambda: configs.current.transaction_max_timeout, clock=clock.now_ms
+    )
 
 
 def _only_directory(log_dirs: str) -> str:

@@ -19,6 +19,7 @@ from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.headers import RequestHeader
+from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
 from hmb.storage.watchers import Watchers
 
 
@@ -46,6 +47,7 @@ class BrokerContext:
     groups: GroupCoordinator
     transactions: TransactionCoordinator
     stop: Stop
+    clock: BrokerClock = SYSTEM_CLOCK
     versions: Mapping[ApiKey, range] | None = None  # the versions of each API that it offers; None: all that HMB has
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:

@@ -39,7 +39,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
 from hmb.protocol.topics import NO_TOPIC_ID
-from hmb.storage.log import Log, now_ms
+from hmb.storage.clock import now_ms
+from hmb.storage.log import Log
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 NO_SESSION = 0

@@ -1,4 +1,7 @@
-"""Periodic work of a broker: delete old segments, sync logs, write checkpoints."""
+"""Periodic work of a broker: delete old segments, sync logs, write checkpoints.
+
+The intervals of the tasks run in real time. A test that moves the broker's clock runs the tasks itself, with `run`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from hmb.broker.context import Stop
 from hmb.protocol.errors import KafkaError
 
 LOGGER = logging.getLogger(__name__)
+Task = Callable[[], None]
 
 
 LOOK_AGAIN = 1.0  # seconds between two looks at the intervals, which may have become shorter
@@ -19,9 +23,11 @@ LOOK_AGAIN = 1.0  # seconds between two looks at the intervals, which may have b
 class Housekeeper:
     """One thread that runs tasks periodically, each with its interval (s), until the broker stops."""
 
-    def __init__(self, stop: Stop, tasks: Sequence[tuple[Callable[[], float], Callable[[], None]]]) -> None:
+    def __init__(self, stop: Stop, tasks: Sequence[tuple[Callable[[], float], Task]]) -> None:
         self._stop = stop
-        self._tasks = [(interval, task, time.monotonic()) for interval, task in tasks]
+        self.tasks = tasks
+        self._runs = [(interval, task, time.monotonic()) for interval, task in tasks]  # with the time of the last run
+        self.lock = threading.Lock()  # held while a task runs
         self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
 
     def start(self) -> None:
@@ -34,16 +40,11 @@ class Housekeeper:
         if self._thread.is_alive():
             LOGGER.warning("the stop does not wait for the housekeeper, whose task is still running")
 
-    def _run(self) -> None:
-        while True:
-            interval, task, last = min(self._tasks, key=lambda entry: entry[0]() + entry[2])
-            remaining = last + interval() - time.monotonic()
-            if self._stop.requested.wait(min(max(0.0, remaining), LOOK_AGAIN)):
+    def run(self, task: Task) -> None:
+        """Run a task in the calling thread, after the end of the task that runs now. Log the errors of the task."""
+        with self.lock:
+            if self._stop.requested.is_set():
                 return
-            if remaining > LOOK_AGAIN:
-                continue
-            self._tasks.remove((interval, task, last))
-            self._tasks.append((interval, task, time.monotonic()))
             name = getattr(task, "__qualname__", task)
             try:
                 task()
@@ -51,3 +52,15 @@ class Housekeeper:
                 LOGGER.error("%s failed: %s", name, error)
             except Exception:  # After an internal error the broker continues to serve.
                 LOGGER.exception("%s failed", name)
+
+    def _run(self) -> None:
+        while True:
+            interval, task, last = min(self._runs, key=lambda entry: entry[0]() + entry[2])
+            remaining = last + interval() - time.monotonic()
+            if self._stop.requested.wait(min(max(0.0, remaining), LOOK_AGAIN)):
+                return
+            if remaining > LOOK_AGAIN:
+                continue
+            self._runs.remove((interval, task, last))
+            self._runs.append((interval, task, time.monotonic()))
+            self.run(task)

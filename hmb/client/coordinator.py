@@ -28,6 +28,7 @@ from hmb.protocol.schema import Request
 
 NAMES = {CoordinatorType.GROUP: "group", CoordinatorType.TRANSACTION: "transactional id"}
 MOVED = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
+FIRST_VERSION_OF_TYPES = FindCoordinatorRequest.first_version("key_type")
 FIRST_VERSION_OF_LISTS = FindCoordinatorRequest.first_version("coordinator_keys")
 MARKER_PAUSE = 0.02  # seconds; the time after which the markers of the last transaction are usually written
 
@@ -135,7 +136,7 @@ def find_coordinator(cluster: Cluster, key_type: CoordinatorType, key: str) -> N
     """Return the address of a coordinator. Raises KafkaError with COORDINATOR_NOT_AVAILABLE if none is known."""
     version = cluster.version_of(FindCoordinatorRequest)
     request = FindCoordinatorRequest()
-    if version > 0:
+    if version >= FIRST_VERSION_OF_TYPES:
         request.key_type = key_type
     if version >= FIRST_VERSION_OF_LISTS:
         request.coordinator_keys = [key]

@@ -41,7 +41,7 @@ class Commit(NamedTuple):
 
     @property
     def is_nobodys(self) -> bool:
-        """Whether a producer commits without naming a member, as all producers did before KIP-447."""
+        """Whether the commit names no member, as the commits of all producers did until KIP-447."""
         unsaid = self.epoch < 0 and not self.member_id and self.group_instance_id is None
         return self.producer is not None and unsaid
 
@@ -52,7 +52,7 @@ class Group(Protocol):
     kind: ClassVar[str]  # the group type in ListGroups responses
     group_id: str
     protocol_type: str | None
-    answers: list[tuple[Any, Any]]  # waiting requests, each with its response
+    answers: list[tuple[Any, Any]]  # pairs of a waiting request and its response
     writes: list[Write]
 
     @property
@@ -80,7 +80,7 @@ class Group(Protocol):
         """Raises KafkaError if the sender is not allowed to fetch offsets."""
 
     def next_deadline(self) -> int | None:
-        """Return the time (ms) of the next deadline, or None."""
+        """Return the time (ms) of the group's next deadline, or None if the group has none."""
 
     def tick(self, now: int) -> None: ...
 

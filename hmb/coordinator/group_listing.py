@@ -11,7 +11,7 @@ ListedGroup = ListGroupsResponse.ListedGroup
 
 
 def listed(groups: Iterable[Group], states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
-    """Return the groups in these states and of these types, ignoring case. An empty list means all."""
+    """Return the groups with one of these states and types. Case does not matter; an empty list means all."""
     wanted_states = {state.strip().lower() for state in states}
     wanted_kinds = {kind.lower() for kind in types}
     return [

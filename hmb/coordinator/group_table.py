@@ -20,9 +20,9 @@ class GroupTable:
     """All groups by their ids. Thread-safe."""
 
     def __init__(self, make: Callable[[str], SharedGroup]) -> None:
-        """`make` returns a new group with the id."""
+        """`make` creates the group for a group id."""
         self._make = make
-        self._lock = threading.Lock()  # guards the table and `_closed`; a group's lock is never taken under it
+        self._lock = threading.Lock()  # guards the table and `_closed`; its holder never takes a group's lock
         self._groups: dict[str, SharedGroup] = {}
         self._closed = False
 

@@ -13,16 +13,12 @@ import heapq
 import itertools
 import logging
 import threading
-import time
 from collections.abc import Callable
 from typing import Protocol
 
+from hmb.storage.clock import monotonic_ms
+
 LOGGER = logging.getLogger(__name__)
-
-
-def monotonic_ms() -> int:
-    """Return the time (ms) of a clock that never jumps."""
-    return time.monotonic_ns() // 1_000_000
 
 
 class Sleeper(Protocol):
@@ -38,9 +34,10 @@ class GroupTimer:
 
     def __init__(self, clock: Callable[[], int] = monotonic_ms) -> None:
         self._clock = clock
-        self._changed = threading.Condition()  # guards the heap, every `due` and `_stopped`; no lock is taken under it
+        self._changed = threading.Condition()  # guards the heap, every `due` and `_stopped`; its holder takes no lock
         self._heap: list[tuple[int, int, Sleeper]] = []
         self._numbers = itertools.count()  # orders sleepers with the same deadline
+        self._is_waking = False  # whether the thread is waking a sleeper
         self._stopped = False
         self.thread = threading.Thread(target=self._run, name="group-timer", daemon=True)
 
@@ -50,7 +47,7 @@ class GroupTimer:
     def stop(self) -> None:
         with self._changed:
             self._stopped = True
-            self._changed.notify()
+            self._changed.notify_all()
 
     def schedule(self, sleeper: Sleeper, deadline: int | None) -> None:
         """Wake the sleeper at `deadline` (ms) or earlier. None schedules nothing."""
@@ -61,7 +58,21 @@ class GroupTimer:
             sleeper.due = deadline
             heapq.heappush(self._heap, (deadline, next(self._numbers), sleeper))
             if self._heap[0][2] is sleeper:
-                self._changed.notify()
+                self._changed.notify_all()
+
+    def next_deadline(self) -> int | None:
+        """Return the time (ms) of the next wake-up, or None if no wake-up is scheduled."""
+        with self._changed:
+            return self._heap[0][0] if self._heap else None
+
+    def settle(self) -> None:
+        """Return when every sleeper that is due now has been woken. A test that moves the clock calls this method."""
+        with self._changed:
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._stopped or not (self._is_waking or self._has_due()))
+
+    def _has_due(self) -> bool:
+        return bool(self._heap) and self._heap[0][0] <= self._clock()
 
     def _run(self) -> None:
         while (sleeper := self._next()) is not None:
@@ -73,6 +84,8 @@ class GroupTimer:
     def _next(self) -> Sleeper | None:
         """Wait for the next sleeper and return it, or None after `stop`."""
         with self._changed:
+            self._is_waking = False
+            self._changed.notify_all()
             while not self._stopped:
                 now = self._clock()
                 if not self._heap:
@@ -81,7 +94,7 @@ class GroupTimer:
                     self._changed.wait(min((self._heap[0][0] - now) / 1000, threading.TIMEOUT_MAX))
                 else:
                     due, _, sleeper = heapq.heappop(self._heap)
-                    if sleeper.due == due:  # Otherwise an earlier wake-up has replaced this one.
-                        sleeper.due = None
+                    if sleeper.due == due:  # A sleeper with another `due` has been scheduled again.
+                        sleeper.due, self._is_waking = None, True
                         return sleeper
             return None

@@ -25,7 +25,7 @@ from hmb.coordinator.group import Commit, Write
 from hmb.coordinator.group_expiry import expiry, is_subscribed
 from hmb.coordinator.group_listing import ListedGroup, listed
 from hmb.coordinator.group_table import GroupTable
-from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
+from hmb.coordinator.group_timer import GroupTimer
 from hmb.coordinator.journal.partition import Pending
 from hmb.coordinator.journal.records import (
     GroupMetadataKey,
@@ -55,8 +55,8 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
+from hmb.storage.clock import monotonic_ms, now_ms
 from hmb.storage.isolation import isolated
-from hmb.storage.log import now_ms
 
 LOGGER = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class GroupCoordinator:
         self._consumer_settings = consumer_settings
         self._wall_clock = wall_clock
         self._clock = clock
-        self._timer = GroupTimer(clock)
+        self.timer = GroupTimer(clock)
         self._table = GroupTable(self._make)
         self.loaded = threading.Event()
         self._loader = threading.Thread(target=self._load, name="group-loader", daemon=True)
@@ -91,7 +91,7 @@ class GroupCoordinator:
 
     def start(self) -> None:
         """Start to load the groups in a thread. Until they are loaded, requests get COORDINATOR_LOAD_IN_PROGRESS."""
-        self._timer.start()
+        self.timer.start()
         self._loader.start()
 
     def stop(self, deadline: float) -> None:
@@ -100,8 +100,8 @@ class GroupCoordinator:
         self._table.close()
         for group in self._table.all():
             group.unload()
-        self._timer.stop()
-        for thread in (self._timer.thread, self._loader):
+        self.timer.stop()
+        for thread in (self.timer.thread, self._loader):
             if thread.is_alive():
                 thread.join(max(0.0, deadline - time.monotonic()))
 
@@ -119,9 +119,9 @@ class GroupCoordinator:
             self._table.find_or_make(key.group).group = classic
         elif isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
-            self._table.find_or_make(key.group)  # A group without other records only stores offsets.
+            self._table.find_or_make(key.group)  # A group that has no other records only stores offsets.
             self._offsets.replay(key, value, producer_id)
-        else:  # Each record of a KIP-848 group contains one part of it.
+        else:  # Each record of a KIP-848 group contains one part of the group.
             group_id: str = key.group_id  # type: ignore[attr-defined]
             shared = self._table.find_or_make(group_id)
             if not isinstance(shared.group, ConsumerGroup):
@@ -132,7 +132,7 @@ class GroupCoordinator:
         """Create the journal's topic if it does not exist. Raises KafkaError."""
         self._journal.make_topic()
 
-    # -- the table
+    # -- the table of groups
 
     def _find(self, group_id: str) -> SharedGroup:
         """Return the group. Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
@@ -144,7 +144,7 @@ class GroupCoordinator:
 
     def _make(self, group_id: str) -> SharedGroup:
         """Return a new group. It uses the classic protocol until a KIP-848 member joins."""
-        return SharedGroup(self._classic(group_id), self._journal, self._timer, self._clock)
+        return SharedGroup(self._classic(group_id), self._journal, self.timer, self._clock)
 
     def _classic(self, group_id: str) -> ClassicGroup:
         return ClassicGroup(group_id, self._settings, self._wall_clock)
@@ -177,7 +177,8 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
         if not shortest <= request.session_timeout_ms <= longest:
-            raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT)
+            why = f"session.timeout.ms is {request.session_timeout_ms}; the broker allows {shortest} to {longest}"
+            raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT, why)
         check_room(sum(len(protocol.metadata) for protocol in request.protocols), self._table.all)
         if request.member_id:
             group = self._find_of_member(request.group_id)
@@ -248,11 +249,11 @@ class GroupCoordinator:
             if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 return  # The session starts when all groups are loaded.
             raise
-        with group.lock:  # A heartbeat only moves a deadline and needs no step.
+        with group.lock:  # A heartbeat changes only a deadline, so it needs no step.
             group.classic.heartbeat(request, self._clock())
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
-        """Remove members. Return one error code for each. Raises KafkaError."""
+        """Remove members. Return one error code for each removed identity. Raises KafkaError."""
         try:
             group = self._find_of_member(group_id)
         except KafkaError as error:
@@ -378,7 +379,7 @@ class GroupCoordinator:
             if when is None:
                 return
             gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
-            is_awaited = group.group.next_deadline() is not None  # A client with a pending id can still join.
+            is_awaited = group.group.next_deadline() is not None  # A client with a pending member id can still join.
             is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited or self._offsets.pending(group_id)
             if group.group.is_empty and not is_left:
                 self._delete(group)

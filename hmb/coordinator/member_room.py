@@ -20,7 +20,7 @@ SMALL = 4096  # bytes: a smaller member is accepted without a check of the total
 
 
 def check_room(size: int, groups: Callable[[], Iterable[SharedGroup]]) -> None:
-    """Raise INVALID_REQUEST or GROUP_MAX_SIZE_REACHED if there is no room for a member that brings `size` bytes."""
+    """Raise INVALID_REQUEST or GROUP_MAX_SIZE_REACHED if a member with `size` bytes exceeds a memory limit."""
     if size > MOST_OF_ONE:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"a member brings {size} bytes, at most {MOST_OF_ONE} are allowed")
     if size > SMALL and size + sum(shared.group.size for shared in groups()) > MOST_OF_ALL:

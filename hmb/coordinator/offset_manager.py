@@ -39,14 +39,14 @@ from hmb.coordinator.journal.records import (
 )
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.known_names import cached_by_name
-from hmb.coordinator.offsets import NO_EXPIRY, NO_TOPIC_ID, CommittedOffset, Expiry, GroupOffsets
+from hmb.coordinator.offsets import NO_EXPIRY, CommittedOffset, Expiry, GroupOffsets
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import KafkaError
-from hmb.protocol.topics import TopicPartition
+from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import ControlType, EndTransactionMarker
 
 LOGGER = logging.getLogger(__name__)
-FIRST_VERSION_OF_EXPIRY = 1  # the only version with an expiry time
+FIRST_VERSION_OF_EXPIRY = 1  # the only version of the record with an expiry time
 
 
 class OffsetManager:
@@ -142,7 +142,7 @@ class OffsetManager:
         with self._lock:
             return self._offsets.pending(group_id)
 
-    # -- called in the order of the journal
+    # -- changes, which the journal applies in the order of its records
 
     def _commit(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset], producer_id: int | None

@@ -26,9 +26,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from hmb.coordinator.journal.records import OffsetCommitValue
-from hmb.protocol.topics import TopicPartition
+from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 
-NO_TOPIC_ID = UUID(int=0)
 NO_EXPIRY = -1
 
 
@@ -68,7 +67,7 @@ class GroupOffsets:
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, CommittedOffset]] = {}
-        # By group and producer id. None means that a newer plain commit has replaced the pending offset.
+        # Pending offsets by group id and producer id. A newer plain commit replaces an offset by None.
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:

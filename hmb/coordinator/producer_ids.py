@@ -64,7 +64,7 @@ class ProducerIds:
         with self._lock:
             if producer_id >= self._next:
                 self._highest_in_use = max(self._highest_in_use, producer_id)
-                self._next = self._reserved  # The rest of the block is not used.
+                self._next = self._reserved  # The remaining ids of the reserved block are not assigned.
 
     def _reserve(self) -> None:
         try:

@@ -22,11 +22,12 @@ from typing import Any, TypeAlias, TypeVar
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call
 from hmb.coordinator.group import Group, Write
-from hmb.coordinator.group_timer import GroupTimer, monotonic_ms
+from hmb.coordinator.group_timer import GroupTimer
 from hmb.coordinator.journal.partition import Pending
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.storage.clock import monotonic_ms
 
 LOGGER = logging.getLogger(__name__)
 LOOK_AGAIN = 5.0  # seconds between two checks whether a waiting client is still connected
@@ -69,8 +70,8 @@ class SharedGroup:
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # Guards the group. The timer's lock is taken under it. It is not held during a sync, except by a deletion of
-        # the group or of its offsets.
+        # This lock guards the group. A thread that holds it can take the timer's lock. No thread holds the group's
+        # lock during a sync, except a thread that deletes the group or its offsets.
         self.lock = threading.Lock()
 
     @property
@@ -114,7 +115,7 @@ class SharedGroup:
         return outcome
 
     def wake(self) -> None:
-        """Apply passed deadlines. The timer calls this method."""
+        """Apply the deadlines that have passed. The timer calls this method."""
         self.step(lambda now: None)
 
     def unload(self) -> None:
@@ -161,7 +162,7 @@ class SharedGroup:
         except KafkaError as error:
             LOGGER.error("group %s: its state could not be written: %s", self.group.group_id, error.message)
             return error
-        except Exception:  # After an internal error, the members must not wait forever.
+        except Exception:  # The members must not wait forever after an internal error.
             LOGGER.exception("group %s: its state could not be written", self.group.group_id)
             return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return None

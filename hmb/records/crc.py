@@ -9,10 +9,32 @@ fields precede the checksum, and the checksum does not cover them. So an append 
   same kinds of errors, but processors have an instruction for CRC-32C, which reaches some 10 GB/s.
 
 The functions `crc32` and `crc32c` take any buffer and do not copy it.
+
+The package crc32c reads its own version when it is imported. For this it loads `importlib.metadata` and `email`, and
+searches all installed packages. So this module loads only the extension module of the package. A broker starts in
+0.15 s instead of 0.16 s, or instead of 0.20 s if 120 packages are installed.
 """
 
+from collections.abc import Callable
+from importlib.machinery import PathFinder
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
 from zlib import crc32
 
-from crc32c import crc32c
-
 __all__ = ["crc32", "crc32c"]
+
+
+def _extension() -> ModuleType:
+    """Load the extension module of the package crc32c, without the package itself; else return the package."""
+    package = find_spec("crc32c")
+    found = PathFinder.find_spec("crc32c._crc32c", package.submodule_search_locations) if package else None
+    if found is None or found.loader is None:
+        import crc32c  # a release whose extension module has another name, or no crc32c at all: ModuleNotFoundError
+
+        return crc32c
+    module = module_from_spec(found)
+    found.loader.exec_module(module)
+    return module
+
+
+crc32c: Callable[..., int] = _extension().crc32c

@@ -25,7 +25,7 @@ Three rules keep the records safe:
 
 - The log assigns each offset once. No start lowers the end of a log below its recovery point.
 - A record that is acknowledged after a sync is on disk. A sync that has failed is never tried again.
-- Damaged bytes are reported with their place, and never served as good. Intact batches after them are served.
+- The broker reports the position of damaged bytes that it finds. It still serves the intact batches after them.
 
 Read in this order:
 
@@ -40,12 +40,13 @@ Read in this order:
 The rest can be skipped in a first reading:
 
 - `config`             the settings of a log
-- `batches/`           checks and changes of batches before the append, and reads of their records
+- `batches/`           checks and changes of batches before the append (`validation` is a step of the tour of a Produce)
 - `producer_state`     idempotent producers and open transactions; `transaction_index`: aborted transactions
 - `cleanup`            deletion and replacement of segments; `retention`: which segments are old enough
 - `compaction/`        the last record of each key
 - `state/`             small files of the data directory, its lock and its manifest
 - `files/`             open files, syncs, a reserve for a full disk
+- `clock`              the functions from which a broker reads the time
 - `watchers`           fetches that wait for new records
 - `isolation`          errors of one log that must not stop the work on the others
 - `dump/`              the files as text, for `hmb dump-log` and `hmb index-inspect`

@@ -1,14 +1,14 @@
-"""The cleanup of one log: its segments are deleted by retention, and replaced by compaction and by repairs.
+"""The cleanup of one log: retention deletes segments, and compaction and repairs replace them.
 
 An append changes only the end of a log. Everything else that changes a log is in this module:
 
 - `delete_records` moves the log start offset, for DeleteRecords;
 - `expire` deletes the oldest segments, if retention (retention.py) or the log start offset allows it;
-- `replace` puts a segment in the place of neighbors, for compaction (compaction/cleaner.py) and for repairs;
-- `repair` replaces a segment in which a reader has met damage (recovery/repair.py).
+- `replace` replaces neighboring segments by one, for compaction (compaction/cleaner.py) and for repairs;
+- `repair` replaces a segment in which a reader has found damage (recovery/repair.py).
 
 Only one cleanup of a log runs at a time, under the log's cleanup lock. Appends and reads go on during a cleanup. A
-reader may still read from a segment that is deleted or replaced. So its files get other names at once, and are removed
+reader may still read from a segment that is deleted or replaced. So its files are renamed at once, and are removed
 after `file.delete.delay.ms`.
 
 Source: Kafka's `UnifiedLog.deleteOldSegments`, `UnifiedLog.replaceSegments`.
@@ -36,7 +36,7 @@ REPAIR_PATIENCE = 10.0  # seconds that a repair waits for a compaction
 
 
 class Locks(NamedTuple):
-    """The locks of one log. They are taken in this order, with the group commit's lock in between."""
+    """The locks of one log. A thread takes `cleanup` first, then the group commit's lock, then `lock`."""
 
     cleanup: threading.Lock  # held while segments are deleted or replaced
     log: threading.Lock
@@ -72,10 +72,10 @@ class CleanedLog(Protocol):
 
 
 class Cleanup:
-    """Deletes and replaces segments of one log. Each use makes a new object. Thread-safe."""
+    """Deletes and replaces segments of one log. `Log.cleanup` returns a new object at each use. Thread-safe."""
 
     def __init__(self, log: CleanedLog, segments: LogSegments, locks: Locks, clock: Callable[[], int]) -> None:
-        """`clock` returns the time in ms."""
+        """Prepare a cleanup. `clock` returns the time in ms."""
         self._log = log
         self._segments = segments
         self.lock, self._log_lock = locks.cleanup, locks.log
@@ -84,9 +84,9 @@ class Cleanup:
     # -- deletion
 
     def new_start(self, before_offset: int) -> int:
-        """Return the log start offset after a deletion of all records below `before_offset`. -1 deletes all records.
+        """Return the log start offset after a deletion of all records below `before_offset`; -1 means the log's end.
 
-        Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete.
+        Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete records of this log.
         """
         log, end_offset = self._log, self._log.log_end_offset
         if log.config.compacts and not log.config.deletes:
@@ -111,13 +111,13 @@ class Cleanup:
             return log.log_start_offset
 
     def expire(self, *, before_offset: int = 0, at_once: bool = False) -> int:
-        """Delete the segments that retention does not keep, or that end before an offset; return how many.
+        """Delete the segments that retention does not keep, or that end before an offset. Return their number.
 
-        Their files are removed after `file.delete.delay.ms`, because a fetch may be reading them, or `at_once`. Raises
-        OSError, KAFKA_STORAGE_ERROR.
+        The files of the segments are removed after `file.delete.delay.ms`, because a fetch may be reading them. With
+        `at_once` they are removed immediately. Raises OSError, KAFKA_STORAGE_ERROR.
         """
         if not self.lock.acquire(blocking=False):
-            return 0  # a compaction is in progress: the next call expires the segments
+            return 0  # A compaction is in progress. The next call deletes the segments.
         try:
             return self._expire(before_offset, self._clock(), at_once) if self._log.refusal is None else 0
         finally:
@@ -127,7 +127,7 @@ class Cleanup:
         log = self._log
         start = max(before_offset, log.log_start_offset)
         if count_expired(log.segments, log.config, now=now, log_start_offset=start) == len(self._segments):
-            self._roll()
+            self.roll()
         count = count_expired(log.segments, log.config, now=now, log_start_offset=start)
         with self._log_lock:
             expired = self._segments.take_first(min(count, len(self._segments) - 1))
@@ -139,10 +139,11 @@ class Cleanup:
         self._segments.delete_removed(None if at_once else now)
         return len(expired)
 
-    def _roll(self) -> None:
+    def roll(self) -> None:
         """Roll the log before its active segment is full, so that the old segment can be deleted or repaired.
 
-        On a full disk the log does not roll, and the broker logs a warning. Raises KAFKA_STORAGE_ERROR.
+        The caller holds `lock`. On a full disk the log does not roll, and the broker logs a warning. Raises
+        KAFKA_STORAGE_ERROR.
         """
         log = self._log
         log.flush()
@@ -151,14 +152,14 @@ class Cleanup:
                 try:
                     log.roll(sync=True)
                 except OSError as error:
-                    LOGGER.warning("%s keeps its last segment until a new one can be made: %s", log.directory, error)
+                    LOGGER.warning("%s keeps its last segment until a new one can be created: %s", log.directory, error)
 
     # -- replacement
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
-        """Put a segment, written with the suffix `.cleaned`, in the place of neighbors. The caller holds `lock`.
+        """Replace neighboring segments by one that was written with the suffix `.cleaned`. The caller holds `lock`.
 
-        Raises OSError if nothing was replaced, and UnfinishedSwap.
+        Raises OSError if no segment was replaced. Raises UnfinishedSwap if only the renaming of files failed.
         """
         next_offset = self._segments.next_offset(old[-1], self._log.log_end_offset)
         self._segments.begin_replacement(old, next_offset)
@@ -173,19 +174,19 @@ class Cleanup:
         self._segments.note(new, next_offset)
 
     def check(self, offset: int, why: str) -> None:
-        """Check the segment that holds `offset`, and repair it, for a reader that opens batches. Raises as `repair`."""
+        """Check the segment that contains `offset`, and repair it if it is damaged. Raises as `repair`."""
         self.repair(DamagedSegment(self._segments.from_offset(offset)[0], why))
 
     def repair(self, damage: DamagedSegment) -> None:
-        """Repair the segment in which a read met damage. Raises KAFKA_STORAGE_ERROR if that fails or has to wait."""
+        """Repair the segment in which a read found damage. Raises KAFKA_STORAGE_ERROR if the repair fails."""
         LOGGER.error("%s: the segment is checked and repaired", damage.message)
         log, segment = self._log, damage.segment
         if not self.lock.acquire(timeout=REPAIR_PATIENCE):
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.directory}: a compaction is in progress")
         try:
             if segment is self._segments.active and segment.size:
-                with contextlib.suppress(KafkaError):  # then the log takes no appends, and stays as long as it is
-                    self._roll()
+                with contextlib.suppress(KafkaError):  # After a failed sync, the log refuses appends.
+                    self.roll()
             is_complete = segment is not self._segments.active or log.has_failed
             if segment in log.segments and is_complete:
                 next_offset = self._segments.next_offset(segment, log.log_end_offset)

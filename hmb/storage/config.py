@@ -33,7 +33,7 @@ def _key(
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Settings of one log. Sizes in bytes, times in ms; defaults are Kafka's."""
+    """Settings of one log. Sizes are in bytes, and times in ms. The defaults are Kafka's."""
 
     # fmt: off
     segment_bytes: int          = _key(1024 * MIB, "start a new segment when this one would grow larger", 14, INT_MAX)
@@ -62,7 +62,7 @@ class LogConfig:
     flush_ms: int               = _key(NEVER, "sync the log after this time", minimum=0)
     max_decompressed: int       = DEFAULT_LIMIT  # limit (bytes) for one batch, set for the broker
     # Each append reads the next two values, so they are computed once.
-    max_segment_ms: int         = field(init=False)  # in a compacted log, at most max_compaction_lag_ms
+    max_segment_ms: int         = field(init=False)  # not above max_compaction_lag_ms in a compacted log
     looks_at_records: bool      = field(init=False)  # whether an append checks single records
     # fmt: on
 
@@ -90,7 +90,7 @@ class LogConfig:
         return None
 
     def draw_jitter_ms(self) -> int:
-        """Return by how many ms a segment is full earlier, so that segments of the same age do not all roll at once."""
+        """Return a random time (ms) by which a segment rolls earlier, so that not all segments roll together."""
         most = min(self.segment_jitter_ms, self.max_segment_ms)
         return random.randrange(most) if most else 0
 

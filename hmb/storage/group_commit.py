@@ -1,17 +1,17 @@
 """Group commit: producers that wait for the disk at the same time share one sync.
 
-A sync takes as long for a hundred batches as for one. So one sync for each batch would be a waste. Only one sync of a
-log runs at a time. A producer that arrives during a sync waits for the next one, because its batch may have been
-written too late for the first. That next sync covers every batch that was written before it starts::
+A sync takes as long for a hundred batches as for one. So one sync for each batch would waste time. Only one sync of a
+log runs at a time. A producer that arrives during a sync waits for the next sync, because its batch may have been
+written too late for the current one. The next sync covers every batch that was written before it starts::
 
     appends     a   b c d        e
     syncs        [a     ][b c d    ][e   ...
     answers             a          b c d
 
-The *recovery point* is the offset up to which the last sync reached. After a crash only records from there on have to
-be checked.
+The *recovery point* is the offset up to which the last sync reached. After a crash only records from this offset on
+have to be checked.
 
-After a sync that failed nobody knows what the disk contains: the kernel may have dropped the pages, and the next sync
+After a failed sync nobody knows which bytes are on disk. The kernel may have dropped the pages, and a second sync
 would succeed without them. So the broker never tries it again, and the log refuses all further appends.
 
 Source: DeWitt et al., Implementation Techniques for Main Memory Database Systems (1984); Kafka's `UnifiedLog.flush`.
@@ -19,7 +19,6 @@ Source: DeWitt et al., Implementation Techniques for Main Memory Database System
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 from collections.abc import Callable, Sequence
@@ -45,24 +44,27 @@ class Unsynced(NamedTuple):
 
 
 class GroupCommit:
-    """The syncs of one log."""
+    """Syncs one log, and knows its recovery point."""
 
     def __init__(
         self, directory: Path, recovery_point: int, now: int, on_names_synced: Callable[[Segment, int], None]
     ) -> None:
         """After a sync of new files, `on_names_synced` is called with the log's active segment and its end offset."""
         self.recovery_point = recovery_point
-        self.synced_at = now  # ms
+        self.synced_at = now  # time of the last sync (ms)
         self._directory = directory
         self._on_names_synced = on_names_synced
         self._names_synced = 0
+        self._synced_ahead = 0  # size (bytes) of the active segment when the last sync ahead began
+        self._is_syncing_ahead = False  # whether the thread of a sync ahead runs
         self._failure: OSError | None = None
         self._lock = threading.Lock()  # held during a sync; the log's lock is taken under it
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:
         """Return when all records at offsets below `end_offset` are on disk.
 
-        `begin` takes the recovery point and returns what is not on disk from there on. Raises KAFKA_STORAGE_ERROR.
+        `begin` takes the recovery point and returns the files that are not on disk from this offset on. Raises
+        KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             self.raise_if_failed()
@@ -74,7 +76,7 @@ class GroupCommit:
             except SyncFailed as error:
                 self.fail(error)
                 self.raise_if_failed()
-            except OSError as error:  # a file could not be opened, so no sync has failed: the next one may succeed
+            except OSError as error:  # A file could not be opened. No sync has failed, so the next one may succeed.
                 why = f"cannot sync {self._directory}: {error}"
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
             if unsynced.names_made > self._names_synced:
@@ -90,12 +92,33 @@ class GroupCommit:
             for path in (directory, directory.parent):
                 sync_directory(path)
         for segment in unsynced.segments[:-1]:
-            segment.release()  # it is complete and on disk: it needs no descriptor until a client reads from it
+            segment.release()  # A complete segment on disk needs no descriptor until a client reads from it.
+
+    def sync_ahead(self, size: int, flush: Callable[[], None]) -> None:
+        """Call `flush` in a thread if the active segment, of `size` bytes, has grown by SYNC_AHEAD since the last time.
+
+        The sync before the next roll, for which producers wait, is then short. One such thread runs at a time. The
+        caller holds the log's lock.
+        """
+        self._synced_ahead = min(self._synced_ahead, size)  # A new segment begins at 0.
+        if self._is_syncing_ahead or size - self._synced_ahead < SYNC_AHEAD:
+            return
+        self._synced_ahead, self._is_syncing_ahead = size, True
+
+        def run() -> None:
+            try:
+                flush()
+            except KafkaError:  # The object keeps the error of a failed sync, and the next append raises it.
+                pass
+            finally:
+                self._is_syncing_ahead = False
+
+        threading.Thread(target=run, name=f"sync-{self._directory.name}", daemon=True).start()
 
     def fail(self, failure: OSError) -> None:
         """Refuse appends and syncs from now on. The content of the log's files is unknown until the next start."""
         if self._failure is None:
-            LOGGER.error("%s; the log takes nothing more until the next start", failure)
+            LOGGER.error("%s; the log refuses appends until the next start", failure)
             self._failure = failure
 
     @property
@@ -108,13 +131,3 @@ class GroupCommit:
         if self._failure is not None:
             why = f"{self._directory} could not be synced ({self._failure}); repair the disk, then restart the broker"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why)
-
-
-def sync_in_background(flush: Callable[[], None], name: str) -> None:
-    """Sync a log in a thread of its own. The sync before the next roll, for which producers wait, is then short."""
-
-    def run() -> None:
-        with contextlib.suppress(KafkaError):  # the group commit remembers a failed sync; the next append raises it
-            flush()
-
-    threading.Thread(target=run, name=f"sync-{name}", daemon=True).start()

@@ -1,8 +1,8 @@
 """Isolation: an error in one log, group or transaction does not stop the work on the others.
 
 Housekeeping goes through all logs, all groups or all transactions, again and again. An error in one of them must not
-end the round. For example, a segment that somebody has cut would keep all topics from being compacted. So each one
-fails alone, the broker reports the error, and the next round tries again.
+end the round. For example, one truncated segment would prevent the compaction of all topics. So an error ends
+only the work on one log, group or transaction. The broker reports the error, and the next round tries again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hmb.protocol.errors import KafkaError
 
 @contextmanager
 def isolated(logger: logging.Logger, name: object, what: str) -> Iterator[None]:
-    """Report an error of the block as `name: what: error`, and go on after the block.
+    """Log an error in the `with` block as `name: what: error`, and continue after the block.
 
     An internal error, any exception but KafkaError and OSError, is reported with its traceback.
     """

@@ -15,7 +15,7 @@ A broker without followers has nobody to wait for, so a record can be read as so
 a power cut when `flush` has returned (group_commit.py). Deletion, compaction and repair of segments are in cleanup.py.
 
 Invariants: offsets of batches grow. `recovery_point <= log_end_offset`, and all records below the recovery point are on
-disk. Each segment but the active one is on disk as a whole.
+disk. All segments but the active one are completely on disk.
 
 Source: the thesis, chapters 6.2 and 9.5; Kafka's `UnifiedLog`.
 """
@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -36,10 +35,11 @@ from hmb.storage import log_reading
 from hmb.storage.batches import preparation, time_search
 from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.cleanup import Cleanup, Locks
+from hmb.storage.clock import now_ms
 from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import DiskReserve
 from hmb.storage.files.virtual import Parts, SyncFailed
-from hmb.storage.group_commit import SYNC_AHEAD, GroupCommit, Unsynced, sync_in_background
+from hmb.storage.group_commit import GroupCommit, Unsynced
 from hmb.storage.log_reading import LogSlice
 from hmb.storage.log_segments import LogSegments
 from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch
@@ -57,16 +57,12 @@ LOGGER = logging.getLogger(__name__)
 
 
 class AppendResult(NamedTuple):
-    """The offsets of an append, both included; log_append_time in ms, -1 if producers set the timestamps."""
+    """The first and the last offset of an append. `log_append_time` is in ms; -1 if producers set the timestamps."""
 
     base_offset: int
     last_offset: int
     log_append_time: int
     log_start_offset: int
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class Log:
@@ -85,7 +81,7 @@ class Log:
         reserve: DiskReserve | None = None,
         manifest: Manifest | None = None,
     ) -> None:
-        """Open the log; an empty directory is an empty log.
+        """Open the log of a partition. An empty directory contains an empty log.
 
         `clean` means that the log was closed properly. Otherwise the start checks all batches from `recovery_point` on;
         None checks all batches. Records below `start_offset` were deleted, even if their segment still exists. On a
@@ -95,8 +91,8 @@ class Log:
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
         self._clock, self._reserve = clock, reserve
-        # Guards segments, offsets and producers. Appends write under this lock, reads only look up the end under it.
-        # A thread takes it after the cleanup lock and the group commit's lock.
+        # Guards segments, offsets and producers. Appends write under this lock. Reads hold it for a moment.
+        # A thread that needs several locks takes the cleanup lock first, then the group commit's lock, then this lock.
         self._lock = threading.Lock()
         known = Known(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, known, now=clock(), stop=stop)
@@ -104,13 +100,12 @@ class Log:
         self._producers = loaded.producers
         self._end_offset = loaded.end_offset
         self._start_offset = min(max(start_offset, self._segments.first.base_offset), self._end_offset)
-        self._cleanup_lock = threading.Lock()
+        self._cleanup_lock = threading.Lock()  # held while segments are deleted, replaced or closed (cleanup.py)
         self.watchers = Watchers()  # the fetches that wait for an append
         self._repeated_reads = RepeatedReads()
-        self.refusal: KafkaError | None = None  # the error of each append after the log was closed or deleted
+        self.refusal: KafkaError | None = None  # appends raise it after the log was closed or deleted
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
         self._commit = GroupCommit(directory, synced, clock(), self._segments.note)
-        self._sync_begun_at = self._segments.active.size  # size (bytes) of the active segment at the last sync ahead
         self._names_made = 1  # files that were created in the directory; their names need a sync, too
 
     @property
@@ -127,7 +122,7 @@ class Log:
 
     @property
     def recovery_point(self) -> int:
-        """The offset up to which all records are on disk."""
+        """The recovery point: all records at lower offsets are on disk."""
         return self._commit.recovery_point
 
     @property
@@ -146,7 +141,7 @@ class Log:
 
     @property
     def size(self) -> int:
-        """The size of all log files in bytes."""
+        """The size (bytes) of the `.log` files of all segments."""
         return sum(segment.size for segment in self._segments)
 
     @property
@@ -155,7 +150,7 @@ class Log:
 
     @property
     def has_failed(self) -> bool:
-        """Whether a sync has failed, so that the log takes no appends until the next start."""
+        """Whether a sync has failed. The log then refuses appends until the next start of the broker."""
         return self._commit.has_failed
 
     @property
@@ -170,18 +165,18 @@ class Log:
             return self._producers.last_batches()
 
     def active_producers(self, only: int | None = None) -> list[ActiveProducer]:
-        """Return the idempotent producers that the log remembers, or only the one with this id."""
+        """Return the idempotent producers that the log remembers. `only` limits the result to one producer id."""
         with self._lock:
             return self._producers.active(only)
 
     # -- append
 
     def append(self, records: ProducedRecords, *, own: bool = False) -> AppendResult:
-        """Append the record batches v2 or the messages v0 or v1 of a producer, or a batch of the broker's `own`.
+        """Append a producer's record batch v2 or messages v0 or v1. `own` means that the broker made the batch itself.
 
         Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
-        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR. Then nothing was appended, except
-        after a KAFKA_STORAGE_ERROR of the sync that `flush.messages` asks for.
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR. After an error, nothing was appended.
+        The exception is a KAFKA_STORAGE_ERROR of the sync after `flush.messages` records.
         """
         if not own and self._reserve is not None and self._reserve.is_used:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
@@ -213,7 +208,7 @@ class Log:
             self.flush()
 
     def _append_messages(self, messages: AssignedMessages, append_time: int) -> AppendResult | None:
-        """Return None if another append took these offsets first and the messages cannot be given new ones."""
+        """Append messages v0 or v1. Return None if another append took their offsets and they cannot get new ones."""
         while True:
             with self._lock:
                 if not messages.move_to(self._end_offset):
@@ -253,7 +248,7 @@ class Log:
         """Write batches to the active segment, and wake the fetches that wait for them. The caller holds the lock.
 
         Return False, and write nothing, if the log has to roll and is not synced. The caller then syncs it without the
-        lock and tries again. So each segment but the last one is on disk, and no power cut leaves a hole in it.
+        lock and tries again. So each segment but the last one is on disk, and a power cut leaves no gap in the log.
         """
         if self.refusal is not None:
             raise self.refusal
@@ -266,18 +261,16 @@ class Log:
                 active = self.roll()
             active.append(parts, first_batch_end, newest, aborted)
             if aborted is not None:
-                self._names_made += 1  # the transaction index may be new
+                self._names_made += 1  # The append may have created the transaction index.
         except OSError as error:
             if self._reserve is not None:
                 self._reserve.use(error)
-            if isinstance(error, FileNotFoundError):  # another process has removed the segment
+            if isinstance(error, FileNotFoundError):  # Another process has removed the segment.
                 self._commit.fail(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: {error}") from error
         self._end_offset = last_offset + 1
         self.watchers.wake_all()
-        if active.size - self._sync_begun_at >= SYNC_AHEAD:
-            self._sync_begun_at = active.size
-            sync_in_background(self.flush, self.directory.name)
+        self._commit.sync_ahead(active.size, self.flush)
         return True
 
     def roll(self, *, sync: bool = False) -> Segment:
@@ -293,7 +286,6 @@ class Log:
         self._producers.expire(self._clock() - EXPIRATION_MS)
         self._producers.save(self.directory, self._end_offset)
         segment = self._segments.roll(self._end_offset, self.config, sync=sync)
-        self._sync_begun_at = 0
         self._names_made += 1
         LOGGER.info("rolled %s at offset %d", self.directory.name, self._end_offset)
         return segment
@@ -301,10 +293,10 @@ class Log:
     # -- read
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, committed: bool = False) -> LogSlice:
-        """Return the bytes from `offset` on, at most `max_bytes`, of one segment.
+        """Return at most `max_bytes` bytes of one segment, from the batch that contains `offset` on.
 
         With `at_least_one` the first batch is returned even if it is larger. With `committed` the result ends at the
-        last stable offset. Raises OFFSET_OUT_OF_RANGE outside of log start offset .. log end offset.
+        last stable offset. Raises OFFSET_OUT_OF_RANGE if `offset` is below the log start offset or above the end.
         """
         try:
             return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
@@ -316,14 +308,15 @@ class Log:
         with self._lock:
             segments = self._segments.from_offset(offset)
             active_size = segments[-1].size
-            nothing = LogSlice(self._start_offset, self._end_offset, self._last_stable_offset())
-        if not nothing.log_start_offset <= offset <= nothing.high_watermark:
-            why = f"offset {offset} is not in {nothing[0]} .. {nothing[1]} of {self.directory.name}"
+            empty = LogSlice(self._start_offset, self._end_offset, self._last_stable_offset())
+        first, end = empty.log_start_offset, empty.high_watermark
+        if not first <= offset <= end:
+            why = f"offset {offset} is not in {first} .. {end} of {self.directory.name}"
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
-        found = log_reading.read(segments, active_size, offset, max_bytes, nothing, committed=committed)
+        found = log_reading.read(segments, active_size, offset, max_bytes, empty, committed=committed)
         if found.segment is not None and found.records is not None and self._repeated_reads.is_due(offset):
             check_begin(found.segment, found.records)
-        return found if at_least_one or found.size <= max_bytes else nothing
+        return found if at_least_one or found.size <= max_bytes else empty
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """Return the first record that is not older than `timestamp` (ms). Raises KafkaError."""
@@ -346,7 +339,7 @@ class Log:
     # -- disk
 
     def flush(self) -> None:
-        """Return when everything that the log contains now is on disk. Raises KAFKA_STORAGE_ERROR."""
+        """Sync the log: return when all records that it contains now are on disk. Raises KAFKA_STORAGE_ERROR."""
         self._commit.sync(self._end_offset, self._unsynced, self._clock)
 
     def _unsynced(self, recovery_point: int) -> Unsynced:
@@ -355,6 +348,11 @@ class Log:
             segments = self._segments.from_offset(recovery_point)
             return Unsynced(self._end_offset, segments, self.directory, self._names_made)
 
+    def expire_producers(self) -> None:
+        """Forget the producers whose last append was EXPIRATION_MS ago, unless they have an open transaction."""
+        with self._lock:
+            self._producers.expire(self._clock() - EXPIRATION_MS)
+
     def flush_if_due(self) -> None:
         """Sync if the last sync was `flush.ms` ago, or if a closed segment is not on disk."""
         is_old = self._clock() - self._commit.synced_at >= self.config.flush_ms
@@ -362,31 +360,31 @@ class Log:
             self.flush()
 
     def manifest_entries(self, *, at_stop: bool = False) -> list[SegmentEntry]:
-        """Return the segments' entries for the manifest, while nothing is appended. Raises OSError."""
+        """Return the segments' entries for the manifest. The caller ensures that no append runs. Raises OSError."""
         return (self._segments.entries_at_stop if at_stop else self._segments.entries)(self._end_offset)
 
     def reconfigure(self, config: LogConfig) -> None:
-        """Use these settings from now on, in the active segment, too."""
+        """Use these settings from now on, also in the active segment."""
         with self._lock:
             self.config = config
             for segment in self._segments:
                 segment.config = config
 
     def refuse(self, reason: KafkaError) -> None:
-        """Refuse all appends from now on: the log is closed or deleted."""
+        """Refuse all appends from now on with the error `reason`, because the log is closed or deleted."""
         with self._lock:
             self.refusal = reason
 
     def moved(self, directory: Path) -> None:
-        """Note that the directory was renamed, because the log is deleted. The caller holds NAMES."""
+        """Note that the directory was renamed, because the log is deleted. The caller holds the lock NAMES."""
         self.directory = directory
         self._segments.moved(directory)
 
     def close(self) -> None:
         """Refuse appends, sync, write a snapshot of the producers, close the files.
 
-        A cleanup that is in progress ends first. After this call nothing in the directory changes. Raises
-        KAFKA_STORAGE_ERROR, OSError, and then the next start has to check the log.
+        A cleanup that is in progress ends first. After this call nothing in the directory changes. If `close` raises
+        KAFKA_STORAGE_ERROR or OSError, the next start checks the log.
         """
         self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops"))
         with self._cleanup_lock:

@@ -1,19 +1,19 @@
-"""The logs of a data directory: found at the start, created, deleted, closed.
+"""The log manager opens the logs of a data directory at the start, and creates, deletes and closes logs.
 
 The directory is a Kafka data directory. It has a directory `<topic>-<partition>/` for each log, and the state files of
 state/checkpoints.py. A lock keeps a second broker out (state/directory_lock.py).
 
 The file `.kafka_cleanshutdown` exists only after a proper stop, and the start removes it. If it is missing, the start
 checks each log from its recovery point on. A log that the checkpoint does not name was not made by this broker. The
-start then knows nothing about what was synced.
+start then checks all batches of this log.
 
 The broker writes a damaged state file again if it can derive the content, and logs a warning:
 
-- recovery points and log start offsets: everything is checked, and deleted records may be there again;
-- leader epochs: the log's batches contain them;
-- topic ids: the other partitions of the topic have the id, or the topic gets a new one.
+- Recovery points and log start offsets. The start checks all records, and deleted records may return.
+- Leader epochs. The log's batches contain them.
+- Topic ids. The other partitions of the topic have the same id. If no partition has it, the topic gets a new one.
 
-The content of the identity, `meta.properties`, cannot be derived.
+The content of `meta.properties`, the directory's identity, cannot be derived.
 
 A log is deleted by renaming its directory to `<topic>-<partition>.<uuid>-delete`, which is one step. The files are
 removed after that, at the latest at the next start.
@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import re
 import threading
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +34,7 @@ from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
+from hmb.storage.clock import now_ms
 from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import DiskReserve, is_disk_full
 from hmb.storage.files.durability import replace_file, sync_all, sync_directory
@@ -47,14 +47,13 @@ from hmb.storage.state import checkpoints, trash
 from hmb.storage.state.identity import DataDirectoryError, cluster_id, lock
 from hmb.storage.state.leader_epochs import LeaderEpochs
 from hmb.storage.state.manifest import CLEAN_CONTENT, CLEAN_SHUTDOWN, DamagedStateFile, Manifest, SegmentEntry
+from hmb.storage.state.partition_directory import partition_of
 from hmb.storage.state.topic_ids import read_topic_ids
 from hmb.storage.state.trash import DeletedLog
 
 LOGGER = logging.getLogger(__name__)
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 START_OFFSETS = "log-start-offset-checkpoint"
-PARTITION_NAME = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,8})")
-KAFKA_METADATA_TOPIC = "__cluster_metadata"  # a KRaft controller's own log: not a topic of this broker
 
 
 class Deletion(NamedTuple):
@@ -76,19 +75,26 @@ class LogManager:
     """The logs of one data directory, by topic and partition."""
 
     def __init__(
-        self, directory: Path, *, node_id: int = 0, stop: threading.Event = NO_STOP, syncs: bool = True
+        self,
+        directory: Path,
+        *,
+        node_id: int = 0,
+        stop: threading.Event = NO_STOP,
+        syncs: bool = True,
+        clock: Callable[[], int] = now_ms,
     ) -> None:
-        """Take the directory, making it if needed; `stop` ends a `load`. Raises DataDirectoryError."""
+        """Lock the directory, and create it if it does not exist. `stop` ends a `load`. Raises DataDirectoryError."""
+        self._clock = clock
         self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.
         self.directory = directory
         self._stop = stop
         # Guards the table of logs while a thread creates or deletes a log. Look-ups take no lock.
         self._lock = threading.Lock()
-        self._checkpoint_lock = threading.Lock()  # for writers of checkpoints; taken after _lock
+        self._checkpoint_lock = threading.Lock()  # held while checkpoints are written; taken after _lock
         self._logs: dict[TopicPartition, Log] = {}
         self._topic_ids: dict[str, uuid.UUID] = {}
         self._loaded = False
-        self._is_closed = False  # written under both locks: then the directory may be another broker's
+        self._is_closed = False  # guarded by both locks; afterwards another broker may use the directory
         self._directory_lock = lock(directory)
         self.reserve = DiskReserve(directory)
         try:
@@ -112,7 +118,7 @@ class LogManager:
         start_offsets = self._read_checkpoint(START_OFFSETS, "records that were deleted may be there again")
         try:
             for path in sorted(self.directory.iterdir()):
-                if (name := _topic_partition(path)) is not None:
+                if (name := partition_of(path)) is not None:
                     config = configs.get(name.topic, default)
                     points = recovery_points.get(name), start_offsets.get(name, 0)
                     self._logs[name] = self._open(path, config, *points, clean=clean)
@@ -121,10 +127,10 @@ class LogManager:
             self.manifest.open(ids, {str(name): log.manifest_entries() for name, log in self._logs.items()})
             if clean:
                 marker.unlink()
-                sync_directory(self.directory)  # or it might be there again after a power cut
+                sync_directory(self.directory)  # Without this sync, a power cut might bring the file back.
             self.reserve.fill()
             if self.reserve.is_used:
-                LOGGER.error("the disk of %s is full: producers have to wait until there is room", self.directory)
+                LOGGER.error("the disk of %s is full: records are refused until space is free", self.directory)
             self._loaded = True
         except OSError as error:
             raise DataDirectoryError(
@@ -152,6 +158,7 @@ class LogManager:
             start_offset=start_offset,
             clean=clean,
             stop=self._stop,
+            clock=self._clock,
             reserve=self.reserve,
             manifest=self.manifest,
         )
@@ -207,20 +214,21 @@ class LogManager:
             return list(made.values())
 
     def deleted_logs(self) -> list[DeletedLog]:
-        """Return the deleted logs whose directories are still there. Raises OSError."""
+        """Return the deleted logs whose directories still exist. Raises OSError."""
         return trash.find(self.directory)
 
     def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:
         """Delete logs of topics with these ids, so that no start opens them again.
 
-        A topic's first log that is renamed decides: the next start deletes the topic's other logs, too (trash.py). A
-        topic of which no log could be renamed stays. Raises OSError if the directory cannot be synced.
+        As soon as one log of a topic is renamed, the topic is deleted: the next start deletes its other logs, too
+        (trash.py). If no log of a topic could be renamed, the topic stays. Raises OSError if the directory cannot be
+        synced.
         """
         with self._lock:
             self._raise_if_closed()
             try:
                 self.manifest.forget_partitions(map(str, names))
-            except OSError as error:  # the disk is full, and deleting frees space
+            except OSError as error:  # The disk may be full. The deletion continues, because it frees space.
                 LOGGER.warning("%s: %s", self.manifest.path, error)
             result = self._rename_all(names)
             for name in names:
@@ -231,7 +239,7 @@ class LogManager:
             return result
 
     def _rename_all(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:
-        """Rename the directories of these logs. A topic whose first log cannot be renamed is left as it is."""
+        """Rename the directories of these logs. A topic whose first log cannot be renamed is kept."""
         result, deleted = Deletion([], {}), set[str]()
         for name, topic_id in names.items():
             if name.topic in result.kept:
@@ -247,7 +255,7 @@ class LogManager:
         return result
 
     def _put_into_trash(self, name: TopicPartition, topic_id: uuid.UUID) -> list[Path]:
-        """Rename a log's directory; return its new name, or nothing if the directory does not exist."""
+        """Rename a log's directory. Return a list with its new name; empty if the directory does not exist."""
         log, path = self._logs.get(name), self._path(name)
         if not path.exists():
             return []
@@ -259,10 +267,11 @@ class LogManager:
         return [new_path]
 
     def expire(self) -> None:
-        """Delete the segments that are no longer needed: expired ones, and those below the log start offset."""
+        """Delete the segments that expired or are below the log start offset, and forget expired producers."""
         for name, log in list(self._logs.items()):
             with isolated(LOGGER, name, "old segments are not deleted"):
                 log.cleanup.expire()
+                log.expire_producers()
 
     def flush_if_due(self) -> None:
         """Sync the logs whose sync is due, and write the checkpoints. Raises OSError."""
@@ -272,7 +281,7 @@ class LogManager:
         self.write_checkpoints()
 
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
-        """Write the recovery points and the start offsets of all logs; of a log that is None both are 0.
+        """Write the recovery points and the start offsets of all logs. For a log that is None, write 0 for both.
 
         Raises OSError.
         """
@@ -284,7 +293,7 @@ class LogManager:
     def _write_checkpoints(
         self, logs: Mapping[TopicPartition, Log | None], new_starts: Mapping[TopicPartition, int]
     ) -> None:
-        """Write both checkpoints. `new_starts` has the next log start offsets. The caller holds the checkpoint lock."""
+        """Write both checkpoints. `new_starts` contains new log start offsets. The caller holds the checkpoint lock."""
         points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
         starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
         starts |= {name: max(starts[name], new_starts[name]) for name in new_starts.keys() & starts.keys()}
@@ -293,10 +302,10 @@ class LogManager:
         self.manifest.replace_files(contents)
 
     def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Let logs start at these offsets; when this returns, that is on disk. Raises OSError, KafkaError.
+        """Move the log start offsets to these offsets, on disk, too. Raises OSError, KafkaError.
 
-        The checkpoint is written first, so that an error means that no log has moved its start. One exception: on a
-        full disk, whole segments of deleted records are removed to make room for the checkpoint.
+        The checkpoint is written first. After an error, no log start offset has moved. One exception exists: on a full
+        disk, whole segments of deleted records are removed to make room for the checkpoint.
         """
         with self._checkpoint_lock:
             self._raise_if_closed()
@@ -321,7 +330,7 @@ class LogManager:
             self.reserve.fill()
 
     def write_state(self, write: Callable[[], None]) -> None:
-        """Call `write`, which writes a state file into the directory; on a full disk it may use the reserve.
+        """Call `write`, which writes a state file into the directory. On a full disk, `write` may use the reserve.
 
         Raises OSError.
         """
@@ -329,7 +338,7 @@ class LogManager:
         self.reserve.write(write)
 
     def write_checkpoint(self, path: Path, offsets: dict[TopicPartition, int]) -> None:
-        """Write a checkpoint of a housekeeper, unless the directory was given up already. Raises OSError."""
+        """Write a checkpoint for a housekeeping thread, unless the manager is closed. Raises OSError."""
         with self._checkpoint_lock:
             if not self._is_closed:
                 self._check_directory()
@@ -338,8 +347,8 @@ class LogManager:
     def close(self, *, crash: bool = False) -> None:
         """Sync and close all logs, and write the marker of a clean stop, so that the next start checks nothing.
 
-        A housekeeper may still run. It changes nothing in the directory from now on. After a `crash`, nothing is
-        synced or written, and the logs only refuse appends.
+        A housekeeping thread may still run, but changes nothing in the directory from now on. After a `crash`, nothing
+        is synced or written, and the logs only refuse appends.
         """
         with self._lock:
             for log in self._logs.values() if crash else ():
@@ -357,7 +366,7 @@ class LogManager:
         self._check_directory()
 
     def _check_directory(self) -> None:
-        """Raise OSError if the directory was moved or replaced; then no log takes anything more."""
+        """Raise OSError if the directory was moved or replaced. Then all logs refuse appends."""
         try:
             self._directory_lock.check()
         except OSError as error:
@@ -389,14 +398,3 @@ class LogManager:
 
     def _path(self, name: TopicPartition) -> Path:
         return self.directory / str(name)
-
-
-def _topic_partition(path: Path) -> TopicPartition | None:
-    """Return the partition whose log is in a directory; None for any other file or directory."""
-    match = PARTITION_NAME.fullmatch(path.name)
-    if match is None or match[1] == KAFKA_METADATA_TOPIC:
-        return None
-    if not path.is_dir():
-        LOGGER.warning("%s is not a directory, though it has the name of a partition: ignored", path)
-        return None
-    return TopicPartition(match[1], int(match[2]))

@@ -22,13 +22,13 @@ LOGGER = logging.getLogger(__name__)
 
 
 class LogSegments:
-    """A log's segments, at least one. Not thread-safe: the log's lock guards the list, its cleanup's lock the rest."""
+    """A log's segments, at least one. The log's lock guards the list. The cleanup's lock guards the rest."""
 
     def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)
         self._removed: deque[tuple[int, Segment]] = deque()  # (time in ms at which its files are deleted, segment)
         self._manifest = manifest
-        self._partition = partition  # its name in the manifest
+        self._partition = partition  # the partition's name in the manifest
 
     def __iter__(self) -> Iterator[Segment]:
         return iter(self._segments)
@@ -45,17 +45,18 @@ class LogSegments:
         return self._segments[-1]
 
     def from_offset(self, offset: int) -> list[Segment]:
-        """Return the segment that contains `offset`, and all later ones; all segments if `offset` is lower."""
+        """Return the segment that contains `offset`, and all later ones; all segments if `offset` is below the log."""
         number = bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1
         return self._segments[max(0, number) :]
 
     def roll(self, end_offset: int, config: LogConfig, *, sync: bool) -> Segment:
         """Close the active segment, which is on disk, and add a new one at the log's end; return it. Raises OSError.
 
-        The file is created now, because its name is the next offset. Compaction leaves a gap before it, and the next
-        start believes a batch after a gap only if another one follows. `sync` makes the name survive a power cut.
+        The file is created now, because its name stores the next offset. Compaction may leave a gap before this offset.
+        Without the name, a start would accept a batch after the gap only if another batch follows. `sync` makes the
+        name survive a power cut.
         """
-        self.active.close()  # no descriptor is needed until a client reads from the segment
+        self.active.close()  # The segment needs no descriptor until a client reads from it.
         # This entry needs no sync. If a power cut loses it, the next segment's entry is lost, too, and the start checks
         # this segment.
         self.note(self.active, end_offset, sync=False)
@@ -65,22 +66,22 @@ class LogSegments:
         return segment
 
     def take_first(self, count: int) -> list[Segment]:
-        """Take the oldest segments out of the list, and return them."""
+        """Remove the oldest segments from the list, and return them."""
         taken, self._segments = self._segments[:count], self._segments[count:]
         return taken
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
-        """Replace neighboring segments by one."""
+        """Replace neighboring segments by one segment in the list."""
         number = self._segments.index(old[0])
         self._segments[number : number + len(old)] = [new]
 
     def next_offset(self, segment: Segment, end_offset: int) -> int:
-        """Return where the segment after this one begins; `end_offset` after the active segment."""
+        """Return the base offset of the segment after this one, or `end_offset` for the active segment."""
         number = self._segments.index(segment) + 1
         return self._segments[number].base_offset if number < len(self._segments) else end_offset
 
     def remove_files(self, segments: Sequence[Segment], at: int) -> None:
-        """Rename the files of segments that are no longer in the list; delete them at a time (ms). Raises OSError."""
+        """Rename the files of removed segments. `delete_removed` deletes them at the time `at` (ms). Raises OSError."""
         for segment in segments:
             segment.mark_deleted()
             self._removed.append((at, segment))
@@ -95,9 +96,9 @@ class LogSegments:
     def entries_at_stop(self, end_offset: int) -> list[SegmentEntry]:
         """Return the entries of a log that is closed and ends at `end_offset`. Raises OSError.
 
-        The segments before the active one were noted when they were closed. Only their indexes may be new, if a reader
-        has found damage in them. If a log file has changed, another process did it, and its entry stays as it is, so
-        that the next start notices.
+        The manifest has an entry for each closed segment. Only the sizes of the indexes may differ, if a reader has
+        found damage in an index. If another process has changed a log file, the entry stays unchanged. The next start
+        then notices the change.
         """
         known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
         older = [
@@ -115,15 +116,15 @@ class LogSegments:
             return
         try:
             self._manifest.record({self._partition: [segment.entry(next_offset)]}, sync=sync)
-        except OSError as error:  # a full disk; the manifest writes the entry together with the next entries
+        except OSError as error:  # The disk is full. The manifest writes the entry together with the next ones.
             LOGGER.warning("%s: %s", self._manifest.path, error)
 
     def forget(self, segments: Sequence[Segment]) -> None:
-        """Take segments out of the manifest before their files are deleted."""
+        """Remove segments from the manifest before their files are deleted."""
         if self._manifest is not None and segments:
             try:
                 self._manifest.forget_segments(self._partition, [segment.base_offset for segment in segments])
-            except OSError as error:  # a full disk, and deleting frees space: a later start may report them as missing
+            except OSError as error:  # The disk is full, so the segments are deleted anyway. A start may miss them.
                 LOGGER.warning("%s: %s", self._manifest.path, error)
 
     def begin_replacement(self, old: Sequence[Segment], next_offset: int) -> None:
@@ -138,7 +139,7 @@ class LogSegments:
             self._removed.popleft()[1].delete()
 
     def moved(self, directory: Path) -> None:
-        """Note that the directory was renamed, because the log is deleted. The caller holds NAMES."""
+        """Note that the directory was renamed, because the log is deleted. The caller holds the lock NAMES."""
         self._manifest = None  # A new log of this name may use the manifest.
         for segment in self._segments:
             segment.moved(directory)

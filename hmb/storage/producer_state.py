@@ -23,18 +23,18 @@ marker (records/control.py) with the producer's id ends the transaction. The rec
 are unstable, because they may still be aborted. The *last stable offset* is the offset of the first unstable record, or
 the high watermark if no transaction is open. An aborted transaction gets an entry in the transaction index.
 
-The state is a function of the log, so a broker can rebuild it from the batches after a crash. A snapshot makes that
-short. The log writes one when it rolls a segment and when it is closed. `<offset>.snapshot` is the state before that
+The state depends only on the log, so after a crash a broker can build it again from the batches. A snapshot shortens
+that. The log writes one when it rolls a segment and when it is closed. `<offset>.snapshot` is the state before that
 offset::
 
     version int16 = 1 | crc uint32 (CRC-32C of the bytes after it) | count int32 | count times:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
 
-A snapshot has one timestamp for each producer. HMB stores there what Kafka does: the greatest timestamp of the
-producer's last batch, or the time of its last marker. DescribeProducers shows this number. The time of the append is
-not stored. If only a marker of a producer is known, its last sequence and last offset are -1. The first offset is -1
-while the producer has no open transaction.
+A snapshot has one timestamp for each producer. As in Kafka, this timestamp is the greatest one of the producer's last
+batch, or the time of its last marker. DescribeProducers shows this number. The time of the append is not stored. If
+only a marker of a producer is known, its last sequence and last offset are -1. The first offset is -1 while the
+producer has no open transaction.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """
@@ -61,8 +61,8 @@ NO_SEQUENCE = NO_OFFSET = NO_EPOCH = -1
 SNAPSHOT_HEADER = struct.Struct(">hIi")
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
-# Brokers assign producer ids by counting up from 0, so no broker ever assigns a greater one. A client can write any
-# id into a batch, up to 2^63 - 1. Such an id must not raise the counter to its end.
+# Brokers assign producer ids by counting up from 0, so no assigned id is greater than this limit. A client can write
+# any id up to 2^63 - 1 into a batch. An id above the limit must not raise the brokers' counter.
 HIGHEST_ASSIGNED_ID = 2**62
 
 
@@ -79,10 +79,10 @@ class ProducedBatch:
 @dataclass(slots=True)
 class ProducerStateEntry:
     epoch: int
-    batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))  # of this epoch
-    timestamp: int = NO_TIMESTAMP  # ms: the timestamp in its last batch or marker, set by the client
-    coordinator_epoch: int = NO_EPOCH  # the epoch in its last marker
-    appended_at: int = 0  # ms: the broker's time when the log last appended a batch or marker of this producer
+    batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))  # oldest first
+    timestamp: int = NO_TIMESTAMP  # timestamp (ms) in its last batch or marker, which the client has set
+    coordinator_epoch: int = NO_EPOCH  # coordinator epoch in its last marker
+    appended_at: int = 0  # the broker's time (ms) of the last append of a batch or marker of this producer
 
     @property
     def last_sequence(self) -> int:
@@ -92,13 +92,13 @@ class ProducerStateEntry:
 class ActiveProducer(NamedTuple):
     producer_id: int
     producer: ProducerStateEntry
-    first_offset: int  # of its open transaction, -1: no transaction is open
+    first_offset: int  # first offset of its open transaction; -1: no transaction is open
 
 
 class LastBatch(NamedTuple):
     """The batch with a producer's last sequence number.
 
-    It ends at `last_offset`. If that is -1, it is a marker with the producer's epoch.
+    The batch ends at `last_offset`. If `last_offset` is -1, the batch is a marker with the producer's epoch.
     """
 
     last_offset: int
@@ -111,13 +111,13 @@ class LastBatch(NamedTuple):
 
 
 class ProducerState:
-    """The producers of one log. Used under the log's lock.
+    """The producers of one log. The caller of each method holds the log's lock.
 
     Invariant: first offsets in `_open` grow, so that its first entry is the oldest transaction.
     """
 
     def __init__(self, loaded_at: int) -> None:
-        """Make an empty state. Batches that a start reads from disk get `loaded_at` (ms) as their time of append."""
+        """Create an empty state. Batches that a start reads from disk get `loaded_at` (ms) as their time of append."""
         self._loaded_at = loaded_at
         self._producers: dict[int, ProducerStateEntry] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction
@@ -136,7 +136,7 @@ class ProducerState:
             return None
         self.check_epoch(producer_id, epoch)
         if batch.base_sequence == NO_SEQUENCE:
-            return None  # the broker's own batch of committed offsets, never resent
+            return None  # The broker itself writes such batches of committed offsets, and never repeats one.
         expected = 0
         if epoch == producer.epoch:
             for known in producer.batches:
@@ -147,12 +147,12 @@ class ProducerState:
         if first != expected:
             raise KafkaError(
                 ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
-                f"producer {producer_id}, epoch {epoch}: sequence number {first} where {expected} is next",
+                f"producer {producer_id}, epoch {epoch}: sequence number {first}, but {expected} is expected",
             )
         if producer_id in self._open and not batch.is_transactional:
             raise KafkaError(
                 ErrorCode.INVALID_TXN_STATE,
-                f"producer {producer_id} has an open transaction here, and writes a batch that is no part of it",
+                f"producer {producer_id} has an open transaction here, and writes a batch that does not belong to it",
             )
         return None
 
@@ -172,7 +172,7 @@ class ProducerState:
         if producer is not None and marker.coordinator_epoch < producer.coordinator_epoch:
             raise KafkaError(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-                f"a marker of coordinator epoch {marker.coordinator_epoch} after one of {producer.coordinator_epoch}",
+                f"coordinator epoch {marker.coordinator_epoch} of a marker is older than {producer.coordinator_epoch}",
             )
 
     def note(self, batch: RecordBatch, base_offset: int, appended_at: int) -> None:
@@ -202,9 +202,9 @@ class ProducerState:
         return AbortedTransaction(producer_id, first_offset, offset, next(still_open, offset + 1))
 
     def replay(self, batch: RecordBatch) -> AbortedTransaction | None:
-        """Note a batch of the log; a control batch with its record. Return the entry of the transaction index.
+        """Update the state for a batch of the log. Return the entry of the transaction index if it is an abort marker.
 
-        Raises KafkaError where a control batch's record is none.
+        Raises KafkaError if the record of a control batch is not a marker.
         """
         if not batch.is_control:
             self.note(batch, batch.base_offset, self._loaded_at)
@@ -229,7 +229,7 @@ class ProducerState:
 
     @property
     def highest_id(self) -> int:
-        """The greatest producer id that a broker can have assigned, or -1. See HIGHEST_ASSIGNED_ID."""
+        """The greatest producer id in the log that a broker can have assigned, or -1."""
         return max((producer_id for producer_id in self._producers if producer_id <= HIGHEST_ASSIGNED_ID), default=-1)
 
     @property
@@ -261,7 +261,7 @@ class ProducerState:
         delete_old_snapshots(directory)
 
     def write_snapshot(self, path: Path) -> None:
-        """Write the state to a snapshot file. No sync is needed, as the log has the same state. Raises OSError."""
+        """Write the state to a snapshot file, without a sync, as the log contains the same state. Raises OSError."""
         entries = b"".join(self._snapshot_entry(*item) for item in self._producers.items())
         body = struct.pack(">i", len(entries) // SNAPSHOT_ENTRY.size) + entries
         path.write_bytes(struct.pack(">hI", SNAPSHOT_VERSION, crc32c(body)) + body)
@@ -277,7 +277,7 @@ class ProducerState:
         )
 
     def load_snapshot(self, path: Path) -> bool:
-        """Read a snapshot; return False if it is damaged. A scan of the log finds the same state."""
+        """Read a snapshot. Return False if it is damaged: the caller then rebuilds the state from the log."""
         data = path.read_bytes()
         if len(data) < SNAPSHOT_HEADER.size:
             return False

@@ -3,10 +3,10 @@
 The broker deletes records by whole segments, from the oldest on. It does not matter whether a consumer has read them. A
 segment may be deleted in each of these cases:
 
-- `retention.ms`: its greatest timestamp is older. For messages without timestamps the time of the file's last write
+- Its greatest timestamp is older than `retention.ms`. For messages without timestamps the time of the file's last write
   counts.
-- `retention.bytes`: the log is at least that large without the segment.
-- The log start offset is not before the next segment (DeleteRecords).
+- Without the segment, the log still has at least `retention.bytes`.
+- All its offsets are below the log start offset (DeleteRecords).
 
 The first two cases need `cleanup.policy=delete`, and -1 means no limit. The active segment may be deleted, too, because
 an idle topic must not keep its last records forever. The log rolls first.
@@ -24,14 +24,14 @@ from hmb.storage.segment import Segment
 
 
 def count_expired(segments: Sequence[Segment], config: LogConfig, *, now: int, log_start_offset: int) -> int:
-    """Return how many segments, from the oldest on, may be deleted at `now` (ms)."""
-    counts = [_behind(segments, log_start_offset)]
+    """Return the number of the oldest segments that may be deleted at `now` (ms)."""
+    counts = [_below_start(segments, log_start_offset)]
     if config.deletes:
         counts += [_too_old(segments, config.retention_ms, now), _too_many(segments, config.retention_bytes)]
     return max(counts)
 
 
-def _behind(segments: Sequence[Segment], log_start_offset: int) -> int:
+def _below_start(segments: Sequence[Segment], log_start_offset: int) -> int:
     return sum(1 for following in segments[1:] if following.base_offset <= log_start_offset)
 
 
@@ -56,7 +56,7 @@ def _too_many(segments: Sequence[Segment], retention_bytes: int) -> int:
 
 
 def _is_empty(active: Segment) -> bool:
-    """Return whether the active segment is empty and stays. Other empty segments, left by compaction, are deleted."""
+    """Return whether the active segment is empty. It then stays. Retention deletes other empty segments."""
     return not active.size
 
 

@@ -12,7 +12,7 @@ Example: batches of 10 records and 1,000 bytes. The batch with offset 8,100 begi
 8,100 looks up the index, which has the entry (8,080, 5,000). The segment scans the headers of the batches from position
 5,000 on until it finds the batch, and returns the region of the file from position 7,000 on.
 
-Only the last segment of a log, the active one, is appended to. `size` is the number of bytes of whole batches. It grows
+Appends go only to the last segment of a log, the active one. `size` is the number of bytes of whole batches. It grows
 after a write has succeeded, so a reader never sees a part of a batch.
 
 Source: the thesis, chapters 9.5.2 and 9.5.3, "Storage Format"; Kafka's `LogSegment`.
@@ -50,7 +50,7 @@ MAX_OFFSET = 2**63 - 1
 
 
 class DamagedSegment(KafkaError):
-    """A read has met damage in `segment`. Readers cannot get past it until the segment is repaired."""
+    """A read has found damage in `segment`. Readers cannot read past the damage until the segment is repaired."""
 
     def __init__(self, segment: Segment, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: {why}")
@@ -58,7 +58,7 @@ class DamagedSegment(KafkaError):
 
 
 class Segment(FilesTogether):
-    """One segment. Appends happen under the log's lock. Reads take no lock."""
+    """One segment of a log. An append requires the log's lock. Reads take no lock."""
 
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
         """Open the segment, or prepare a new one. `suffix` ends the names of files that are not part of the log yet."""
@@ -73,14 +73,14 @@ class Segment(FilesTogether):
         self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # timestamp (ms) of the first batch; `segment.ms` counts from it
-        self.producer_batches: list[int] | None = None  # positions (ProducerBatches); None: not recovered
-        self.lacks_transactions = False  # The transaction index must be built again.
+        self.producer_batches: list[int] | None = None  # positions that recovery has noted (ProducerBatches)
+        self.lacks_transactions = False  # whether recovery must build the transaction index again
         self.damage_reports = DamageReports(self.file)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
-        self._rebuilding = threading.Lock()  # held while the indexes are built again; no other lock is taken under it
+        self._rebuilding = threading.Lock()  # held while a thread rebuilds the indexes; that thread takes no other lock
         self.changes = ForeignChanges(self.file)
         self._last_position = 0  # position (bytes) of the last appended batch
 
@@ -96,7 +96,7 @@ class Segment(FilesTogether):
             sync_directory(self.path.parent)
 
     def is_full(self, size: int, last_offset: int, timestamp: int) -> bool:
-        """Return whether `size` more bytes of batches, up to `last_offset`, need a new segment."""
+        """Return whether batches of `size` bytes that end at `last_offset` need a new segment."""
         if not self.size:
             return False
         max_age = self.config.max_segment_ms - self._jitter_ms
@@ -117,9 +117,9 @@ class Segment(FilesTogether):
     ) -> None:
         """Write whole batches to the end of the segment.
 
-        `first_batch_end` is the last offset of the first batch, which an index entry contains. `newest` is the greatest
-        timestamp of the batches, with its offset. `aborted` is the transaction that a marker ends. Raises OSError, and
-        then nothing has been appended.
+        `first_batch_end` is the last offset of the first batch. The index stores this offset. `newest` is the greatest
+        timestamp of the batches, with its offset. `aborted` is the transaction that an abort marker ends. If `append`
+        raises OSError, nothing has been appended.
         """
         try:
             if not self.size and self.config.preallocate:
@@ -145,17 +145,17 @@ class Segment(FilesTogether):
             try:
                 self.offset_index.append(first_batch_end, position)
                 self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
-            except OSError as error:  # The batch is written. A look-up scans a little longer.
+            except OSError as error:  # Without the entry, look-ups scan a little longer.
                 LOGGER.warning("no index entry for offset %d: %s", first_batch_end, error)
             self._bytes_since_index_entry = 0
         self._bytes_since_index_entry += size
 
     def read(self, offset: int, max_bytes: int, end: int, next_offset: int) -> FileRegion | None:
-        """Return the bytes from the batch that holds `offset`, or from the next one; None if none is before `end`.
+        """Return the bytes from the batch that contains `offset`, or from the next batch; None if `end` comes before.
 
-        `next_offset` is the offset after the batch that ends at `end`. The result has at most `max_bytes`, which may
-        cut the last batch. It always has the first batch as a whole, or a reader with a small limit would not get past
-        it. Raises DamagedSegment, OSError.
+        `next_offset` is the offset after the batch that ends at `end`. The result has at most `max_bytes`, so the
+        last batch may be cut. The first batch is always whole, because otherwise a reader with a small limit would not
+        get past it. Raises DamagedSegment, OSError.
         """
         found = self._find(offset, end)
         if found is None:
@@ -167,17 +167,17 @@ class Segment(FilesTogether):
         return FileRegion(self.file, position, max(batch.size, min(max_bytes, end - position)))
 
     def position_of(self, offset: int, end: int) -> int:
-        """Return the position of the batch that holds `offset`, or of the next one; `end` if none follows."""
+        """Return the position of the batch that contains `offset`, or of the next batch; `end` if no batch follows."""
         found = self._find(offset, end)
         return end if found is None else found[0]
 
     def _find(self, offset: int, end: int) -> tuple[int, Batch] | None:
-        """Return the batch that holds `offset` with its position, or the next one. Raises DamagedSegment, OSError."""
+        """Return the position and the batch that contains `offset`, or the next one. Raises DamagedSegment, OSError."""
         found = self.headers_from(offset, end)
         return next(((position, batch) for position, batch in found if batch.last_offset >= offset), None)
 
     def headers_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Yield the same as `batches_from`, but raise DamagedSegment if the log is damaged. Raises OSError."""
+        """Yield the batches of `batches_from`. Raises DamagedSegment if the segment is damaged, OSError."""
         last_offset = -1
         try:
             for position, batch in self.batches_from(offset, end):
@@ -189,11 +189,11 @@ class Segment(FilesTogether):
             raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Return the batches from one at or before `offset` on, each with its position.
+        """Yield `(position, batch)` from a batch at or before `offset` on.
 
         The scan begins at the position of an index entry. The entry contains the last offset of the batch at this
-        position (Kafka: or of a later batch). If the batch ends later, the entry is damaged, and records would be
-        skipped. Then the scan begins at the start, and the indexes are rebuilt. Raises KafkaError, OSError.
+        position. (Kafka's entry may contain that of a later batch.) If the batch ends at a greater offset, the entry is
+        damaged. Then the scan begins at the segment's start, and the indexes are rebuilt. Raises KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
         batches = self.batches(entry.position, end)
@@ -221,7 +221,7 @@ class Segment(FilesTogether):
         return headers(self.file, position, end)
 
     def batches_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Batch]]:
-        """Return the headers of the batches at these positions."""
+        """Yield `(position, batch)` for the batches at these positions. The batches have only their headers."""
         for position in positions:
             yield position, parse_batch(self.file.read(HEADER_PEEK, position))
 
@@ -235,7 +235,7 @@ class Segment(FilesTogether):
     def begin_of_search(self, timestamp: int) -> int:
         """Return an offset at or below the first record with a timestamp of at least `timestamp`.
 
-        With a damaged entry of the time index the search might begin too late.
+        With a damaged entry of the time index the search could begin too late. So the method checks the entry first.
         """
         entry = self.time_index.lookup(timestamp)
         if entry.timestamp == NO_TIMESTAMP or self.has_timestamp(entry):
@@ -248,16 +248,16 @@ class Segment(FilesTogether):
         found = self._find(entry.offset, self.size)
         return found is not None and found[1].max_timestamp == entry.timestamp
 
-    def offset_at_or_behind(self, position: int) -> int | None:
-        """Return the last offset of a batch at or after a position of the log; None if the index does not have one."""
-        entry = self.offset_index.at_or_behind(position)
+    def offset_at_or_after(self, position: int) -> int | None:
+        """Return the last offset of an indexed batch at or after `position`; None if the index has no such batch."""
+        entry = self.offset_index.at_or_after(position)
         if entry is None:
             return None
         try:
             header = parse_batch(self.file.read(HEADER_PEEK, entry.position))
         except KafkaError:  # The index entry is damaged.
             return None
-        return header.last_offset if header.last_offset == entry.offset else None  # else the entry is damaged
+        return header.last_offset if header.last_offset == entry.offset else None  # None: a damaged entry
 
     def aborted_transactions(self, first_offset: int = 0, next_offset: int = MAX_OFFSET) -> list[AbortedTransaction]:
         """Return the aborted transactions whose markers have offsets from `first_offset` up to `next_offset`.
@@ -275,7 +275,7 @@ class Segment(FilesTogether):
         self.lacks_transactions = False
 
     def windows(self) -> Windows:
-        """Return windows over the whole file, even after `size`. They are empty if the file is lost. Raises OSError."""
+        """Return windows over the whole file, also after `size`; none if the file is missing. Raises OSError."""
         try:
             end = os.fstat(self.file.open().fileno()).st_size if self.file.exists else 0
         except FileNotFoundError:
@@ -286,12 +286,12 @@ class Segment(FilesTogether):
         """Return the segment's entry in the manifest; the next segment begins at `next_offset`. Raises OSError."""
         found = self.path.stat() if self.path.exists() else None
         size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
-        modified = 0 if self.changes.found else modified  # The next start then finds a different time.
+        modified = 0 if self.changes.found else modified  # With 0, the next start checks the file.
         sizes = (self.offset_index.size, self.time_index.size, self.transaction_index.size)
         return SegmentEntry(self.base_offset, next_offset, size, modified, *sizes, self.transaction_index.checksum)
 
     def _rebuild_indexes(self, index: IndexFile, why: str) -> None:
-        """Build the indexes again from the batches' headers, and put them in the place of a damaged one.
+        """Build both indexes again from the batches' headers, because `index` is damaged.
 
         Other threads may append during the build, so the new indexes may lack entries. Raises KafkaError if the log is
         damaged.
@@ -299,7 +299,7 @@ class Segment(FilesTogether):
         if not self._rebuilding.acquire(blocking=False):
             return  # Another thread is building the indexes.
         try:
-            LOGGER.error("%s is damaged: %s; it is made again from the log", index.path, why)
+            LOGGER.error("%s is damaged: %s; the broker builds it again from the log", index.path, why)
             fresh = Segment(self.path.parent, self.base_offset, self.config, suffix=REBUILT)
             with fresh.indexes_made_anew():
                 for position, batch in self.batches(0, self.size):
@@ -324,7 +324,7 @@ class Segment(FilesTogether):
     def truncate(self) -> None:
         """Cut the file after its last whole batch.
 
-        The file is synced. Otherwise the old bytes could return after a power cut, following batches that came later.
+        The file is synced. Otherwise a power cut could bring the old bytes back, after batches of later appends.
         """
         self.file.truncate(self.size)
         self.file.sync()
@@ -353,7 +353,7 @@ class Segment(FilesTogether):
 
     @property
     def files(self) -> Sequence[VirtualFile]:
-        """All files, the log last: an index without its log might be taken for the index of a later segment."""
+        """All files, with the log file as the last one (files/together.py)."""
         return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
     def close(self) -> None:

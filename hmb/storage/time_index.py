@@ -35,29 +35,29 @@ class TimeIndex(IndexFile):
     """`.timeindex`: entries of 12 bytes, `timestamp: int64, relative offset: int32`; timestamps and offsets grow."""
 
     ENTRY = struct.Struct(">qi")
-    KEY = struct.Struct(">q")  # the timestamp
+    KEY = struct.Struct(">q")  # The key is the timestamp.
 
     def __init__(self, path: Path, base_offset: int) -> None:
         super().__init__(path, base_offset)
         self._last = self._entry(self._found.last if self._found else None)
 
     def _entry(self, fields: tuple[int, ...] | None) -> TimestampOffset:
-        timestamp, relative_offset = fields or (NO_TIMESTAMP, 0)  # the segment's start
+        timestamp, relative_offset = fields or (NO_TIMESTAMP, 0)  # the start of the segment
         return TimestampOffset(timestamp, self.base_offset + relative_offset)
 
     @property
     def last(self) -> TimestampOffset:
-        """The segment's greatest timestamp that is indexed; (-1, base offset) if the index is empty."""
+        """The last entry, with the greatest timestamp; (-1, base offset) if the index is empty."""
         return self._last
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Add an entry, unless its timestamp is not greater than the last one's. Raises OSError."""
+        """Add an entry if its timestamp is greater than that of the last entry. Raises OSError."""
         if timestamp > self._last.timestamp:
             self._append(timestamp, offset - self.base_offset)
             self._last = TimestampOffset(timestamp, offset)
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """Return the greatest entry below `timestamp`: no record at or below its offset is that young. O(log entries).
+        """Return the greatest entry below `timestamp`. All records up to its offset are older. O(log entries).
 
         If no such entry exists, return (-1, base offset).
         """

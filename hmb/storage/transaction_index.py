@@ -1,9 +1,10 @@
 """The transaction index: it lists aborted transactions, so that readers of committed records can leave them out.
 
-The records of a transaction enter the log at once, whether the transaction is committed later or not. A marker after
-them says how it ended (records/control.py). A reader of committed records (`isolation_level` 1) has to know of an abort
-before it reads the marker. So the broker writes each aborted transaction into the `.txnindex` file of the segment that
-holds the marker. An entry has 34 bytes, and entries have the order of the markers::
+The broker appends the records of a transaction immediately, before anybody knows how the transaction ends. A marker
+after them contains the result: committed or aborted (records/control.py). A reader of committed records
+(`isolation_level` 1) has to know of an abort before it reads the marker. So the broker writes each aborted transaction
+into the `.txnindex` file of the segment that contains the marker. An entry has 34 bytes, and entries have the order of
+the markers::
 
     version              int16   0
     producer id          int64
@@ -16,9 +17,9 @@ records of each producer from `first offset` up to the marker. The search starts
 continues in later segments, until the last stable offset of an entry shows that no transaction below `end` was open.
 
 Most logs have no aborted transactions, and then the file does not exist. A missing file means that no transaction was
-aborted. So unlike the other indexes this one is synced together with its log. Each start checks its length and the
-order of its numbers. An index that fails the check, or that belongs to a recovered segment, is rebuilt from the log
-(recovery/loading.py).
+aborted. So the broker syncs this index together with its log, unlike the other indexes. Each start checks its length
+and the order of its numbers. An index that fails the check, or that belongs to a recovered segment, is rebuilt from
+the log (recovery/loading.py).
 
 Source: KIP-98; Kafka's `TransactionIndex`, `AbortedTxn`.
 """
@@ -40,7 +41,7 @@ VERSION = 0
 
 
 class AbortedTransaction(NamedTuple):
-    """An entry of the index, without its version."""
+    """One aborted transaction: an entry of the transaction index, without its version."""
 
     producer_id: int
     first_offset: int
@@ -49,13 +50,13 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex(IndexFile):
-    """`.txnindex`: entries of 34 bytes (see above); last offsets grow.
+    """`.txnindex`: entries of 34 bytes, in the layout of the module text. Last offsets grow.
 
     All entries are in memory, too. So a reader gets the right ones even if another process changes the file.
     """
 
     ENTRY = struct.Struct(">hqqqq")
-    KEY = struct.Struct(">18xq")  # the last offset
+    KEY = struct.Struct(">18xq")  # The key is the last offset.
 
     file: DurableFile
 
@@ -73,7 +74,7 @@ class TransactionIndex(IndexFile):
 
     def append(self, transaction: AbortedTransaction) -> None:
         """Add an entry. Raises OSError, and then nothing was added."""
-        self._content += self.ENTRY.pack(VERSION, *transaction)  # before `entries` grows: searches take no lock
+        self._content += self.ENTRY.pack(VERSION, *transaction)  # This line comes first, because searches take no lock.
         try:
             self._append(VERSION, *transaction)
         except OSError:
@@ -93,7 +94,7 @@ class TransactionIndex(IndexFile):
         return self.ENTRY.unpack_from(self._content, number * self.ENTRY.size)
 
     def is_sane(self) -> bool:
-        """Return whether each entry is possible; a missing file counts as an empty one."""
+        """Return whether each entry has possible values. A missing file counts as an empty index."""
         if self._found is None:
             return True
         if self._found.size % self.ENTRY.size:

@@ -10,7 +10,7 @@ import threading
 
 
 class Watcher:
-    """A thread that waits."""
+    """A thread that waits for new records."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -25,10 +25,10 @@ class Watcher:
 
 
 class Watchers:
-    """The watchers of one log."""
+    """The threads that wait for an append to one log."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards the set; held for a moment only, no other lock is taken under it
+        self._lock = threading.Lock()  # guards the set; a thread that holds this lock takes no other lock
         self._watchers: set[Watcher] = set()
 
     def add(self, watcher: Watcher) -> None:
@@ -40,7 +40,7 @@ class Watchers:
             self._watchers.discard(watcher)
 
     def wake_all(self) -> None:
-        if self._watchers:  # mostly nobody waits, and this is on the way of every produce
+        if self._watchers:  # Usually nobody waits. Then a produce does not take the lock.
             with self._lock:
                 for watcher in self._watchers:
                     watcher.wake()

@@ -324,7 +324,7 @@ def test_a_housekeeper_that_does_not_end_does_not_keep_the_broker_from_stopping(
 def test_an_interval_longer_than_any_thread_can_wait_never_ends() -> None:
     longest = str(2**63 - 1)
     with BrokerServer(config={"log.retention.check.interval.ms": longest, "log.cleaner.backoff.ms": longest}) as broker:
-        assert all(housekeeper._thread.is_alive() for housekeeper in broker._housekeepers)
+        assert all(housekeeper._thread.is_alive() for housekeeper in broker.housekeepers)
 
 
 def test_an_occupied_port_is_reported_before_any_file_is_changed(broker: BrokerServer, tmp_path: Path) -> None:

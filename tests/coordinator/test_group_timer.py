@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -76,3 +77,26 @@ def test_a_deadline_in_weeks_does_not_fail(timer: GroupTimer, woken: queue.Queue
     timer.start()
     timer.schedule(Sleeper("now", woken), 0)
     assert woken.get(timeout=30) == "now"
+
+
+def test_settle_returned_before_a_sleeper_that_became_due_was_woken(woken: queue.Queue[str]) -> None:
+    class Slow(Sleeper):
+        def wake(self) -> None:
+            time.sleep(0.05)
+            super().wake()
+
+    now = [0]
+    timer = GroupTimer(clock=lambda: now[0])
+    timer.start()
+    for name, deadline in {"first": 1_000_000, "second": 2_000_000, "not due": 9_000_000}.items():
+        timer.schedule(Slow(name, woken), deadline)
+    timer.settle()
+    assert woken.empty()
+    assert timer.next_deadline() == 1_000_000
+    now[0] = 2_000_000
+    timer.settle()
+    assert [woken.get_nowait(), woken.get_nowait()] == ["first", "second"]
+    assert woken.empty()
+    timer.stop()
+    timer.settle()  # A stopped timer wakes nobody, so there is nothing to wait for.
+    timer.thread.join(30)

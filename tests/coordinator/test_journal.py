@@ -77,7 +77,7 @@ def test_partitions_added_later_move_no_group(tmp_path: Path) -> None:
     assert [journal.partition_for(f"g{i}") for i in range(20)] == before
 
 
-# Writing
+# Writing of records
 
 
 def test_records_are_written_and_synced_before_they_count(journal: Journal, topic: Topic) -> None:
@@ -177,7 +177,7 @@ def test_settling_writes_all_queued_records(journal: Journal) -> None:
     assert applied == ["done"] and pending.done
 
 
-# Loading
+# Loading of records
 
 
 def offset_record(offset: int, *, group: str = "g", partition: int = 0, metadata: str = "") -> Record:

@@ -22,8 +22,8 @@ from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import CommittedOffset, Expiry, GroupOffsets
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
+from hmb.storage.clock import now_ms
 from hmb.storage.compaction.cleaner import Throttle, clean, cleanable
-from hmb.storage.log import now_ms
 from tests.coordinator.conftest import Topic
 from tests.storage.conftest import read_all
 
@@ -37,7 +37,7 @@ def at(offset: int, *, timestamp: int = 0, expires: int = -1, metadata: str = ""
     return CommittedOffset(offset, -1, metadata, timestamp, expires)
 
 
-# In memory
+# Offsets in memory
 
 
 def test_offsets_belong_to_their_group() -> None:
@@ -82,7 +82,7 @@ def test_offsets_of_subscribed_topics_do_not_expire() -> None:
     assert offsets.expired("g", 1_000, 100, NEVER_READ._replace(is_read=lambda topic: topic == "t")) == [U0]
 
 
-# With the journal
+# Offsets with the journal
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.storage.transactions import ABORT, COMMIT
 ONE, OTHER = ProducerIdAndEpoch(7, 0), ProducerIdAndEpoch(8, 0)
 
 
-# In memory
+# Transactional offsets in memory
 
 
 def test_pending_offsets_are_visible_when_their_transaction_commits() -> None:
@@ -61,7 +61,7 @@ def test_pending_offsets_do_not_expire() -> None:
     assert offsets.expired("g", 1_000, 100, NEVER_READ) == [T1]
 
 
-# With the journal
+# Transactional offsets with the journal
 
 
 @pytest.fixture

@@ -34,7 +34,8 @@ from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import Record, RecordBatch, control_type, encode_batch, iter_batches
-from hmb.storage.log import Log, now_ms
+from hmb.storage.clock import now_ms
+from hmb.storage.log import Log
 from hmb.storage.state.manifest import Manifest
 from tests.coordinator.conftest import Topic
 from tests.coordinator.test_groups import Topics

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage.log import Log, now_ms
+from hmb.storage.clock import now_ms
+from hmb.storage.log import Log
 from tests.storage.conftest import LogMaker, batch
 from tests.storage.transactions import ABORT, Writer
 
@@ -64,7 +65,8 @@ def test_out_of_descriptors_left_the_directory_unsynced_or_the_log_refusing(
     log.append(batch(1))
     log.flush()
     assert log.recovery_point == 2
-    assert synced == [log.directory.stat().st_ino, log.directory.parent.stat().st_ino]
+    directories = [log.directory.stat().st_ino, log.directory.parent.stat().st_ino]
+    assert [each for each in synced if each in directories] == directories  # A thread of an earlier test may sync, too.
 
 
 def test_a_sync_opened_the_transaction_index_and_so_could_fail_without_descriptors(

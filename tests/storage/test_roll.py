@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage import log as log_module
+from hmb.storage import group_commit
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
@@ -117,7 +117,7 @@ def test_a_log_whose_sync_fails_does_not_roll(open_log: LogMaker, monkeypatch: p
 
 def test_a_large_segment_is_synced_ahead_of_its_roll(open_log: LogMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     """The log syncs a large segment before the roll. Otherwise producers would wait until 1 GB is synced."""
-    monkeypatch.setattr(log_module, "SYNC_AHEAD", 2 * SIZE)
+    monkeypatch.setattr(group_commit, "SYNC_AHEAD", 2 * SIZE)
     synced, flush = threading.Event(), Segment.flush
 
     def flushing(segment: Segment) -> None:

@@ -196,7 +196,7 @@ def test_an_impossible_transaction_index_is_rebuilt(
             assert knowledge(open_log(segment_bytes=1_500)) == before
             assert path.read_bytes() == good
         else:
-            # A segment without aborted transactions has no index either. Only a check of the log finds the difference.
+            # A segment without aborted transactions has no index. Only a check of the log shows that one is missing.
             path.unlink() if damage == "missing" else path.write_bytes(b"")
             assert knowledge(open_log(segment_bytes=1_500, clean=False)) == before
             assert path.read_bytes() == good

@@ -5,7 +5,7 @@ Behavior: the partitions exist when the response is sent, whatever time limit th
     total, and must be larger than the present number (INVALID_PARTITIONS). A replica assignment has one entry for each
     new partition and names only this broker. A topic that the request contains twice gets INVALID_REQUEST.
 Version notes: only the encoding differs.
-Left out: quotas.
+Left out: quotas, so `throttle_time_ms` is 0.
 """
 
 from __future__ import annotations

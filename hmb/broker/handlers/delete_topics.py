@@ -5,7 +5,7 @@ Behavior: the topics are deleted when the response is sent, whatever time limit 
     error code. A topic that the request contains twice is not deleted, and gets INVALID_REQUEST.
 Version notes: version 6 identifies a topic by its name or its id. A topic with both or with neither gets
     INVALID_REQUEST.
-Left out: quotas.
+Left out: quotas, so `throttle_time_ms` is 0.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Version notes: in versions below 4 the records are converted to messages while t
     that batch decompresses to more than `max.decompressed.message.bytes`. Version 3 adds `max_bytes`, version 4 the
     isolation level, version 7 sessions, version 9 leader epochs, and version 12 the last fetched epoch. Version 13
     identifies topics by id.
-Left out: followers, because one broker has no replicas.
+Left out: followers, because one broker has no replicas; quotas, so no client is slowed down.
 """
 
 from __future__ import annotations

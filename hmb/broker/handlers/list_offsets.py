@@ -36,6 +36,7 @@ from hmb.storage.time_index import TimestampOffset
 
 Wanted = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
 TopicResponse = ListOffsetsResponse.ListOffsetsTopicResponse
+FIRST_VERSION_OF_EPOCHS = ListOffsetsResponse.first_version("topics.partitions.leader_epoch")
 PartitionResponse = TopicResponse.ListOffsetsPartitionResponse
 TIERED = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 FIRST_VERSION = {
@@ -87,7 +88,7 @@ def _answer(log: Log, wanted: Wanted, answer: PartitionResponse, version: int, i
     found = _find(log, wanted.timestamp, end_offset)
     if found is not None:
         answer.timestamp, answer.offset = found
-        if version >= 4:
+        if version >= FIRST_VERSION_OF_EPOCHS:
             answer.leader_epoch = log.epochs.at(answer.offset)
 
 

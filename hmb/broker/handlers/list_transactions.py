@@ -19,7 +19,6 @@ from hmb.coordinator.modern.topic_regex import TopicRegex
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.coordinator.transactions.transactional_id import Transaction
 from hmb.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
-from hmb.storage.log import now_ms
 
 Answer = ListTransactionsResponse.TransactionState
 STATES = {state.label for state in TransactionState}
@@ -44,7 +43,7 @@ def handle(request: ListTransactionsRequest, context: RequestContext) -> ListTra
     response = ListTransactionsResponse(unknown_state_filters=list(dict.fromkeys(unknown)))
     with answering(response):
         pattern = request.transactional_id_pattern
-        regex, now = TopicRegex(pattern) if pattern else None, now_ms()
+        regex, now = TopicRegex(pattern) if pattern else None, context.broker.clock.now_ms()
         filters = Filters(set(request.state_filters), set(request.producer_id_filters), request.duration_filter)
         response.transaction_states = [
             Answer(

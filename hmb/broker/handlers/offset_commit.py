@@ -10,7 +10,7 @@ Version notes: in version 0 a Kafka broker stored offsets in ZooKeeper. HMB stor
     for all partitions. From version 5 on the broker's setting applies (KIP-211). Version 6 adds leader epochs, and
     version 7 group instance ids. An unknown group gets ILLEGAL_GENERATION, and from version 9 on GROUP_ID_NOT_FOUND.
     Version 10 identifies topics by id.
-Left out: quotas; `offsets.commit.timeout.ms`, because there are no replicas to wait for.
+Left out: quotas, so `throttle_time_ms` is 0; `offsets.commit.timeout.ms`, because there are no replicas to wait for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from hmb.coordinator.offsets import NO_EXPIRY, CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
 from hmb.protocol.topics import TopicPartition
-from hmb.storage.log import now_ms
 
 Wanted = OffsetCommitRequest.OffsetCommitRequestTopic
 Answer = OffsetCommitResponse.OffsetCommitResponseTopic
@@ -41,7 +40,7 @@ def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommi
     offsets: Offsets = {}
     refused: list[Answer] = []
     accepted: list[Answer] = []
-    now, longest = now_ms(), context.broker.config.offset_metadata_max
+    now, longest = context.broker.clock.now_ms(), context.broker.config.offset_metadata_max
     for wanted in request.topics:
         topic, error = _find(wanted, context)
         bad: list[PartitionAnswer] = []

@@ -4,7 +4,7 @@ Versions: 0, never flexible.
 Behavior: each existing offset gets a tombstone, which is on disk when the response is sent. The group must be Empty,
     or a group of consumers. Topics that its consumers still read get GROUP_SUBSCRIBED_TO_TOPIC.
 Version notes: none.
-Left out: quotas.
+Left out: quotas, so `throttle_time_ms` is 0.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Version notes: in version 0 a Kafka broker read offsets from ZooKeeper, so a mis
     this error has its own field, and topics may be null. Version 5 adds leader epochs. Version 7 adds `require_stable`,
     with which a partition gets UNSTABLE_OFFSET_COMMIT while an open transaction holds an offset for it. Version 8 adds
     several groups, version 9 the requesting member (KIP-848), and version 10 topics by id.
-Left out: quotas.
+Left out: quotas, so `throttle_time_ms` is 0.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from uuid import UUID
 
 from hmb.broker.context import RequestContext
 from hmb.broker.handlers.shared_answers import check_repetitions
-from hmb.coordinator.offsets import NO_TOPIC_ID, CommittedOffset
+from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
-from hmb.protocol.topics import TopicPartition
+from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 
 Group = OffsetFetchRequest.OffsetFetchRequestGroup
 Wanted = Group.OffsetFetchRequestTopics

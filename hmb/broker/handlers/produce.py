@@ -13,7 +13,7 @@ Version notes: versions 0 and 1 contain messages of magic 0, and version 2 conta
     client sends it, and it would avoid the checks of version 3. With a transactional id, the batches must belong to an
     open transaction (`broker/transactional.py`). If they do not, the error is INVALID_TXN_STATE, and from version 11 on
     TRANSACTION_ABORTABLE. From version 12 on the first batch for a partition adds the partition to the transaction.
-Left out: nothing.
+Left out: quotas, so `throttle_time_ms` is 0 and no client is slowed down.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ADMIN_CLIENT = "__admin_client"  # a client with this id may write to internal t
 WITHOUT_LOG_START = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
 
 
-def handle(request: ProduceRequest, context: RequestContext) -> Deferred | None:
+def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Deferred | None:
     response, uses_ids = ProduceResponse(), context.version >= FIRST_VERSION_OF_IDS
     parsed = [
         [_parsed(partition, request, context.version) for partition in topic.partition_data]
@@ -74,8 +74,9 @@ def handle(request: ProduceRequest, context: RequestContext) -> Deferred | None:
     if request.acks == Acks.NONE:
         _close_on_error(response)
         return None
-    needs_sync = request.acks == Acks.ALL and context.broker.config.flush_acks_all
-    return Deferred(partial(_synced, response, appended if needs_sync else ()))
+    if request.acks == Acks.ALL and context.broker.config.flush_acks_all:
+        return Deferred(partial(_synced, response, appended))
+    return response
 
 
 def _synced(response: ProduceResponse, unsynced: Iterable[tuple[Log, PartitionResponse]]) -> ProduceResponse:
@@ -119,6 +120,6 @@ def _close_on_error(response: ProduceResponse) -> None:
     for topic in response.responses:
         for partition in topic.partition_responses:
             if partition.error_code:
-                raise CloseConnection(
-                    f"produce with acks=0 to {topic.name}-{partition.index}: error {partition.error_code}"
-                )
+                error = ErrorCode(partition.error_code).name
+                why = f": {partition.error_message}" if partition.error_message else ""
+                raise CloseConnection(f"produce with acks=0 to {topic.name}-{partition.index}: {error}{why}")

@@ -8,7 +8,7 @@ Version notes: in versions below 2 COORDINATOR_NOT_AVAILABLE replaces COORDINATO
     that time do not know. Version 3 adds the member and the generation. In versions 0 to 4 AddOffsetsToTxn must
     announce the group first. Version 5 announces the group itself. A group that was not announced gets
     INVALID_TXN_STATE, and from version 4 on TRANSACTION_ABORTABLE.
-Left out: quotas.
+Left out: quotas, so `throttle_time_ms` is 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.headers import RequestHeader
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from hmb.protocol.topics import TopicPartition
-from hmb.storage.log import now_ms
 
 Answer = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 PartitionAnswer = Answer.TxnOffsetCommitResponsePartition
@@ -41,7 +40,7 @@ ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 
 def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffsetCommitResponse | Deferred:
     response, offsets, accepted = TxnOffsetCommitResponse(), Offsets(), list[PartitionAnswer]()
-    now, longest = now_ms(), context.broker.config.offset_metadata_max
+    now, longest = context.broker.clock.now_ms(), context.broker.config.offset_metadata_max
     for wanted in request.topics:
         topic, answer = context.broker.topics.get(wanted.name), Answer(name=wanted.name)
         response.topics.append(answer)

@@ -67,6 +67,11 @@ class Server:
     def listeners(self) -> list[Listener]:
         return [listener for _, listener in self._bound]
 
+    @property
+    def open_connections(self) -> int:
+        """The number of connections that the server serves."""
+        return len(self._connections)
+
     def start(self, broker: BrokerContext) -> None:
         """Start one thread for each listener, which accepts connections."""
         if broker.config.threading == "staged":

@@ -26,10 +26,11 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition, check_topic_name
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
-from hmb.storage.log_manager import KAFKA_METADATA_TOPIC, LogManager, NewLog
+from hmb.storage.log_manager import LogManager, NewLog
 from hmb.storage.state import trash
 from hmb.storage.state.checkpoints import encode_uuid
 from hmb.storage.state.identity import DataDirectoryError
+from hmb.storage.state.partition_directory import KAFKA_METADATA_TOPIC
 
 LOGGER = logging.getLogger(__name__)
 Forget = Callable[[Mapping[str, uuid.UUID]], None]  # receives the ids of deleted topics, by name

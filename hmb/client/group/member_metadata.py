@@ -36,6 +36,7 @@ from hmb.protocol.topics import TopicPartition
 
 SUBSCRIPTION_VERSION = ConsumerProtocolSubscription.versions[-1]
 ASSIGNMENT_VERSION = ConsumerProtocolAssignment.versions[-1]
+FIRST_VERSION_OF_GENERATIONS = ConsumerProtocolSubscription.first_version("generation_id")
 
 JoinProtocol = JoinGroupRequest.JoinGroupRequestProtocol
 JoinedMember = JoinGroupResponse.JoinGroupResponseMember
@@ -82,7 +83,8 @@ def _user_data(assignor: str, previous: Owned, generation: int) -> bytes | None:
 def subscribed_member(assignor: str, member: JoinedMember) -> SubscribedMember:
     """Return the assignor's view of a member from the bytes of its JoinGroup. Raises ProtocolError."""
     sent, version = ConsumerProtocolSubscription.parse(member.metadata)
-    owned, generation = _partitions(sent.owned_partitions), sent.generation_id if version >= 2 else NO_GENERATION
+    owned = _partitions(sent.owned_partitions)
+    generation = sent.generation_id if version >= FIRST_VERSION_OF_GENERATIONS else NO_GENERATION
     user_data = _parse_user_data(sent.user_data or b"")
     if assignor == "sticky":
         owned, generation = _partitions(user_data.previous_assignment), user_data.generation

@@ -19,6 +19,7 @@ from hmb.records.batch import wrap_records
 from hmb.records.builder import RecordsBuilder
 
 # In later versions the broker adds partitions to transactions (KIP-890).
+FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")  # earlier versions have old messages
 NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
 MAGIC_OF_PRODUCE = {0: 0, 1: 0, 2: 1}  # by version of Produce; later versions have magic 2
 

@@ -26,7 +26,13 @@ from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.metadata import Node
 from hmb.client.producing.batch import Batch, PartitionQueue, ProducerIdentity, SenderQueues
 from hmb.client.producing.completion import UNKNOWN, BatchCompletion, FailedBatch
-from hmb.client.producing.encoding import NEWEST_PRODUCE, produce_request, renumbered, requests
+from hmb.client.producing.encoding import (
+    FIRST_VERSION_OF_BATCHES,
+    NEWEST_PRODUCE,
+    produce_request,
+    renumbered,
+    requests,
+)
 from hmb.client.producing.idempotence import number
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
@@ -120,7 +126,7 @@ class Sender(threading.Thread):
     def _send(self) -> None:
         """Encode and send the batches in `_taken`."""
         version = self.connection.version_of(ProduceRequest, NEWEST_PRODUCE)
-        identity = self._completion.guarantee.identity(self.connection) if version > 2 else None
+        identity = self._completion.guarantee.identity(self.connection) if version >= FIRST_VERSION_OF_BATCHES else None
         self._taken = [batch for batch in self._taken if self._encode(batch, version, identity)]
         self._completion.guarantee.join(batch.partition for batch in self._taken)
         grouped = requests(self._taken, self._settings.max_request_size)

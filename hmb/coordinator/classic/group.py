@@ -72,7 +72,7 @@ class ClassicGroup(ClassicRebalance):
     def restore(
         cls, group_id: str, value: GroupMetadataValue, settings: GroupSettings, clock: Callable[[], int]
     ) -> Self:
-        """Return the group that a record of the journal describes."""
+        """Return the group that is described by a record of the journal."""
         group = cls(group_id, settings, clock)
         group.members = decode_members(value)
         group.state = ClassicGroupState.STABLE if group.members else ClassicGroupState.EMPTY
@@ -82,7 +82,7 @@ class ClassicGroup(ClassicRebalance):
         return group
 
     def resume(self, now: int) -> None:
-        """Start the sessions of the restored members. Each member has its session timeout to send a request."""
+        """Start the sessions of the restored members. A member must send a request within its session timeout."""
         for member in self.members:
             if member.deadline is None:
                 member.extend_session(now)
@@ -161,7 +161,7 @@ class ClassicGroup(ClassicRebalance):
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup of a member. Start a rebalance, or answer with the generation if nothing has changed."""
         member = self.members.check(request.member_id, request.group_instance_id)
-        # A leader joins again in Stable because the topics have changed. Its metadata does not show that.
+        # The leader of a Stable group joins again when topics change. The metadata in its request stays the same.
         leads = self.state is ClassicGroupState.STABLE and member.member_id == self.members.leader_id
         if self.state is ClassicGroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self.wait_for_generation(member, call)
@@ -179,7 +179,7 @@ class ClassicGroup(ClassicRebalance):
         REBALANCE_IN_PROGRESS.
         """
         if (self.state is ClassicGroupState.EMPTY and commit.epoch < 0) or (commit.is_nobodys and not self.is_unloaded):
-            return  # an admin client, or a consumer that uses the group only to store offsets
+            return  # The sender is an admin client, or a consumer that uses the group only to store offsets.
         member = self._check(commit.member_id, commit.group_instance_id, commit.epoch)
         if commit.producer is not None:
             return
@@ -203,7 +203,7 @@ class ClassicGroup(ClassicRebalance):
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        if gone and self.state is not ClassicGroupState.EMPTY:  # in Empty, the removed id was pending
+        if gone and self.state is not ClassicGroupState.EMPTY:  # In an Empty group, only a pending id was removed.
             self.rebalance(", ".join(gone), now)
         return outcomes
 
@@ -222,7 +222,7 @@ class ClassicGroup(ClassicRebalance):
     # -- the end of the group
 
     def unload(self) -> None:
-        """End the group, because the broker stops or the group is deleted. Waiting members get NOT_COORDINATOR."""
+        """End the group, because the broker stops or the group is deleted. Waiting members receive NOT_COORDINATOR."""
         if self.state is ClassicGroupState.DEAD:
             return
         for member in self.members:

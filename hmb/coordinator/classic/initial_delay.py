@@ -36,7 +36,7 @@ class InitialDelay:
         self._has_joined = True
 
     def extend(self, now: int) -> int | None:
-        """Return the time at which the next wait ends. Return None if the delay is over or does not run."""
+        """Return the time at which the next wait ends. Return None if no further wait is needed."""
         if not self.is_running or not self._has_joined or not self._remaining:
             return None
         self._has_joined = False

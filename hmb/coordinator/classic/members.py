@@ -47,9 +47,9 @@ class ClassicMember:
     protocols: Protocols
     assignment: bytes = b""
     deadline: int | None = None
-    joining: Call | None = None  # the member's waiting JoinGroup
-    syncing: Call | None = None  # the member's waiting SyncGroup
-    is_new: bool = False  # the first response to JoinGroup has not been sent
+    joining: Call | None = None  # the member's JoinGroup request that waits for its response
+    syncing: Call | None = None  # the member's SyncGroup request that waits for its response
+    is_new: bool = False  # whether the member waits for its first JoinGroup response
 
     @property
     def is_static(self) -> bool:
@@ -151,11 +151,11 @@ class ClassicMembers:
             self.leader_id = next(member.member_id for member in self if member.joining is not None)
 
     def late(self) -> list[ClassicMember]:
-        """Return the members that a rebalance removes at its deadline: not joined, and not static."""
+        """Return the dynamic members that have not joined. A rebalance removes them at its deadline."""
         return [member for member in self if member.joining is None and not member.is_static]
 
     def wait_for_absent(self, now: int) -> int | None:
-        """Return until when (ms) the group waits for absent static members.
+        """Return the time (ms) until which the group waits for absent static members.
 
         Return None if a member has joined or the group has no members: the group then does not wait.
         """
@@ -178,7 +178,7 @@ class ClassicMembers:
         return bool(self._supported_by_all({name for name, _ in protocols}))
 
     def _supported_by_all(self, names: set[str]) -> set[str]:
-        """Return the protocols that all members support."""
+        """Return those of these protocol names that all members support."""
         return names.intersection(*(member.protocol_names for member in self))
 
     def select_protocol(self) -> str:
@@ -189,5 +189,5 @@ class ClassicMembers:
 
 
 def protocols_of(request: JoinGroupRequest) -> Protocols:
-    """Return the protocols that a client supports."""
+    """Return the protocols in a JoinGroup request, the preferred protocol first."""
     return [(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols]

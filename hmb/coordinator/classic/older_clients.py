@@ -26,7 +26,7 @@ def requests_member_id(call: Call) -> bool:
 
 
 def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str | None) -> JoinGroupResponse:
-    """Change the response to a restarted static member so that a leader does not compute a new assignment."""
+    """Change the response to a restarted static member. A leader then keeps the old assignment."""
     if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
         response.skip_assignment = bool(response.members)
     else:  # The leader in the response is the member's old id, so the member acts as a follower.

@@ -13,7 +13,7 @@ MOST_PENDING = 1000  # pending member ids of a group; a client can request any n
 
 
 class PendingMembers(dict[str, int]):
-    """The assigned member ids that no client has joined with. Each has a deadline in ms."""
+    """The assigned member ids with which no client has joined, and the deadline (ms) of each id."""
 
     def add(self, member_id: str, deadline: int) -> None:
         """Add a member id, and forget the oldest id if the group has too many.

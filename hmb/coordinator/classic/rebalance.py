@@ -70,7 +70,7 @@ class ClassicRebalance:
         self.protocol: str | None = None
         self.members = ClassicMembers()
         self.pending = PendingMembers()
-        self.unsynced: set[str] = set()  # members that have not sent SyncGroup in this generation
+        self.unsynced: set[str] = set()  # the members that have not sent SyncGroup in this generation
         self.answers: list[tuple[Call, JoinGroupResponse | SyncGroupResponse]] = []
         self.writes: list[Write] = []
         self._settings = settings
@@ -102,10 +102,10 @@ class ClassicRebalance:
         self.state = TRANSITIONS.next(self.state, event)
         self.state_timestamp = self._clock()
 
-    # -- the first half: all members join
+    # -- first half of a rebalance: all members join
 
     def rebalance(self, because: str, now: int) -> None:
-        """Start a rebalance. If one is already collecting members, end its first half as soon as all have joined."""
+        """Start a rebalance. If a rebalance already waits for members, complete its join when all have joined."""
         if TRANSITIONS.allows(self.state, GroupEvent.MEMBERS_CHANGED):
             self._prepare(because, now)
         else:
@@ -128,7 +128,7 @@ class ClassicRebalance:
         member.joining = call
 
     def _complete_join_if_all_joined(self, now: int) -> None:
-        """End the first half if all members have joined. The initial rebalance always waits for its deadline."""
+        """Complete the join if all members have joined. The initial rebalance always waits for its deadline."""
         all_joined = not self.pending and all(member.joining is not None for member in self.members)
         if self.state is ClassicGroupState.PREPARING_REBALANCE and not self._initial_delay.is_running and all_joined:
             self._complete_join(now)
@@ -189,7 +189,7 @@ class ClassicRebalance:
             ],
         )
 
-    # -- the second half: all members receive their assignment
+    # -- second half of a rebalance: all members receive their assignments
 
     def sync(self, call: Call, request: SyncGroupRequest, now: int) -> None:
         """Handle SyncGroup: the leader sends the assignment, the others wait. Raises KafkaError if rejected at once."""
@@ -210,12 +210,12 @@ class ClassicRebalance:
             self._store({part.member_id: bytes(part.assignment) for part in request.assignments})
 
     def _store(self, assignments: Mapping[str, bytes]) -> None:
-        """Store the assignment of the leader. The members receive it after it is on disk."""
+        """Store the leader's assignment in the journal. The members receive the assignment when it is durable."""
         generation = self.generation
 
         def then(error: KafkaError | None, now: int) -> None:
             if self.state is not ClassicGroupState.COMPLETING_REBALANCE or self.generation != generation:
-                return  # The next rebalance has already answered the members.
+                return  # A newer rebalance has already answered the members.
             if error is not None:
                 self._assign({}, now, error.code)
                 self.rebalance(f"the assignment could not be stored ({error.message})", now)
@@ -226,7 +226,7 @@ class ClassicRebalance:
         self.write(assignments, then)
 
     def _assign(self, assignments: Mapping[str, bytes], now: int, error: ErrorCode = ErrorCode.NONE) -> None:
-        """Set the assignment of each member. Members that wait in SyncGroup receive their assignment, or `error`."""
+        """Set the assignment of each member. Answer waiting SyncGroup requests with it, or with `error`."""
         for member in self.members:
             member.assignment = assignments.get(member.member_id, b"")
             if member.syncing is not None:

@@ -25,9 +25,9 @@ def encode_group(
     members: ClassicMembers,
     assignments: Mapping[str, bytes],
 ) -> bytes:
-    """Return the value of the record.
+    """Return the value of a classic group's record in the journal.
 
-    `assignments` are by member id. The members receive them only after the record is stored.
+    `assignments` maps member ids to assignments. The members receive them only after the record is stored.
     """
     value = GroupMetadataValue(
         protocol_type=protocol_type or "",

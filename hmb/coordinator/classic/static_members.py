@@ -52,7 +52,7 @@ def replace_member(
 
     def then(error: KafkaError | None, now: int) -> None:
         if group.state is not ClassicGroupState.STABLE or member.joining is not call:
-            return  # The rebalance that has started since then sends the response.
+            return  # A rebalance has started since the request, and sends the response.
         member.joining = None
         if error is None:
             group.answer(call, without_assignment(group.generation_for(member), call, old_leader))

@@ -8,7 +8,7 @@ arrive at the same time therefore share one batch and one sync. This *group comm
 
     enqueue   adds records to the queue of the partition. It does no I/O, so a caller can hold the lock of a group.
     write     waits for the `turn` lock of the partition. The thread that gets it writes all queued records as one
-              batch, syncs, and calls `apply` of each in the order of the queue. Other threads find their records done.
+              batch, syncs, and calls `apply` of each in the order of the queue. The other threads then return.
 
 For example, three consumers commit while a sync is running. The first of their threads gets the lock next. It writes
 the three commits as one batch with one sync, and the other two threads return without I/O.

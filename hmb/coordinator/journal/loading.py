@@ -48,7 +48,7 @@ class NewestRecords:
 
     def __init__(self) -> None:
         self._stored: dict[bytes, _Stored] = {}
-        self._open: dict[int, dict[bytes, _Stored]] = {}  # open transactions by producer id
+        self._open: dict[int, dict[bytes, _Stored]] = {}  # records of open transactions, by producer id
 
     def add(self, batch: Batch) -> None:
         """Add the next batch of the log. Raises KafkaError if the batch is damaged."""

@@ -73,7 +73,7 @@ class JournalPartitions:
         if not self._partitions:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, f"topic {self._topic.name} does not exist yet")
         value = java_hash(id)
-        return 0 if value == -(2**31) else abs(value) % self._count  # This hash has no absolute value in 32 bits.
+        return 0 if value == -(2**31) else abs(value) % self._count  # -2^31 has no absolute value in 32 bits.
 
     def active(self, number: int) -> JournalPartition:
         """Return a partition that has been read. Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
@@ -105,5 +105,5 @@ class JournalPartitions:
 
     def _take(self, logs: Mapping[int, Log], state: LoadingState) -> None:
         self._partitions = {number: JournalPartition(log, state) for number, log in logs.items()}
-        self._count = max(logs, default=-1) + 1  # the number of partitions at the creation of the topic
+        self._count = max(logs, default=-1) + 1  # partitions at the topic's creation
         self._logs = logs

@@ -26,7 +26,8 @@ from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from hmb.records import RECORD_BATCH_OVERHEAD, EndTransactionMarker, Record, encode_batch
-from hmb.storage.log import Log, now_ms
+from hmb.storage.clock import now_ms
+from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
 DECODERS = {OFFSETS_TOPIC: "offsets", TRANSACTIONS_TOPIC: "transaction-log"}  # by topic: the decoder of `hmb dump-log`
@@ -111,11 +112,11 @@ class Journal:
             raise KafkaError(pending.failure.code, pending.failure.message)
 
     def append(self, id: str, records: Sequence[KeyAndValue], apply: Apply | None = None) -> None:
-        """Enqueue and write records."""
+        """Add records to the queue, and return when they are durable."""
         self.write(self.enqueue(id, records, apply))
 
     def settle(self, id: str) -> None:
-        """Write everything that is queued for a group. The caller holds the group's lock, so nothing can be added."""
+        """Write the queue of a group's partition. The caller holds the group's lock, so the group adds no records."""
         partition = self._partition(id)
         with partition.turn:
             self._write_queued(partition)
@@ -168,7 +169,7 @@ class Journal:
         return None
 
     def _as_coordinator(self, error: KafkaError | OSError) -> KafkaError:
-        """Return the error for the client. NOT_COORDINATOR makes it retry, because the disk may be repaired."""
+        """Return the error for the client. A client that receives NOT_COORDINATOR retries until the disk works."""
         if isinstance(error, KafkaError) and error.code in FENCED:
             return error
         if isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE:
@@ -195,7 +196,7 @@ class Journal:
                     return
                 partition.state = LoadingState.ACTIVE
             except (KafkaError, ProtocolError, OSError) as error:
-                if stop.is_set():  # The coordinator stops, so the error says nothing about the data.
+                if stop.is_set():  # The coordinator stops. The error does not mean damaged data.
                     return
                 partition.state = LoadingState.FAILED
                 LOGGER.error(

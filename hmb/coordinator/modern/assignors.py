@@ -28,7 +28,7 @@ from uuid import UUID
 from hmb.coordinator.cluster_topics import PartitionId
 
 UNIFORM, RANGE = "uniform", "range"
-Targets = dict[str, frozenset[PartitionId]]  # by member id
+Targets = dict[str, frozenset[PartitionId]]  # member id -> assigned partitions
 ROUNDS = 16  # the most rounds of balancing; each round about halves the imbalance that remains
 
 
@@ -170,9 +170,9 @@ class _Balance:
         moved = False
         while most and fewest:
             giver, taker = most[0][2], fewest[0][2]
-            if fewest[0][0] != len(self._owned[taker]):  # The entry is old: the reader has lost a partition.
+            if fewest[0][0] != len(self._owned[taker]):  # This entry is outdated: the reader has lost a partition.
                 heapq.heapreplace(fewest, (len(self._owned[taker]), *fewest[0][1:]))
-            elif -most[0][0] != len(self._owned[giver]):  # The entry is old: the reader has got a partition.
+            elif -most[0][0] != len(self._owned[giver]):  # This entry is outdated: the reader has a new partition.
                 heapq.heapreplace(most, (-len(self._owned[giver]), *most[0][1:]))
             elif len(self._owned[giver]) - len(self._owned[taker]) <= 1:
                 break

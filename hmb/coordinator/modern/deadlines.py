@@ -24,7 +24,7 @@ class MemberDeadlines:
 
     def __init__(self) -> None:
         self._sessions: dict[str, int] = {}
-        self._revocations: dict[str, tuple[int, int]] = {}  # the epoch that the member must leave, and its deadline
+        self._revocations: dict[str, tuple[int, int]] = {}  # by member id: the epoch to leave, and the deadline
 
     def start_session(self, member_id: str, deadline: int) -> None:
         """Start or extend the session of a member."""
@@ -66,7 +66,7 @@ class MemberDeadlines:
         return [member_id for member_id, limit in self._sessions.items() if limit <= now]
 
     def take_late_revocations(self, now: int) -> list[tuple[str, int]]:
-        """Remove the revocation deadlines that have passed. Return each member id with the epoch it had to leave."""
+        """Remove the revocation deadlines that have passed. Return pairs of member id and old epoch."""
         late = [(member_id, epoch) for member_id, (epoch, limit) in self._revocations.items() if limit <= now]
         for member_id, _ in late:
             self.end_revocation(member_id)

@@ -145,7 +145,7 @@ class ConsumerGroup(ConsumerState):
     def _step(
         self, before: ConsumerMember, member: ConsumerMember, owned: frozenset[PartitionId] | None, now: int
     ) -> ConsumerMember:
-        """Apply the three effects of a heartbeat. Return the member after them."""
+        """Update the subscriptions, the target and the member after a heartbeat. Return the changed member."""
         old_id = self.instances.get(member.instance_id or "")
         if old_id is not None and old_id != member.member_id:
             self._replace(old_id, member)
@@ -167,11 +167,11 @@ class ConsumerGroup(ConsumerState):
         self._set_target(member.member_id, target)
         self._put_assignment(member)
 
-    # -- 1. the subscriptions
+    # -- heartbeat, part 1: the subscriptions
 
     def _refresh(self, changed: bool) -> None:
         """Compare the subscribed topics with the last refresh. Raise the group epoch if anything has changed."""
-        version = self._topics.version  # read first, because the next refresh must notice changes from now on
+        version = self._topics.version  # Later changes of the topics must cause another refresh.
         changed |= self._match(version)
         found = metadata_hash(
             self._described({name for member in self.members.values() for name in self.reads(member)})
@@ -200,13 +200,13 @@ class ConsumerGroup(ConsumerState):
         return member.topics | self.regexes.get(member.regex, frozenset())
 
     def _described(self, names: Iterable[str]) -> list[AssignableTopic]:
-        """Return the topics of these names that exist."""
+        """Return those of the named topics that exist."""
         return [topic for topic in map(self._topics.by_name, names) if topic is not None]
 
     def _ids(self, member: ConsumerMember) -> frozenset[UUID]:
         return frozenset(topic.id for topic in self._described(self.reads(member)))
 
-    # -- 2. the target
+    # -- heartbeat, part 2: the target assignment
 
     def _assign_if_due(self) -> None:
         now = self._clock()
@@ -234,7 +234,7 @@ class ConsumerGroup(ConsumerState):
         preferred = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
         return preferred.most_common(1)[0][0] if preferred else UNIFORM
 
-    # -- 3. the member
+    # -- heartbeat, part 3: the member's own assignment
 
     def _reconcile(
         self, member: ConsumerMember, owned: frozenset[PartitionId] | None, changed: bool, now: int
@@ -281,7 +281,7 @@ class ConsumerGroup(ConsumerState):
 
         Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
-        if self.is_unloaded:  # The group was unloaded after the look-up, and a commit would be lost.
+        if self.is_unloaded:  # A commit to an unloaded group would be lost.
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         epoch = commit.epoch
         if (epoch < 0 and not self.members) or commit.is_nobodys:

@@ -16,7 +16,7 @@ Assignment = ConsumerGroupHeartbeatResponse.Assignment
 
 
 def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
-    """Raises INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION."""
+    """Check the fields. Raises INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION."""
     epoch = request.member_epoch
     has_id = bool(request.member_id.strip())
     problems = {
@@ -61,7 +61,7 @@ def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> Non
 
 
 def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] | None:
-    """Return the partitions that the member owns, or None if they are unchanged."""
+    """Return the partitions that the request lists as owned, or None if the list has not changed."""
     if request.topic_partitions is None:
         return None
     return frozenset(
@@ -70,7 +70,7 @@ def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] |
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Return whether the request contains every field, as after a failure. The response is then complete, too."""
+    """Return whether the request contains every field, as after a failure. Its response has every field, too."""
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
 

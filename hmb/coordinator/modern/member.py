@@ -135,7 +135,7 @@ class ConsumerMember:
         return self.assigned.get(partition, self.revoking.get(partition))
 
     def gone_for_a_while(self) -> ConsumerMember:
-        """Return the static member after it leaves for a while. It keeps its partitions."""
+        """Return a copy of a static member that leaves for a while. The copy keeps the partitions."""
         return replace(self, epoch=LEFT_FOR_A_WHILE, revoking={}, assigned=dict.fromkeys(self.assigned, 0))
 
     def reconciled(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
@@ -185,5 +185,5 @@ def subscription_size(topics: Iterable[str], regex: str | None) -> int:
 
 
 def _owns(revoking: Owned, owned: frozenset[PartitionId] | None) -> bool:
-    """Return whether the member still owns partitions that it must give up. None counts as yes."""
+    """Return whether the member still owns partitions that it must give up. If `owned` is None, the member does."""
     return owned is None or not owned.isdisjoint(revoking)

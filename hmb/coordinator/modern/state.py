@@ -81,7 +81,7 @@ class ConsumerState:
         self.members: dict[str, ConsumerMember] = {}
         self.instances: dict[str, str] = {}  # group instance id -> member id
         self.targets: dict[str, frozenset[PartitionId]] = {}
-        self.regexes: dict[str, frozenset[str]] = {}  # by expression: the matching topics
+        self.regexes: dict[str, frozenset[str]] = {}  # expression -> the names of the matching topics
         self._owners: dict[PartitionId, str] = {}
 
     @property

@@ -19,7 +19,7 @@ class StoredRecords:
     """The stored records of one group."""
 
     def __init__(self) -> None:
-        self._values: dict[bytes, tuple[int, bytes | None]] = {}  # by key: the number of the change, and the value
+        self._values: dict[bytes, tuple[int, bytes | None]] = {}  # key -> (number of the change, value)
         self._in_flight = 0
         self._last = 0  # the number of the last started change
         self._restored_at = 0  # the number of the last started change at the last restoration
@@ -28,7 +28,7 @@ class StoredRecords:
         return ((key, value) for key, (_, value) in self._values.items() if value is not None)
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Add a record that was stored before all changes."""
+        """Add a record that the journal already contained at the start of the broker."""
         self._values[key] = 0, value
 
     def begin(self) -> int:
@@ -38,7 +38,7 @@ class StoredRecords:
         return self._last
 
     def end(self, number: int, records: Sequence[KeyAndValue], error: KafkaError | None) -> bool:
-        """End a change, with `error` if it failed. Return whether the group must be restored from these records."""
+        """End a change. A failed change has an `error`. Return whether to restore the group from the stored records."""
         self._in_flight -= 1
         for key, value in () if error else records:
             if self._values.get(key, (0, None))[0] <= number:

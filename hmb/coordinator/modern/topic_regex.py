@@ -20,7 +20,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMORY = 1 << 20  # bytes of one automaton
 
-# RE2's reason -> the reason of RE2/J, which Kafka's message contains.
+# The reasons of RE2, each with the reason of RE2/J that Kafka's message contains.
 KAFKAS_REASONS = {
     "missing )": "missing closing )",
     "unexpected )": "missing closing )",
@@ -36,7 +36,7 @@ KAFKAS_REASONS = {
 
 
 class InvalidRegex(KafkaError):
-    """RE2 rejects the expression."""
+    """The error for a regular expression that RE2 rejects."""
 
     def __init__(self, regex: str, reason: str) -> None:
         super().__init__(

@@ -44,8 +44,8 @@ from hmb.coordinator.transactions.transactional_id import VERSION_2, Transaction
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
+from hmb.storage.clock import now_ms
 from hmb.storage.isolation import isolated
-from hmb.storage.log import now_ms
 
 LOGGER = logging.getLogger(__name__)
 LOOK_AGAIN = 0.5  # seconds between two checks whether the loader must stop
@@ -58,8 +58,8 @@ class _Entry:
 
     transaction: Transaction  # the value on disk
     is_moving: bool = False  # whether a new value or the markers are being written
-    # Guards both fields. A thread takes it before the locks of groups and logs. It is not held during a sync, except
-    # for topics with the setting `flush.messages`.
+    # This lock guards `transaction` and `is_moving`. A thread takes it before the locks of groups and logs. No thread
+    # holds the lock during a sync, except a sync that a topic's setting `flush.messages` causes.
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -225,7 +225,7 @@ class TransactionCoordinator:
             return after
         try:
             return self._complete(entry)
-        except KafkaError as error:  # The decision remains valid.
+        except KafkaError as error:  # The transaction stays decided. A later round writes the markers.
             LOGGER.error("%r: the markers are not written yet: %s", after.transactional_id, error.message)
             return after.complete(self._clock())
 
@@ -237,7 +237,7 @@ class TransactionCoordinator:
         """
         with entry.lock:
             before = entry.transaction
-            if before.state is TransactionState.DEAD:  # The id has just expired. A retry creates a new one.
+            if before.state is TransactionState.DEAD:  # The id has just expired. A retry creates it again.
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} has just expired")
             after = change(before, self._clock())
             if entry.is_moving and not goes_on:
@@ -285,13 +285,18 @@ class TransactionCoordinator:
     def _end_hanging(self) -> None:
         """End the transactions that are open in a log but unknown to this coordinator (hanging.py)."""
         if not self._journal.is_complete:
-            return  # A journal partition that could not be read may contain them.
+            return  # The unread journal partitions can contain the open transactions.
         known = [entry.transaction for entry in self._all()]
         for found, marker in list(hanging(self._markers.open_transactions(), known)):
             try:
                 self._markers.begin_one(marker, found.producer, found.partition, version=0)()
-            except KafkaError as error:  # The next start tries again.
+            except KafkaError as error:  # The next start of the broker tries again.
                 LOGGER.error("%s: the marker is not written: %s", found.partition, error.message)
+
+    def next_deadline(self) -> int | None:
+        """Return the time (ms) at which the next open transaction has exceeded its timeout, or None."""
+        deadlines = [entry.transaction.deadline for entry in self._all()]
+        return min((each for each in deadlines if each is not None), default=None)
 
     def abort_late(self) -> None:
         """Abort the transactions that have exceeded their timeout, and fence their producers."""
@@ -328,7 +333,10 @@ class TransactionCoordinator:
             return list(self._entries.values())
 
     def describe(self, transactional_id: str) -> Transaction:
-        """Raises INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return the stored value of a transactional id.
+
+        Raises INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+        """
         _check_name(transactional_id)
         self._journal.check_coordinates(transactional_id)
         entry = self._entries.get(transactional_id)

@@ -30,7 +30,7 @@ from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
 Finish = Callable[[], None]
-FindLog = Callable[[TopicPartition], Log]  # raises UNKNOWN_TOPIC_OR_PARTITION
+FindLog = Callable[[TopicPartition], Log]  # It raises UNKNOWN_TOPIC_OR_PARTITION.
 AllLogs = Callable[[], Iterable[tuple[TopicPartition, Log]]]
 
 
@@ -99,7 +99,7 @@ def _is_written() -> None:
 
 @contextmanager
 def _unless_over(partition: TopicPartition, producer: ProducerIdAndEpoch) -> Iterator[None]:
-    """Ignore partitions that need no marker: a newer epoch ended the transaction, or the topic was deleted."""
+    """Ignore the errors of partitions whose transaction has already ended or whose topic was deleted."""
     try:
         yield
     except KafkaError as error:

@@ -46,7 +46,7 @@ class TransactionLogValue(Value, versions="0-1", flexible="1+", written=1):
 
 
 class TransactionLogKey(Key, record_type=0, value=TransactionLogValue):
-    """One transactional id."""
+    """The key of the record of one transactional id."""
 
     transactional_id: str = t.string()
 

@@ -37,7 +37,7 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records import ControlType
 
 NO_TIME = -1
-MAX_EPOCH = 2**15 - 1  # reserved to fence the previous epoch
+MAX_EPOCH = 2**15 - 1  # The coordinator reserves this epoch to fence producers.
 VERSION_2 = 2  # the transaction version in which each transaction has its own epoch
 PREPARE = {False: TransactionState.PREPARE_ABORT, True: TransactionState.PREPARE_COMMIT}
 COMPLETE = {False: TransactionState.COMPLETE_ABORT, True: TransactionState.COMPLETE_COMMIT}
@@ -80,8 +80,13 @@ class Transaction:
         """The decision of a decided transaction."""
         return ControlType.COMMIT if self.state is TransactionState.PREPARE_COMMIT else ControlType.ABORT
 
+    @property
+    def deadline(self) -> int | None:
+        """The first time (ms) at which an open transaction has exceeded its timeout; None if no transaction is open."""
+        return self.started + self.timeout + 1 if self.state is TransactionState.ONGOING else None
+
     def is_late(self, now: int) -> bool:
-        return self.state is TransactionState.ONGOING and self.started + self.timeout < now
+        return self.deadline is not None and self.deadline <= now
 
     def _after(self, event: TransactionEvent, now: int, **changes: Any) -> Transaction:
         before = {"previous_producer_id": self.producer_id, "updated": now}
@@ -105,14 +110,14 @@ class Transaction:
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
-            # The producer has not received the last response, and gets it again.
+            # The producer has not received the last response, so the same response is sent again.
             return self._after(TransactionEvent.INITIALIZED, now, **start)
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
         identity = {"producer_id": allocate(), "epoch": 0} if self._is_exhausted else {"epoch": self.epoch + 1}
         return self._after(TransactionEvent.INITIALIZED, now, last_epoch=last, **identity, **start)
 
     def _is_known(self, known: ProducerIdAndEpoch) -> bool:
-        if self.epoch == NO_PRODUCER_EPOCH:  # The transactional id has expired since then.
+        if self.epoch == NO_PRODUCER_EPOCH:  # The id has expired, so every producer id is accepted.
             return True
         has_rotated = known.producer_id == self.previous_producer_id and known.epoch >= MAX_EPOCH - 1
         return known.producer_id == self.producer_id or has_rotated
@@ -126,7 +131,7 @@ class Transaction:
         return self.epoch >= MAX_EPOCH - 1
 
     def fence(self, now: int) -> Transaction:
-        """Abort the transaction on behalf of the coordinator: raise the epoch first."""
+        """Raise the epoch, and decide to abort the transaction. The old producer is then fenced."""
         fenced = self._after(TransactionEvent.FENCED, now, epoch=min(self.epoch + 1, MAX_EPOCH))
         return fenced._after(TransactionEvent.EPOCH_RAISED, now, version=VERSION_2)
 

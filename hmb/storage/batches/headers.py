@@ -13,7 +13,7 @@ from hmb.records import Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import VirtualFile
 
-SCAN_WINDOW = 8192  # bytes: about two index intervals, so most look-ups cost one read
+SCAN_WINDOW = 8192  # bytes of one read. The log has an index entry for each 4,096 bytes, so one read is mostly enough.
 
 
 def headers(file: VirtualFile, position: int, end: int) -> Iterator[tuple[int, Batch]]:

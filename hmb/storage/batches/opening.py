@@ -7,7 +7,7 @@ after that nobody could find the damage. So the broker checks the CRC first in e
 damaged batch for the first time, it logs the file, the position and the offsets.
 
 Reading the records of a compressed batch takes up to `max.decompressed.message.bytes` of memory. So only a few threads
-do that at the same time, and many requests together need no more memory than a few of them.
+read such batches at the same time, so the memory is limited.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range
 
 
 class DamageReports:
-    """The damaged batches of one log file that the broker has reported. Each one is reported once."""
+    """Logs the damaged batches of one log file. Each damaged batch is logged once."""
 
     def __init__(self, file: VirtualFile) -> None:
         self._file = file
         self._positions: set[int] = set()
 
     def checked(self, position: int, batch: Batch) -> Batch:
-        """Return `batch`, which was read whole from this position, after a check of its CRC.
+        """Check the CRC of a batch that was read as a whole from this position, and return the batch.
 
-        Raises CORRUPT_MESSAGE if its bytes are damaged, and reports the damage.
+        Raises CORRUPT_MESSAGE if the batch is damaged, and logs the damage.
         """
         try:
             batch.check()

@@ -1,17 +1,18 @@
 """Preparing records for an append: all work that takes time.
 
-An append holds the log's lock, for which all other producers of the partition wait, and its readers for a moment. So
-under the lock it only assigns offsets and writes. Before that, the records are
+An append holds the log's lock. All other producers of the partition wait for this lock. So under the lock, the append
+only assigns offsets and writes. The preparation does the following steps before it:
 
-- *checked* (validation.py);
-- *compressed* as the topic wants it (`compression.type`), where they came in another codec. They are decompressed and
-  compressed again, which changes a batch's codec, length and CRC, and none of its records;
-- *stamped* with the broker's time (`message.timestamp.type=LogAppendTime`);
-- given offsets, where the format has many of them. A batch v2 has one number for them. Each old message has its own,
-  so old messages get the offsets that are next at this moment. If another append is faster, they are moved under the
-  lock. Compressed messages v0 cannot be moved, and become a batch that can.
+- *Checks* (validation.py).
+- *Compression.* If the topic has another codec than the records (`compression.type`), they are decompressed and
+  compressed again. This changes a batch's codec, length and CRC, but none of its records.
+- *Timestamps.* With `message.timestamp.type=LogAppendTime` the records get the broker's time.
+- *Offsets of old messages.* A record batch contains only its first offset, which the append sets under the lock. In
+  the old formats each message contains its own offset. So the preparation gives old messages the next offsets of the
+  log. If another append is faster, the append changes them under the lock. Compressed messages v0 cannot be changed in
+  this way, so they are converted to a record batch.
 
-Source: Kafka's `LogValidator`, which does it under the lock.
+Source: Kafka's `LogValidator`. Kafka does this work under the lock.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from hmb.storage.config import LogConfig
 def prepare(
     records: ProducedRecords, config: LogConfig, now: int, expected_offset: int
 ) -> RecordBatch | AssignedMessages:
-    """Return the records of a producer, ready to be appended. Raises KafkaError; `now` is in ms."""
+    """Return the records of a producer, ready to be appended. `now` is the time in ms. Raises KafkaError."""
     if isinstance(records, RecordBatch):
         batch, length = records, len(records.view)
     elif len(records) <= MAGIC_POSITION:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(records)} bytes are no batch")
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(records)} bytes are not a record batch")
     elif records[MAGIC_POSITION] < 2:
         return _prepare_messages(records, config, now, expected_offset)
     else:
@@ -53,18 +54,18 @@ def prepare(
 
 
 def prepare_own(records: ProducedRecords, config: LogConfig, now: int, expected_offset: int) -> RecordBatch:
-    """Return a batch that the broker made itself: only its size may be wrong. Raises MESSAGE_TOO_LARGE."""
+    """Return a batch that the broker itself has made. Only its size is checked. Raises MESSAGE_TOO_LARGE."""
     batch = records if isinstance(records, RecordBatch) else RecordBatch.parse(records)
     check_size(batch, config)
     return batch
 
 
 def as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordBatch:
-    """Return old messages as one batch, in the topic's codec or in that of the first one that is compressed.
+    """Return old messages as one record batch. Its codec is the topic's, or that of the first compressed message.
 
     Raises MESSAGE_TOO_LARGE, INVALID_TIMESTAMP.
     """
-    check_count(messages.count)  # each is decoded and encoded again
+    check_count(messages.count)  # Each message is decoded and encoded again, which takes time.
     codecs = (message.codec for message in iter_batches(messages.data) if message.codec is not Codec.NONE)
     codec = config.codec if config.codec is not None else next(codecs, Codec.NONE)
     with PREPARING:

@@ -1,11 +1,10 @@
 """The search by time: the first record of a log that is not older than a timestamp, for ListOffsets.
 
-The time index of a segment limits the search to a few batches (time_index.py). The search opens these batches. It
-passes over a batch that is damaged or cannot be read, because no reader gets its records. It finds the first record
-that a reader can get.
+The time index of a segment limits the search to a few batches (time_index.py). The search reads the records of these
+batches. It skips a batch that is damaged or cannot be read, because no reader gets the records of such a batch.
 
-The search does not read a batch that is larger than a broker reads, or has more records. The first offset of such a
-batch is the answer: a reader that starts there misses nothing.
+The search does not read a batch that exceeds the broker's limits for the size or the number of records. The first
+offset of such a batch is the answer. A reader that starts there misses no record.
 
 Source: KIP-33; KIP-734; Kafka's `LogSegment.findOffsetByTimestamp`.
 """
@@ -29,7 +28,7 @@ def search(
     log_start_offset: int,
     repair: Callable[[DamagedSegment], None],
 ) -> TimestampOffset | None:
-    """Return the first record that is not older than `timestamp` (ms). None asks for the greatest timestamp.
+    """Return the first record that is not older than `timestamp` (ms). None stands for the greatest timestamp.
 
     Return None if the log has no such record. `segments` returns the log's segments. `repair` repairs a segment whose
     damage hides batches, and the search begins again. Raises KafkaError.
@@ -53,7 +52,7 @@ def _search(segments: Sequence[Segment], timestamp: int | None, log_start_offset
 def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
     """Return the first record that is not older than `timestamp` (ms), or None.
 
-    Raises DamagedSegment where damage hides the batches after it, MESSAGE_TOO_LARGE for a large compressed message.
+    Raises DamagedSegment if damage hides the batches after it, and MESSAGE_TOO_LARGE for a large compressed message.
     """
     for segment in segments:
         if segment.max_timestamp >= timestamp:
@@ -79,7 +78,7 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
 
 
 def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> TimestampOffset | None:
-    """Return the first record of a batch, from an offset on, that is not older than `timestamp` (ms)."""
+    """Return the first record of a batch with at least this timestamp (ms) and this offset; None if none has."""
     try:
         check_readable(batch)
         with SEARCHING:

@@ -1,4 +1,4 @@
-"""The checks of a batch before it is appended, in their order: everything that can be wrong with it.
+"""The checks of a batch before it is appended.
 
 1. `parse_produced` parses the records of a Produce request. It raises the errors that depend on the request's version.
 2. `check_batch` checks the bytes, the header and the size of a record batch. `check_sizes` and `check_messages` do the
@@ -8,15 +8,15 @@
 The header of a record batch is parsed once, in the first step. The result, a `RecordBatch`, then passes through the
 transaction, the checks and the append.
 
-The broker reads only a batch's header and CRC, so an append costs the same whatever the records are. A consumer finds
-out when the records of a batch v2 contradict its header. The broker reads each record in these cases only:
+The broker usually checks only a batch's header and its CRC, so an append does not depend on the number of records. If
+the records of a batch contradict its header, a consumer finds this error. The broker reads each record in these cases:
 
 - The log is compacted. Then each record needs a key, and compaction must be able to read it.
-- The header names a timestamp too far in the future (`message.timestamp.after.max.ms`). The response names the records
-  that have such a timestamp. A record like that would keep its segment from ever being deleted for its age.
-- The log has a limit for the past (`message.timestamp.before.max.ms`). No header names the oldest record.
+- The header contains a timestamp too far in the future (`message.timestamp.after.max.ms`). The response names the
+  records that have such a timestamp. A record like that would keep its segment from ever being deleted for its age.
+- The log has a limit for the past (`message.timestamp.before.max.ms`). No header contains the oldest timestamp.
 
-Records without a timestamp (-1) pass. Where the broker sets the timestamps, these need no check.
+Records without a timestamp (-1) are accepted. If the broker sets the timestamps, they need no check.
 
 A megabyte of compressed records may hold millions of them, and reading each one would take seconds. So the broker
 reads MOST_RECORDS of a batch at most, as many as compaction can filter. It refuses a larger batch with
@@ -53,16 +53,16 @@ ProducedRecords = RecordBatch | memoryview  # one record batch, or the bytes of 
 
 FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")
 SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, null key, null value, number of headers
-MOST_ERRORS = 10  # that are named: a response must not become larger than its request
+MOST_ERRORS = 10  # wrong records that a response names, so that it does not become larger than its request
 
 NO_KEY = "a record of a compacted topic needs a key"
 WRONG_TIME = "One or more records have been rejected due to invalid timestamp"
 
 
 class InvalidRecords(KafkaError):
-    """Some records of a batch cannot be appended, so none of the batch is.
+    """Some records of a batch cannot be appended, so the whole batch is refused.
 
-    `errors` has the reasons for the first MOST_ERRORS of them, by their index in the batch.
+    `errors` contains the reasons for the first MOST_ERRORS wrong records, by their index in the batch.
     """
 
     def __init__(self, code: ErrorCode, errors: Mapping[int, str]) -> None:
@@ -73,7 +73,7 @@ class InvalidRecords(KafkaError):
 def parse_produced(records: memoryview | None, version: int, *, is_transactional: bool) -> ProducedRecords:
     """Return the records of one partition in a Produce request of this version, if the version permits them.
 
-    Messages v0 and v1 are returned as bytes. `is_transactional` says whether the request has a transactional id. Raises
+    Messages v0 and v1 are returned as bytes. `is_transactional` is True if the request has a transactional id. Raises
     KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE, TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
     """
     if not records:
@@ -88,12 +88,13 @@ def parse_produced(records: memoryview | None, version: int, *, is_transactional
     if batch.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Produce v{version} cannot carry zstd")
     if batch.is_transactional and not is_transactional:
-        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, "a transactional batch without its id")
+        why = "the batch is transactional, but the request has no transactional id"
+        raise KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)
     return batch if isinstance(batch, RecordBatch) else records
 
 
 def check_batch(batch: RecordBatch, length: int, config: LogConfig, now: int) -> None:
-    """Raise CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP or MESSAGE_TOO_LARGE if the log cannot take the batch.
+    """Raise CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP or MESSAGE_TOO_LARGE if the log cannot accept the batch.
 
     `length` is the number of bytes that the producer sent; `now` is in ms.
     """
@@ -125,20 +126,20 @@ def check_header(batch: RecordBatch) -> None:
 
 
 def check_sizes(records: memoryview, config: LogConfig) -> None:
-    """Raise MESSAGE_TOO_LARGE if a message is larger than the limit; the set may be larger."""
+    """Raise MESSAGE_TOO_LARGE if one message is larger than the limit. All messages together may be larger."""
     if len(records) > config.max_message_bytes:
         for message in iter_batches(records):
             check_size(message, config)
 
 
 def check_messages(messages: AssignedMessages, config: LogConfig, now: int) -> None:
-    """Check what was not checked while the messages got their offsets. Raises as `check_batch` does."""
+    """Check the timestamps and the keys of messages v0 or v1. Raises the errors of `check_batch`."""
     if messages.max_timestamp - now > config.message_timestamp_after_max_ms or config.looks_at_records:
         _check_records(iter_batches(messages.data), messages.count, messages.max_timestamp, config, now)
 
 
 def check_size(batch: Batch, config: LogConfig) -> None:
-    """Raise MESSAGE_TOO_LARGE if the batch is larger than the limit."""
+    """Raise MESSAGE_TOO_LARGE if the batch is larger than `max.message.bytes`."""
     if batch.size > config.max_message_bytes:
         raise KafkaError(
             ErrorCode.MESSAGE_TOO_LARGE, f"batch of {batch.size} bytes, max.message.bytes is {config.max_message_bytes}"
@@ -146,7 +147,7 @@ def check_size(batch: Batch, config: LogConfig) -> None:
 
 
 def _check_records(batches: Iterable[Batch], count: int, newest: int, config: LogConfig, now: int) -> None:
-    """Read the records, `count` in all; `newest` is the greatest of their timestamps by their headers."""
+    """Read `count` records and check them. `newest` is the greatest timestamp that the headers name."""
     has_limits = config.message_timestamp_type == "CreateTime"
     if not (has_limits or config.compacts):
         return
@@ -155,7 +156,7 @@ def _check_records(batches: Iterable[Batch], count: int, newest: int, config: Lo
     if errors:
         raise InvalidRecords(code, errors)
     if has_limits and newest > now + config.message_timestamp_after_max_ms:
-        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, f"{newest}, the batch's max timestamp, is none of its records'")
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, f"no record has the batch's max timestamp, {newest}")
     check_count(count)
 
 
@@ -169,7 +170,7 @@ def check_count(count: int) -> None:
 def _errors(
     batches: Iterable[Batch], has_limits: bool, config: LogConfig, now: int
 ) -> tuple[dict[int, str], ErrorCode]:
-    """Return the errors of the first MOST_RECORDS records by their index, and the error code for the batch."""
+    """Return the errors among the first MOST_RECORDS records, by record index, and the error code for the batch."""
     code, errors = ErrorCode.INVALID_RECORD, dict[int, str]()
     earliest, latest = now - config.message_timestamp_before_max_ms, now + config.message_timestamp_after_max_ms
     all_heads = (head for batch in batches for head in heads(batch, config.max_decompressed))

@@ -28,7 +28,7 @@ import os
 import threading
 import time
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -37,11 +37,12 @@ from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch, RecordBatch, parse_batch
 from hmb.records.reading import HEADER_PEEK
+from hmb.storage.clock import now_ms
 from hmb.storage.compaction import swap
 from hmb.storage.compaction.rule import Compaction, OffsetMap, Transactions
 from hmb.storage.files.windows import Windows
 from hmb.storage.isolation import isolated
-from hmb.storage.log import Log, now_ms
+from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
 from hmb.storage.recovery.checking import MAX_RELATIVE_OFFSET, Stopped
 from hmb.storage.segment import Segment
@@ -99,6 +100,9 @@ class Cleanable:
         return sum(segment.size for segment in self.dirty) / total if total else 0.0
 
 
+Select = Callable[[Log, int, int], Cleanable | None]  # arguments: a log, its first dirty offset, the time (ms)
+
+
 def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     """Return the segments that a compaction would read now; None if the log is not dirty enough for a compaction."""
     config = log.config
@@ -120,7 +124,7 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
 def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
     """Compact a log in one round, and return its new first dirty offset.
 
-    Raises OSError, KafkaError, and then no record was lost. Raises Stopped.
+    Raises OSError, KafkaError and Stopped. No record is lost after an error.
     """
     with log.cleanup.lock:
         throttle.spend(0)  # Raises Stopped if the broker stops, because the log may be closed already.
@@ -160,10 +164,10 @@ def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit
 def _dirty_batches(
     segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
 ) -> Iterator[Batch]:
-    """Yield the batches of a segment whose records belong into the map, from the last batch to the first one.
+    """Yield the batches of a segment whose records belong in the map, from the last batch to the first one.
 
-    Records of aborted transactions do not belong into the map. Transactions are followed forwards, so the function
-    checks all batches of the segment before it yields the first one.
+    Records of aborted transactions do not belong in the map. Transactions can only be followed forwards. So this
+    function checks all batches of the segment before it yields the first one.
     """
     transactions, positions, sizes = Transactions(), array("I"), array("I")
     _enter(segment, segments, transactions)
@@ -212,7 +216,7 @@ def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
     for segment in segments[1:]:
         group = [*groups[-1], segment]
         size, index_size = sum(s.size for s in group), sum(s.offset_index.size for s in group)
-        following = log.segments[log.segments.index(segment) + 1]  # exists, as the active segment is not compacted
+        following = log.segments[log.segments.index(segment) + 1]  # It exists: the active segment is not compacted.
         fits = size <= config.segment_bytes and index_size <= config.segment_index_bytes
         if fits and following.base_offset - group[0].base_offset <= MAX_RELATIVE_OFFSET:
             groups[-1] = group
@@ -238,7 +242,7 @@ class _Rewriting:
         try:
             for segment in group:
                 self._write(cleaned, segment)
-            last_write = group[-1].path.stat().st_mtime_ns  # retention uses it for messages without timestamps
+            last_write = group[-1].path.stat().st_mtime_ns  # Retention uses this time for messages without timestamps.
             file = cleaned.file.open()  # Creates the file if no record was kept.
             os.utime(file.fileno(), ns=(last_write, last_write))
             before = sum(segment.size for segment in group)
@@ -284,8 +288,17 @@ class _Failure(NamedTuple):
 class Cleaner:
     """Compacts the logs of a data directory, the log with the greatest dirty ratio first."""
 
-    def __init__(self, logs: LogManager, *, max_memory: int, rate: float, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        logs: LogManager,
+        *,
+        max_memory: int,
+        rate: float,
+        stop: threading.Event,
+        clock: Callable[[], int] = now_ms,
+    ) -> None:
         self._logs = logs
+        self._clock = clock
         self._max_memory = max_memory
         self._rate = rate
         self._stop = stop
@@ -294,7 +307,7 @@ class Cleaner:
         self._first_dirty = {
             name: offset
             for name, offset in self._read_checkpoint().items()
-            if name in self._seen and offset <= self._seen[name].log_end_offset  # else of an older log
+            if name in self._seen and offset <= self._seen[name].log_end_offset  # else it is of a deleted log
         }
         self._failures: dict[Log, _Failure] = {}
 
@@ -312,15 +325,15 @@ class Cleaner:
             LOGGER.error("%s; all logs are compacted again from their start", error)
             return {}
 
-    def run(self) -> None:
-        """Compact every log that is dirty enough."""
-        now = now_ms()
+    def run(self, select: Select = cleanable) -> None:
+        """Compact every log for which `select` returns segments. The default selects logs that are dirty enough."""
+        now = self._clock()
         work = []
         self._forget_deleted()
         for name, log in self._seen.items():
             with self._isolated(name, log):
                 if log.config.compacts and self._is_due(log):
-                    found = cleanable(log, self._first_dirty.get(name, 0), now)
+                    found = select(log, self._first_dirty.get(name, 0), now)
                     if found is not None:
                         work.append((found.dirty_ratio, name, log, found))
         for _, name, log, found in sorted(work, key=lambda entry: entry[0], reverse=True):
@@ -333,12 +346,12 @@ class Cleaner:
 
     @contextmanager
     def _isolated(self, name: TopicPartition, log: Log) -> Iterator[None]:
-        """Report an error of the block, and do not compact this log again before a pause has ended."""
+        """Log an error in the `with` block, and do not compact this log again before a pause has ended."""
         with isolated(LOGGER, name, "not compacted; `hmb dump-log --verify` tells more"):
             try:
                 yield
             except Stopped:
-                LOGGER.info("%s: compaction given up, the broker stops", name)
+                LOGGER.info("%s: the compaction ends early, because the broker stops", name)
             except swap.UnfinishedSwap:
                 # The log is not compacted again, because its swap is unfinished. The next start completes the swap.
                 self._failures[log] = _Failure(math.inf, math.inf)

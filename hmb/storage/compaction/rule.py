@@ -7,17 +7,17 @@ deletes its key. A tombstone stays for `delete.retention.ms` after its first com
 Compaction drops a record in these cases, in this order:
 
 1. Its transaction was aborted. Such a record does not replace an older one.
-2. It has no key. Only a record from before the topic was compacted has none.
+2. It has no key. Only a record that was appended before the topic was compacted has no key.
 3. The map has a later record with its key.
-4. It is a tombstone, and the delete horizon of its batch is over.
+4. It is a tombstone, and the delete horizon of its batch has passed.
 
 A transaction's marker stays while the log has a batch of the transaction, and then for `delete.retention.ms`, as a
 tombstone does.
 
 A round reads the *dirty* records, those that were not compacted yet, backwards. The first record that it meets with a
-key is the last one with that key. So a set of keys is enough, and the offsets of the records that stay come out in
-order. The second pass selects these offsets from the dirty batches, without reading their keys again. Clean batches are
-before all dirty ones, and the second pass looks up each of their keys in the set.
+key is the last one with that key. So a set of keys is enough, and the round finds the offsets of the kept records in
+order. The second pass selects these offsets from the dirty batches, without reading their keys again. Clean batches
+precede all dirty batches. The second pass looks up each key of a clean batch in the set.
 
 `log.cleaner.dedupe.buffer.size` limits the memory of the set and the offsets. If the dirty records have more keys, the
 round ends earlier, and the records after its end stay dirty.
@@ -46,30 +46,31 @@ from hmb.storage.producer_state import LastBatch
 from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
 
-ENTRY_OVERHEAD = 112  # bytes: slots of a set, the object around a short key, its offset
+ENTRY_OVERHEAD = 112  # bytes for each key: slots of the set, the key's object, the offset
 
 
 class OffsetMap:
     """The keys of the dirty records from `begin_offset` up to `end_offset`, and the offset of the last record of each.
 
-    Takes up to `max_bytes` of memory. Batches come from the last one back, and decompress to `limit` bytes at most.
+    The map takes up to `max_bytes` of memory. Batches are added from the last one to the first one. A batch may
+    decompress to `limit` bytes at most.
     """
 
     def __init__(self, max_bytes: int, begin_offset: int, end_offset: int, limit: int = DEFAULT_LIMIT) -> None:
         self.keys: set[bytes] = set()
         self.begin_offset = begin_offset
         self.end_offset = end_offset
-        self.next_offset = end_offset  # the next batch to be added ends below it
+        self.next_offset = end_offset  # the next batch to be added ends below this offset
         self.unreadable: dict[int, KafkaError] = {}  # errors of batches without readable keys, by last offset
-        self._offsets = array("q")  # in descending order
+        self._offsets = array("q")  # offsets of the last record of each key, in descending order
         self._room = max_bytes
         self._limit = limit
 
     def add(self, batch: Batch) -> bool:
         """Add the keys of a batch's records. Return False if the map would need too much memory.
 
-        A batch that cannot be read adds no keys, but is remembered as `unreadable`. Raises CORRUPT_MESSAGE where the
-        offsets of the log go back.
+        A batch that cannot be read adds no keys, but is remembered as `unreadable`. Raises CORRUPT_MESSAGE if the
+        offsets of the log are not in ascending order.
         """
         if self._room <= 0:
             return False
@@ -81,7 +82,7 @@ class OffsetMap:
         except KafkaError as error:
             self.unreadable[batch.last_offset], self.next_offset = error, batch.last_offset
             return True
-        if news := set(keys).difference(self.keys):  # one look-up per record, most of a round's time
+        if news := set(keys).difference(self.keys):  # The look-ups take most of a round's time.
             last = dict(zip(keys, offsets, strict=True))
             self._offsets.extend(sorted(map(last.__getitem__, news), reverse=True))
             self.keys |= news
@@ -90,13 +91,13 @@ class OffsetMap:
         return True
 
     def last_offsets(self, batch: RecordBatch) -> Sequence[int]:
-        """Return the offsets of the records in `batch` that are the last ones of their keys, in ascending order."""
+        """Return the offsets of the records in `batch` that are the last ones with their keys. They ascend."""
         offsets = self._offsets
         first = bisect_left(offsets, -batch.last_offset, key=neg)
         return offsets[first : bisect_right(offsets, -batch.base_offset, first, key=neg)][::-1]
 
     def is_last(self, offset: int) -> bool:
-        """Return whether the record at this offset is the last one of its key. Its batch was added before."""
+        """Return whether the record at this offset is the last one with its key. Its batch was added before."""
         number = bisect_left(self._offsets, -offset, key=neg)
         return number < len(self._offsets) and self._offsets[number] == offset
 
@@ -104,17 +105,17 @@ class OffsetMap:
 class Transactions:
     """Decides, for each batch of a log in order, whether its records belong to an aborted transaction.
 
-    Before the batches of a segment come, `enter` looks up what is known of them in the transaction indexes.
+    Before the batches of a segment are read, `enter` looks up their aborted transactions in the transaction indexes.
     """
 
     def __init__(self) -> None:
         self._known_to = 0  # aborted transactions that begin before this offset were looked up
-        self._coming: deque[AbortedTransaction] = deque()  # by first offset
+        self._coming: deque[AbortedTransaction] = deque()  # aborted transactions that begin later, by first offset
         self._aborted: dict[int, AbortedTransaction] = {}  # transactions before their marker, by producer id
         self._with_batches: set[int] = set()  # producer ids whose open transaction still has batches
 
     def enter(self, segments: Sequence[Segment], end_offset: int) -> None:
-        """Begin with the batches of the first segment, up to `end_offset`. Later segments may have their markers."""
+        """Prepare for the batches of the first segment, up to `end_offset`. Their markers may be in later segments."""
         found = aborted_transactions(segments, segments[0].base_offset, end_offset)
         news = [each for each in found if each.first_offset >= self._known_to]
         self._coming.extend(sorted(news, key=lambda transaction: transaction.first_offset))
@@ -150,17 +151,17 @@ class EndedTransaction(NamedTuple):
 
 @dataclass(slots=True)
 class Compaction:
-    """The rule with the data that it needs; it is applied to the batches of a log in their order.
+    """The rule, with the data that it needs. It is applied to the batches of a log in their order.
 
-    Invariant: `is_blind` once a batch was kept that cannot be read. An older value of any key may be in that batch, so
-    a tombstone that is dropped after it could bring the value back.
+    Invariant: `is_blind` is True after a batch was kept that cannot be read. This batch may contain an older value of
+    any key. If a later tombstone were dropped, this value would be the last one again.
     """
 
     map: OffsetMap
-    last_batches: dict[int, LastBatch]  # of each producer
-    now: int  # ms
+    last_batches: dict[int, LastBatch]  # the last batch of each producer, by producer id
+    now: int  # time of the compaction in ms
     delete_retention_ms: int
-    limit: int = DEFAULT_LIMIT  # of decompression, in bytes
+    limit: int = DEFAULT_LIMIT  # bytes that a batch may decompress to
     is_blind: bool = False
 
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
@@ -200,9 +201,9 @@ class Compaction:
         )
 
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
-        """Return a marker, or the batch without it; None if compaction drops the batch. Raises KafkaError.
+        """Return the batch of a marker, with or without its record; None if compaction drops it. Raises KafkaError.
 
-        Once its transaction has no batch left, the marker gets a delete horizon, at which it is dropped.
+        After the last batch of its transaction was dropped, the marker gets a delete horizon. Then it is dropped, too.
         """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view
@@ -213,7 +214,7 @@ class Compaction:
         return with_delete_horizon(batch, self.now + self.delete_retention_ms)
 
     def _empty(self, batch: RecordBatch) -> bytes | None:
-        """Return the batch without its records if it is its producer's last one, which has the last sequence number."""
+        """Return the batch without its records if it has the last sequence number of its producer; else None."""
         return empty_batch(batch) if self._is_last_of_producer(batch) else None
 
     def _is_last_of_producer(self, batch: RecordBatch) -> bool:

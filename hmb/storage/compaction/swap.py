@@ -1,16 +1,16 @@
-"""The swap: a compacted segment takes the place of the old ones, and a crash at any step loses and doubles no record.
+"""The swap: a compacted segment replaces old segments. A crash at any step neither loses nor duplicates a record.
 
 1. The new segment is written under `<base offset>.log.cleaned`, with its indexes, and synced.
-2. All its files are renamed to `.swap`, the log last. *From this rename on the new segment counts.*
+2. All its files are renamed to `.swap`, the log last. *From this rename on, a start uses the new segment.*
 3. The files of the old segments are renamed to `.deleted`.
 4. The files of the new segment get their names, the log last.
 
 A start after a crash may find files of these steps:
 
 - `.cleaned` files, or `.swap` files of indexes without their log: step 2 was not complete. The start removes them.
-- A `.log.swap` file: step 2 was complete. The start removes the old segments that it covers, and does step 4. These
-  begin at or after its base offset, and before the next offset that the manifest has for it. If the manifest has none,
-  the end of the new segment counts.
+- A `.log.swap` file: step 2 was complete. The start removes the old segments that it covers, and does step 4. The
+  old segments begin at or after its base offset, and below the next offset in its manifest entry. If the manifest has
+  no entry, the old segments begin below the end of the new one.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """
@@ -62,8 +62,8 @@ def put_in_place(segment: Segment) -> None:
 def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, int]) -> set[int]:
     """Finish the swap that a crash has interrupted. Raises OSError.
 
-    `next_offsets` maps the base offset of a new segment to the base offset of the segment after it, as far as the
-    manifest has it. Return the base offsets of the new segments. The caller must check these segments and build their
+    `next_offsets` maps the base offset of a new segment to the base offset of the segment after it, if the manifest
+    contains it. Return the base offsets of the new segments. The caller must check these segments and build their
     transaction indexes again.
     """
     finished = set()

@@ -1,8 +1,9 @@
 """The entries of a dump, and how each one is written: as Kafka's line, and as JSON.
 
-`hmb dump-log`, the tests and debugging use the same formatter. An entry has a `line()`, as Kafka 4.3's DumpLogSegments
-prints it, and `fields()`, the same for JSON. Keys and values are bytes. A line shows them as UTF-8 with replacement
-characters, as Kafka does it. JSON has bytes that are not UTF-8 under `<name>_base64`, so that nothing is lost.
+`hmb dump-log` and the tests use the same formatter. The method `line` of an entry returns the line that Kafka 4.3's
+DumpLogSegments prints, and `fields` returns the same content for JSON. Keys and values are bytes. A line shows them as
+UTF-8 with replacement characters, as Kafka does. JSON has bytes that are not UTF-8 under `<name>_base64`, so that no
+byte is lost.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from hmb.records import (
 class View(Enum):
     """The views of a file that a dump can print."""
 
-    LINES = "lines"  # the lines of Kafka's DumpLogSegments
-    HEX = "hex"  # each byte with its field
-    TREE = "tree"  # a segment's batches and records, with sizes
+    LINES = "lines"  # prints the lines of Kafka's DumpLogSegments
+    HEX = "hex"  # prints each byte with its field
+    TREE = "tree"  # prints a segment's batches and records, with their sizes
 
 
 class Decoded(NamedTuple):
@@ -48,15 +49,15 @@ class Decoded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """Kafka's switches; `verify`: check everything, show only what is wrong; `view`."""
+    """The options of a dump: those of Kafka's tool, `verify` (show only damage), and the view."""
 
-    deep_iteration: bool = False  # print the records of each batch, too
-    print_data_log: bool = False  # print keys and values of records; implies deep iteration
-    index_sanity_check: bool = False  # check indexes only as a broker does at its start
+    deep_iteration: bool = False  # whether to print the records of each batch, too
+    print_data_log: bool = False  # whether to print records with keys and values; implies deep_iteration
+    index_sanity_check: bool = False  # whether to check indexes only as a broker does at its start
     verify: bool = False
     view: View = View.LINES
     progress: Callable[[Path, int], None] = lambda _path, _position: None  # called after each batch with its position
-    decode: Callable[[Record], Decoded] | None = None  # with keys and values that are more than bytes
+    decode: Callable[[Record], Decoded] | None = None  # decodes the keys and values of the broker's own topics
 
     @property
     def deep(self) -> bool:
@@ -67,7 +68,7 @@ class DumpOptions:
 class Entry:
     """One entry of a dump: it is printed as one line, or as one JSON object."""
 
-    kind: ClassVar[str]  # the "type" in JSON
+    kind: ClassVar[str]  # the value of "type" in JSON
 
     @property
     def is_damage(self) -> bool:
@@ -135,12 +136,12 @@ class VerifiedEntry(Entry):
     """The result of a check without a dump: for one file, or the sum for all files."""
 
     kind: ClassVar[str] = "verified"
-    file: Path | None  # None: the sum for all files
+    file: Path | None  # None: the entry is the sum for all files
     files: int
     size: int
     batches: int
     records: int
-    entries: int  # of other files than logs
+    entries: int  # number of entries in files that are not logs
     damages: int
 
     def plus(self, other: VerifiedEntry) -> VerifiedEntry:
@@ -227,12 +228,12 @@ class InnerMessage(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordEntry(Entry):
-    """A record inside the batch above it."""
+    """A record. Its line follows the line of its batch."""
 
     kind: ClassVar[str] = "record"
     record: Record
     batch: Batch
-    with_data: bool  # print the key and the value, too
+    with_data: bool  # whether the line contains the key and the value
     message: InnerMessage | None = None
     decoded: Decoded | None = None
 

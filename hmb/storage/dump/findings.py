@@ -1,7 +1,7 @@
-"""Contradictions between the files of a log: gaps between offsets, indexes that do not match the log.
+"""Findings: contradictions between the files of a log, for example an index entry that does not match the log.
 
-The dump collects them and prints them after all files, kind by kind, as Kafka's tool does. A gap between offsets is
-normal in a compacted log. All other kinds mean that an index is damaged.
+The dump collects the findings and prints them after all files, one kind after the other, as Kafka's tool does. A gap
+between offsets is normal in a compacted log. All other kinds mean that an index is damaged.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from hmb.storage.dump.entries import Entry
 
-MAX_FINDINGS = 1000  # the most findings of one kind that are kept of a file; a compacted log may have millions
-FEW = 5  # the limit for a log that was cut, where each entry of the index has a finding
+MAX_FINDINGS = 1000  # findings of a kind kept for a file, because a compacted log may have millions of gaps
+FEW = 5  # findings kept for a cut log, because each index entry that points after the cut is a finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class FindingEntry(Entry):
         return self.finding.is_damage
 
     def line(self) -> str:
-        pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs  # Kafka's order
+        pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs  # Kafka prints them in reverse.
         lines = [self.finding.heading.format(self.file.absolute()), *[self.finding.form.format(*it) for it in pairs]]
         if self.more:
             lines.append(f"  and {self.more} more")
@@ -72,7 +72,7 @@ class FindingEntry(Entry):
 
 
 class Findings:
-    """Collects the findings of a dump: at most `most` of each kind and file, and the number of further ones."""
+    """Collects the findings of a dump. It keeps `most` findings of each kind and file, and counts the others."""
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:
         self._most = most

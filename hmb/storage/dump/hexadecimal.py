@@ -7,7 +7,7 @@
 
 Every byte of the file belongs to exactly one field. Bytes that cannot be read are shown as `unreadable`. A long run of
 zeros (a preallocated file) is one line. The lines of the decompressed bytes follow below a compressed field. They are
-indented, and have positions of their own. `records.annotate` knows the formats of batches and messages.
+indented, and have positions of their own. `records.annotate` contains the formats of batches and messages.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hmb.storage.time_index import TimeIndex
 from hmb.storage.transaction_index import TransactionIndex
 
 CHUNK = 1 << 16
-LONGEST_TEXT = 80  # characters of a value; the line also has all its bytes
+LONGEST_TEXT = 80  # characters of a value that a line shows; the line also shows all bytes of the value
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class FieldEntry(Entry):
     kind: ClassVar[str] = "field"
     position: int
     size: int
-    data: memoryview  # empty for a run of zeros
+    data: memoryview  # bytes of the field; empty for a run of zeros
     field: str
     value: object
-    is_inside: bool = False  # the position is one in the decompressed bytes of the field above
-    data_type: str = ""  # shown if it is not empty
+    is_inside: bool = False  # whether the field is part of decompressed bytes; its position is then relative to them
+    data_type: str = ""  # name of the field's type, which the line shows if it is not empty
 
     def line(self) -> str:
         text = meaning(self.field, self.value)
@@ -142,7 +142,7 @@ def snapshot_fields(file: BufferedReader, path: Path, _options: DumpOptions, _fi
         for line in fixed_fields(SNAPSHOT_HEADER, ("version", "crc", "count"), memoryview(header), 0):
             yield _field(line, "")
             if line.path == "crc" and line.value != crc:
-                yield DamageEntry(path, line.offset, f"the CRC is {line.value}, that of the bytes {crc}")
+                yield DamageEntry(path, line.offset, f"the CRC should be {crc} and is {line.value}")
         position = yield from _repeated(file, SNAPSHOT_HEADER.size, SNAPSHOT_ENTRY, ProducerEntry, "producers")
     yield from _rest(file, position)
 
@@ -162,7 +162,7 @@ def state_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findi
 def _repeated(
     file: BufferedReader, position: int, form: Struct, entry: type[Entry], path: str
 ) -> Generator[Entry, None, int]:
-    """The entries of one width from position on, with the names of the entry's fields; returns where they end."""
+    """Yield the fields of entries of the same size, from a position on. Return the position after the last entry."""
     names = tuple(field.name for field in fields_of(entry))
     file.seek(position)
     number = 0
@@ -174,7 +174,7 @@ def _repeated(
 
 
 def _rest(file: BufferedReader, position: int, end: int | None = None, prefix: str = "") -> Iterator[Entry]:
-    """Yield the rest of the file, or of the batch: zeros in one entry, other bytes in chunks."""
+    """Yield the unread rest of a file or of a batch. Zeros are one entry, and other bytes are divided into chunks."""
     end = os.fstat(file.fileno()).st_size if end is None else end
     zeros = 0
     file.seek(position)

@@ -1,6 +1,6 @@
 """The dump of a segment's small files: offset index, time index, transaction index, producer snapshot.
 
-An index contains nothing that is not in the log, so the dump compares each entry with the log. An entry of the offset
+An index contains only facts about the log, so the dump compares each entry with the log. An entry of the offset
 index must point to the batch with its offset. An entry of the time index must belong to the batch with its timestamp.
 `Findings` collects the contradictions, and they are shown after all files, as Kafka's tool does it.
 
@@ -124,7 +124,7 @@ def _offsets_against_log(file: BufferedReader, path: Path, findings: Findings) -
             try:
                 last_offset = header_at(log, position).last_offset
             except KafkaError as error:
-                yield DamageEntry(path, at, f"position {position} of the log is not that of a batch: {error.message}")
+                yield DamageEntry(path, at, f"no batch begins at position {position} of the log: {error.message}")
                 continue
             if last_offset != entry.offset:
                 findings.add(INDEX_MISMATCH, path, entry.offset, last_offset)
@@ -153,7 +153,7 @@ def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings
                 if batch is None or batch.last_offset != entry.offset:
                     findings.add(NOT_FOUND, path, entry.offset, -1 if batch is None else batch.last_offset)
                 else:
-                    # A batch that compaction has emptied still has its timestamp (Kafka's tool calls that a mismatch).
+                    # A batch without records keeps its timestamp (Kafka's tool reports a mismatch).
                     newest = max([record.timestamp for record in batch.records()], default=batch.max_timestamp)
                     if newest != timestamp:
                         findings.add(TIMESTAMP_MISMATCH, path, timestamp, newest)
@@ -189,11 +189,11 @@ def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _find
     version, crc, count = SNAPSHOT_HEADER.unpack_from(data)
     end = SNAPSHOT_HEADER.size + count * SNAPSHOT_ENTRY.size
     if version != SNAPSHOT_VERSION:
-        yield DamageEntry(path, 0, f"a snapshot of the unknown version {version}")
+        yield DamageEntry(path, 0, f"the snapshot has the unknown version {version}")
     elif crc != (computed := crc32c(data[6:])):
-        yield DamageEntry(path, 2, f"the CRC is {crc}, that of the bytes {computed}")
+        yield DamageEntry(path, 2, f"the CRC should be {computed} and is {crc}")
     elif end != len(data):
-        yield DamageEntry(path, 6, f"{count} producers take {end} bytes, the file has {len(data)}")
+        yield DamageEntry(path, 6, f"{count} producers take {end} bytes, but the file has {len(data)}")
     else:
         for fields in SNAPSHOT_ENTRY.iter_unpack(data[SNAPSHOT_HEADER.size :]):
             yield ProducerEntry(*fields)
@@ -201,7 +201,7 @@ def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _find
 
 def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield `(position, fields)` for each entry of an index file, up to the padding of zeros."""
-    relative_offset = 0 if entry is OffsetIndex.ENTRY else 1  # which of the two fields
+    relative_offset = 0 if entry is OffsetIndex.ENTRY else 1  # number of the field with the relative offset
     position = 0
     while len(data := file.read(entry.size)) == entry.size:
         fields = entry.unpack(data)
@@ -212,10 +212,10 @@ def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tu
 
 
 def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
-    """Return the result of the check of an index at a broker's start. A failed check rebuilds the index."""
+    """Check an index as a broker does at its start, and return the result. The broker rebuilds a damaged index."""
     size = _size(file)
     if size % entry.size:
-        return DamageEntry(path, size - size % entry.size, f"{size} bytes are no multiple of {entry.size}")
+        return DamageEntry(path, size - size % entry.size, f"{size} bytes are not a multiple of {entry.size}")
     if size:
         first = entry.unpack(file.read(entry.size))
         file.seek(size - entry.size)
@@ -242,11 +242,11 @@ def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
         yield entry
     if damages > FEW:
         more = counted(damages - FEW, "more entry", "more entries")
-        yield DamageEntry(path, first_hidden, f"{more} from here on that cannot be found in the log")
+        yield DamageEntry(path, first_hidden, f"{more} from this position on cannot be found in the log")
 
 
 def _log_beside(path: Path) -> BufferedReader:
-    """The log; to an index without entries it may be missing, when nothing was written to the partition yet."""
+    """Open the log of an index. A missing log counts as empty if the index has no entries."""
     log = path.with_suffix(".log")
     with IndexReader(path) as index:
         is_needed = len(index) > 0

@@ -1,10 +1,11 @@
 """Inspecting an index: its entries are compared with the log, and a look-up is shown step by step.
 
-A sparse index is a promise about its log. `inspect` reads both at the same time, and shows for each entry whether the
-promise holds:
+Each entry of a sparse index states a fact about the log. `inspect` reads the index and the log at the same time, and
+shows for each entry whether the log has these properties:
 
 - An entry of the offset index has the position of a batch, and the last offset of this batch.
-- An entry of the time index has the last offset of a batch and its greatest timestamp. No earlier record is younger.
+- An entry of the time index has the last offset of a batch and its greatest timestamp. No earlier record has a greater
+  timestamp.
 - Offsets, positions and timestamps grow.
 
 `look_up` does the same as a fetch, and shows each step. A binary search finds the greatest entry at or below the
@@ -28,18 +29,18 @@ from hmb.storage.dump.segment_files import BatchAt, IndexReader, walk
 
 @dataclass(frozen=True, slots=True)
 class InspectedEntry:
-    """An entry of an index, how far it is from the one before, and what is wrong with it (None: nothing)."""
+    """An entry of an index, its distance from the previous entry, and its error (None: no error)."""
 
     number: int
-    key: int  # offset; of a time index the timestamp
-    value: int  # position; of a time index the offset
-    distance: int  # of `value`: bytes of log, or offsets
+    key: int  # offset in an offset index, timestamp (ms) in a time index
+    value: int  # position in an offset index, offset in a time index
+    distance: int  # difference from the previous entry's `value`, in bytes or in offsets
     problem: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """How densely an index covers its log: the distances between entries, and the part after the last entry."""
+    """Figures of an index: the distances between its entries, and the part of the log after the last entry."""
 
     entries: int = 0
     mismatches: int = 0
@@ -123,18 +124,18 @@ class _TimeIndexCheck(_LogWalk):
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """One step of a binary search. It compares the wanted key with the middle one of the entries low..high."""
+    """One step of a binary search. It compares the wanted key with the entry in the middle of low..high."""
 
     low: int
     high: int
     middle: int
-    key: int  # the middle entry's
-    goes_right: bool  # the wanted entry is the middle one or to its right
+    key: int  # key of the entry in the middle
+    goes_right: bool  # whether the wanted entry is the middle one or a later one
 
 
 @dataclass(frozen=True, slots=True)
 class ScanStep:
-    """A batch of the log at which a scan looks. The last one is the batch that the scan searched for."""
+    """A batch of the log that a scan reads. The last batch of a scan is the wanted one."""
 
     position: int
     base_offset: int
@@ -145,7 +146,7 @@ class ScanStep:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The steps of a binary search and the entry that it found; None if the wanted key is below the first entry."""
+    """The steps of a binary search, and the entry that it found (None: the wanted key is below the first entry)."""
 
     path: Path
     entries: int
@@ -171,7 +172,7 @@ def search(path: Path, wanted: int, *, below: bool = False) -> Search:
 
 
 def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int | None = None) -> Iterator[ScanStep]:
-    """Yield the batches from `position` on. Stop at the batch with `offset`, or at the first with this `timestamp`."""
+    """Yield the batches from `position` on. Stop after the batch with `offset`, or with at least this `timestamp`."""
     with log.open("rb") as file:
         for at, batch in walk(file, position):
             if offset is not None:

@@ -7,8 +7,8 @@
 - hex: each byte with its field (hexadecimal.py).
 - tree: segments, batches, records with their sizes (tree.py).
 
-With `verify` the dump reads everything, and shows only damage and a summary. A file that does not belong to a log is
-named.
+With `verify` the dump reads all bytes, but shows only damage and a summary. It also names each file that does not
+belong to a log.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from hmb.storage.dump.tree import file_node, log_tree
 
 Reader = Callable[[BufferedReader, Path, DumpOptions, Findings], Iterator[Entry]]
 
-PARTITION = re.compile(r".+-\d+")  # of a topic: the name of its directory
-STATE = ""  # in place of a suffix, for the files of STATE_FILES
+PARTITION = re.compile(r".+-\d+")  # the name of a partition's directory
+STATE = ""  # the key for the files of STATE_FILES, which have no common suffix
 READERS: dict[str, dict[View, Reader]] = {
     ".log": {View.LINES: read_log, View.HEX: log_fields, View.TREE: log_tree},
     ".index": {View.LINES: read_index, View.HEX: index_fields, View.TREE: file_node},
@@ -52,7 +52,7 @@ READERS: dict[str, dict[View, Reader]] = {
 
 
 def dump(paths: Iterable[Path], options: DumpOptions) -> Iterator[Entry]:
-    """The entries of each file; of a directory those of the log files in it. FileNotFoundError if one is missing."""
+    """Yield the entries of each file, or of the log files in a directory. Raises FileNotFoundError."""
     findings = Findings(FEW if options.verify else MAX_FINDINGS)
     files = (file for path in paths for file in _files_of(path, options.verify))
     if options.verify:
@@ -64,7 +64,7 @@ def dump(paths: Iterable[Path], options: DumpOptions) -> Iterator[Entry]:
 
 
 def _files_of(path: Path, verify: bool) -> list[Path]:
-    """Return the file itself, or the files of a directory. Empty files have nothing to show, only to verify."""
+    """Return the file itself, or the files of a directory. Empty files are left out unless `verify` is set."""
     if not path.is_dir():
         return [path]
     return [file for file in log_files(path) if verify or file.stat().st_size]
@@ -102,15 +102,15 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
             yield from READERS[kind][options.view](file, path, options, findings)
     except OSError as error:
         if isinstance(error, FileNotFoundError) and error.filename != str(path):
-            yield DamageEntry(path, 0, f"{error.filename} is missing, beside which it makes sense")
-        elif options.verify:  # the other files are checked anyway
-            yield DamageEntry(path, 0, f"cannot be read: {error.strerror}")
+            yield DamageEntry(path, 0, f"the file cannot be checked, because {error.filename} is missing")
+        elif options.verify:  # An unreadable file does not end the check of the others.
+            yield DamageEntry(path, 0, f"the file cannot be read: {error.strerror}")
         else:
             raise
 
 
 def _verified(files: Iterable[Path], options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    """Damage, a summary of each file, and where there are several one of all."""
+    """Yield the damage and a summary of each file. If there are several files, yield a summary of all files, too."""
     total = VerifiedEntry(None, 0, 0, 0, 0, 0, 0)
     for path in files:
         batches = records = entries = unknown = 0

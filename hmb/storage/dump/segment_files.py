@@ -1,4 +1,4 @@
-"""Reading a segment's files without opening the log: nothing is created or repaired.
+"""Reading a segment's files without opening the log. The readers create and repair no file.
 
 A broker keeps its files open and appends to them (segment.py, offset_index.py). The tools only read the files, even if
 they are damaged, and while a broker writes to them.
@@ -30,7 +30,7 @@ class BatchAt(NamedTuple):
 def header_at(log: BufferedReader, position: int) -> Batch:
     """Return the header of the batch at a position. Raises KafkaError if the bytes are not a header."""
     if position < 0:
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{position} is no position in a file")
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{position} is not a position in the file")
     log.seek(position)
     return parse_batch(log.read(HEADER_PEEK))
 
@@ -50,15 +50,15 @@ def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
 
 
 class Tail(NamedTuple):
-    """The bytes after the entries of an index: zeros, or a problem."""
+    """The bytes after the entries of an index: padding with zeros, or an error."""
 
     position: int
-    padding: int  # bytes
+    padding: int  # the number of zero bytes after the last entry
     problem: str | None
 
 
 class IndexReader:
-    """An index file that is only read: its entries by number, without the zeros that pad the index of a log in use."""
+    """Reads the entries of an index file by their number. Zeros that pad the index of a log in use do not count."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -90,7 +90,7 @@ class IndexReader:
         return self[number] if number >= 0 else None
 
     def tail(self) -> Tail:
-        """Return the state of the bytes after the entries."""
+        """Return the padding after the entries, or the error in it."""
         position = len(self) * self.entry_struct.size
         self._file.seek(position)
         size = 0

@@ -5,7 +5,7 @@ Kafka's tool ends with a stack trace at damage. HMB's dump has a DamageEntry wit
 - The CRC of a batch is wrong. The dump shows the batch with `isvalid: false`, and its records as far as they can be
   read. The length in the header still shows where the next batch begins.
 - Bytes are not a batch. The dump of the file ends, because nothing shows where the next batch begins.
-- The end of the file is torn, as a crash during an append leaves it.
+- The last batch is incomplete, as after a crash during an append.
 - Offsets do not grow.
 
 Only one batch is in memory at a time.
@@ -38,7 +38,7 @@ CHUNK = 1 << 20
 
 
 def read_log(file: BufferedReader, path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    """The batches of a log, their records, and what is wrong with them."""
+    """Yield the batches of a log, their records, and reports of their damage."""
     if path.stem.isdecimal():
         yield NoteEntry(f"Log starting offset: {int(path.stem)}")
     offsets = _Offsets(path, findings)
@@ -54,7 +54,7 @@ def read_log(file: BufferedReader, path: Path, options: DumpOptions, findings: F
 
 
 def log_batches(file: BufferedReader, path: Path, options: DumpOptions) -> Iterator[BatchAt | Entry]:
-    """The whole batches, of which only the headers are read, and at last what stands behind them and is none."""
+    """Yield the headers of the whole batches, and then a report of the bytes after them that are not a batch."""
     position, end = 0, os.fstat(file.fileno()).st_size
     while position < end:
         options.progress(path, position)
@@ -81,11 +81,11 @@ def _are_zeros(path: Path, position: int) -> bool:
 
 
 def crc_damage(file: BufferedReader, path: Path, position: int, batch: Batch) -> DamageEntry | None:
-    """None where the CRC of the batch whose header was read is right."""
+    """Return a report if the CRC of a batch is wrong, else None. Only the header of the batch was read before."""
     computed = _computed_crc(file, position, batch)
     if computed == batch.crc:
         return None
-    return DamageEntry(path, position, f"the CRC is {batch.crc}, that of the bytes {computed}")
+    return DamageEntry(path, position, f"the CRC should be {computed} and is {batch.crc}")
 
 
 def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch | None:
@@ -97,7 +97,7 @@ def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch |
 
 
 class _Offsets:
-    """A check that offsets grow. An offset that does not grow is damage. A gap is normal in a compacted log."""
+    """Checks that offsets grow. An offset that does not grow is damage. A gap is normal in a compacted log."""
 
     def __init__(self, path: Path, findings: Findings) -> None:
         self._path, self._findings = path, findings
@@ -120,7 +120,7 @@ class _Offsets:
 
 
 def _read_batch(file: BufferedReader, path: Path, at: BatchAt, options: DumpOptions) -> Iterator[Entry]:
-    """The batch whose header was read, and in deep iteration its records."""
+    """Yield a batch whose header was read, and in deep iteration its records."""
     damage = crc_damage(file, path, *at)
     try:
         yield BatchEntry(at.position, at.batch, at.batch.codec, damage is None)

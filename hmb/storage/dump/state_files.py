@@ -11,8 +11,8 @@ with its position. The files are explained in state/checkpoints.py. They have th
 
     partition.metadata: `version: 0`, `topic_id: <id>`       meta.properties: `name=value`, `#` starts a comment
 
-An empty file is a checkpoint without entries, as Kafka creates it. The dump goes on after a damaged line. Bytes that
-are not text end the dump of the file.
+An empty file is a checkpoint without entries, as Kafka creates it. The dump continues after a damaged line. It ends at
+bytes that are not text.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from hmb.storage.dump.findings import Findings
 from hmb.storage.state.checkpoints import VERSION_LINE, decode_uuid
 from hmb.storage.state.manifest import DamagedStateFile
 
-MAX_LINE = 4096  # bytes; a topic's name has 249 at most
+MAX_LINE = 4096  # the largest size of a line in bytes; a topic's name has at most 249 characters
 
 
 @dataclass(frozen=True, slots=True)
 class PropertyEntry(Entry):
-    """A name and its value."""
+    """A line with a name and its value."""
 
     kind: ClassVar[str] = "property"
     name: str
@@ -69,7 +69,7 @@ class EpochEntry(Entry):
 
 
 class StateLine(NamedTuple):
-    """A line of a state file: where it stands, its bytes, what it says; `data` is empty for what is not there."""
+    """A line of a state file: its position, its bytes and its entry. `data` is empty for an entry without a line."""
 
     position: int
     data: bytes
@@ -77,7 +77,7 @@ class StateLine(NamedTuple):
 
 
 class _Malformed(Exception):
-    """A line does not read as what it should be."""
+    """A line does not have the format of its file."""
 
 
 Lines = Iterator[tuple[int, bytes, str]]  # position, bytes, text without the line's end
@@ -85,13 +85,13 @@ Parser = Callable[[Lines, Path], Iterator[StateLine]]
 
 
 def read_state(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """The entries of a state file, whichever of them it is."""
+    """Yield the entries of a state file of any kind."""
     for line in state_lines(file, path):
         yield line.entry
 
 
 def state_lines(file: BufferedReader, path: Path) -> Iterator[StateLine]:
-    """The lines of a state file with what they say."""
+    """Yield the lines of a state file with their entries."""
     position = 0
 
     def lines() -> Lines:
@@ -110,7 +110,7 @@ def state_lines(file: BufferedReader, path: Path) -> Iterator[StateLine]:
 
 
 def _checkpoint(parse: Callable[[str, Entry | None], Entry]) -> Parser:
-    """The parser of a checkpoint whose lines `parse` reads; it is also given the entry before."""
+    """Return the parser of a checkpoint. `parse` reads one line, and also gets the entry of the previous line."""
 
     def read(lines: Lines, path: Path) -> Iterator[StateLine]:
         count, previous = -1, None
@@ -131,7 +131,7 @@ def _checkpoint(parse: Callable[[str, Entry | None], Entry]) -> Parser:
         if number == 1:
             raise _Malformed("the number of entries is missing")
         if number and count not in (-1, number - 2):
-            yield StateLine(end, b"", DamageEntry(path, end, f"{count} entries should be here, but {number - 2} are"))
+            yield StateLine(end, b"", DamageEntry(path, end, f"expected {count} entries, found {number - 2}"))
 
     return read
 
@@ -178,14 +178,14 @@ def _properties(lines: Lines, path: Path) -> Iterator[StateLine]:
             entry = DamageEntry(path, position, f"{text!r} is not name=value")
         found[name] = value
         yield StateLine(position, data, entry)
-    is_old = found.get("version") == "0"  # before KRaft
+    is_old = found.get("version") == "0"  # Kafka wrote version 0 before KRaft.
     needed = {"version", "broker.id"} if is_old else {"version", "node.id", "cluster.id"}
     yield from _missing(needed - found.keys(), path)
 
 
 def _missing(names: set[str], path: Path) -> Iterator[StateLine]:
     if names:
-        yield StateLine(0, b"", DamageEntry(path, 0, f"no {' and no '.join(sorted(names))} in it"))
+        yield StateLine(0, b"", DamageEntry(path, 0, f"the file has no {' and no '.join(sorted(names))}"))
 
 
 def _columns(text: str, names: str) -> list[str]:
@@ -213,7 +213,7 @@ STATE_FILES: dict[str, Parser] = {
     "recovery-point-offset-checkpoint": _OFFSETS,
     "log-start-offset-checkpoint": _OFFSETS,
     "cleaner-offset-checkpoint": _OFFSETS,
-    "replication-offset-checkpoint": _OFFSETS,  # Kafka's high watermarks
+    "replication-offset-checkpoint": _OFFSETS,  # the high watermarks that Kafka stores
     "leader-epoch-checkpoint": _checkpoint(_epoch),
     "partition.metadata": _partition_metadata,
     "meta.properties": _properties,

@@ -30,15 +30,15 @@ from hmb.storage.dump.segments import crc_damage, log_batches, whole_batch
 
 @dataclass(frozen=True, slots=True)
 class SegmentNode(Entry):
-    """A log file."""
+    """A log file, with the totals of its batches."""
 
     kind: ClassVar[str] = "segment"
     file: Path
     size: int
-    first_offset: int | None  # None: the file has no batch
+    first_offset: int | None  # None if the file has no batch
     last_offset: int | None
     batches: int
-    records: int | None  # None: unknown, because the file has compressed messages
+    records: int | None  # None if the number is unknown, because the file has compressed messages
 
     def line(self) -> str:
         offsets = "no offsets" if self.last_offset is None else _offsets(self.first_offset, self.last_offset)
@@ -72,7 +72,7 @@ class BatchNode(Entry):
 
 @dataclass(frozen=True, slots=True)
 class RecordNode(Entry):
-    """A record; the size is that of its encoding, uncompressed."""
+    """A record. Its size is that of its uncompressed encoding."""
 
     kind: ClassVar[str] = "record"
     offset: int
@@ -123,7 +123,7 @@ def log_tree(file: BufferedReader, path: Path, options: DumpOptions, _findings: 
 
 
 def _segment(file: BufferedReader, path: Path, options: DumpOptions) -> SegmentNode:
-    """From the headers alone."""
+    """Return the node of a log file. Only the headers of its batches are read."""
     first_offset = last_offset = None
     batches = records = wrappers = 0
     for found in log_batches(file, path, options):

@@ -1,8 +1,8 @@
-"""Files: open files, syncs and space on the disk, below segments and indexes.
+"""Files: how segments and indexes open, sync and remove their files, and how the broker reserves disk space.
 
-A broker has more files than the process may open, so a segment holds *virtual* files, which open when they are used. A
-write is in the kernel's memory until a sync. A new name is not on disk until its directory is synced. If the disk is
-full, the broker must still delete, so it reserves some space for that.
+A broker has more files than its process may open. So a segment has *virtual* files, which open when they are used.
+Written bytes are only in the kernel's memory until a sync. The name of a new file is not on disk until its directory is
+synced. On a full disk the broker must still write a little, for example to delete records. So it reserves space.
 
 Read in this order:
 

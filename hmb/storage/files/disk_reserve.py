@@ -1,15 +1,15 @@
-"""The disk reserve: space that the broker keeps for its own writes, for the time when the disk is full.
+"""The disk reserve: space that the broker keeps free, so that it can write even when the disk is full.
 
-Producers fill a disk, and then they get KAFKA_STORAGE_ERROR. But consumers still have to commit their offsets, and an
+When the disk is full, producers get KAFKA_STORAGE_ERROR. But consumers still have to commit their offsets, and an
 administrator has to delete records. These requests write a little, too: a record of 150 bytes in `__consumer_offsets`,
 a checkpoint, the list of topics. So the broker allocates the file `.reserve` when it starts, 4 MiB that nobody reads:
 
-1. A write fails because the disk is full. The broker removes the file. 4 MiB are free again: 25,000 commits.
-2. From then on logs refuse what producers send, so that the space is left for the broker's own writes.
-3. The broker looks once a second whether there is room for the file and for as much again. If so, it allocates the
-   file, and takes records from producers again. Nobody has to restart it.
+1. A write fails because the disk is full. The broker removes `.reserve`. The 4 MiB are enough for 25,000 commits.
+2. From then on logs refuse records of producers, so that only the broker's own writes use the space.
+3. Once a second the broker checks whether twice the size of `.reserve` is free. If so, it allocates the file, and
+   accepts records from producers again. A restart is not necessary.
 
-The reserve is at most 1/64 of the disk. A directory on a disk that is full at the start has none until there is room.
+The reserve is at most 1/64 of the disk. If the disk is full when the broker starts, the reserve is allocated later.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from typing import TypeVar
 
 LOGGER = logging.getLogger(__name__)
 RESERVE_FILE = ".reserve"
-LARGEST = 4 << 20  # bytes
-SHARE = 64  # at most one part in so many of the disk
+LARGEST = 4 << 20  # the largest size of the reserve in bytes
+SHARE = 64  # The reserve takes at most 1/64 of the disk.
 
 T = TypeVar("T")
 
@@ -36,15 +36,15 @@ def is_disk_full(error: OSError) -> bool:
 
 
 class DiskReserve:
-    """The reserve of one data directory. Thread-safe."""
+    """Disk space that is reserved for the broker's own writes to one data directory. Thread-safe."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / RESERVE_FILE
         self._lock = threading.Lock()  # guards the file and `is_used`; no other lock is taken under it
-        self.is_used = True  # producers have to wait; `fill` ends that
+        self.is_used = True  # The logs refuse records of producers until `fill` has allocated the file.
 
     def fill(self) -> None:
-        """Allocate the file if there is room for it and for as much again, or if it is there already."""
+        """Allocate the reserve if twice its size is free. If its file is complete, only note that it can be used."""
         with self._lock:
             if not self.is_used:
                 return
@@ -58,13 +58,13 @@ class DiskReserve:
             except OSError as error:
                 if not is_disk_full(error):
                     raise
-                self._path.unlink(missing_ok=True)  # a quota is smaller than the disk
+                self._path.unlink(missing_ok=True)  # The disk has enough free space, but a quota is used up.
                 return
             self.is_used = False
             LOGGER.info("%s: %d bytes of the disk are reserved", self._path.parent, size)
 
     def _allocated(self) -> int:
-        """Return how many bytes of the disk the file has."""
+        """Return how many bytes of the disk the reserve's file takes."""
         return self._path.stat().st_blocks * 512 if self._path.exists() else 0
 
     def _allocate(self, size: int) -> None:
@@ -76,18 +76,21 @@ class DiskReserve:
                 file.write(bytes(size))
 
     def use(self, error: OSError) -> bool:
-        """Remove the file if `error` means that the disk is full; return whether it does."""
+        """If `error` means that the disk is full, remove the reserve's file. Return whether the disk is full."""
         if not is_disk_full(error):
             return False
         with self._lock:
             if not self.is_used:
                 self.is_used = True
-                LOGGER.error("the disk of %s is full: producers have to wait until there is room", self._path.parent)
+                LOGGER.error("the disk of %s is full: records are refused until space is free", self._path.parent)
                 self._path.unlink(missing_ok=True)
         return True
 
     def write(self, write: Callable[[], T]) -> T:
-        """Call `write`, and once more after the file was removed if the disk is full. Raises what `write` raises."""
+        """Call `write`. If the disk is full, remove the reserve's file and call `write` again.
+
+        Raises the errors of `write`.
+        """
         try:
             return write()
         except OSError as error:

@@ -1,9 +1,9 @@
 """State files that are replaced in one step, and syncs of directories.
 
-A state file (a checkpoint, `meta.properties`) must be whole after a power cut: all new or all old. So the broker writes
-it under a temporary name, syncs it, renames it over the old one, and syncs the directory. The last step is needed
-because a name is an entry in the directory and not in the file. A new segment's name needs the same sync of its
-directory before any batch in the segment is acknowledged.
+A state file (a checkpoint, `meta.properties`) must be complete after a power cut: it has either its old or its new
+content, never a part of each. So the broker writes it under a temporary name, syncs it, renames it over the old one,
+and syncs the directory. The last step is needed because a name is an entry in the directory and not in the file. A new
+segment's name needs the same sync of its directory before any batch in the segment is acknowledged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SYNCS_AT_ONCE = 16
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory survive a power cut, or the content of a file.
+    """Sync a directory, so that its names survive a power cut, or sync a file.
 
     Raises SyncFailed, and OSError if the directory cannot be opened.
     """
@@ -33,14 +33,14 @@ def sync_directory(path: Path) -> None:
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a small state file whole or not at all. Raises OSError."""
+    """Replace a small state file in one step. Raises OSError."""
     replace_files({path: content})
 
 
 def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) -> None:
-    """Write each of these small state files whole or not at all. Raises OSError.
+    """Replace each of these small state files in one step. Raises OSError.
 
-    Without `sync` a power cut may remove the files again.
+    Without `sync` the old content may return after a power cut.
     """
     temporaries = {path.with_name(path.name + ".tmp"): content for path, content in contents.items()}
     try:
@@ -54,17 +54,17 @@ def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) ->
             temporary.rename(path)
     except OSError:
         for temporary in temporaries:
-            temporary.unlink(missing_ok=True)  # on a full disk its blocks are needed
+            temporary.unlink(missing_ok=True)  # If the disk is full, other writes need this file's blocks.
         raise
     for directory in {path.parent for path in contents} if sync else ():
         sync_directory(directory)
 
 
 def sync_all(directories: Sequence[Path]) -> None:
-    """Make these directories and the files in them survive a power cut. Raises OSError.
+    """Sync these directories and the files in them. Raises OSError.
 
-    The files are all written before, and several of them are synced at a time. That is much faster than one sync after
-    each write, because one commit of the file system's journal covers all files that wait for it.
+    The caller has already written the files, so several syncs can run at the same time. This is much faster than one
+    sync after each write, because one commit of the file system's journal covers all files that wait for it.
     """
     with ThreadPoolExecutor(min(len(directories), SYNCS_AT_ONCE)) as pool:
         list(pool.map(_sync_with_files, directories))

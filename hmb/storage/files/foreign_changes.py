@@ -1,7 +1,7 @@
 """Changes that another process makes to a file while the broker appends to it.
 
 The broker is the only writer of a log. If somebody removes, replaces or cuts the active segment, acknowledged records
-are lost, and the broker would not notice: it goes on writing to the open file. So the broker looks at the file before
+are lost. The broker would not notice, because it still writes to the open file. So the broker checks the file before
 each sync, before a roll and at a stop.
 
 A check compares the file with the state at the last check: the inode, the size, the time of the last write. It also
@@ -23,7 +23,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class Seen(NamedTuple):
-    """The file at the last check: its size, the time of its last write (ns), and the last batch."""
+    """The state of a file at the last check: its size, the time of its last write (ns), and the last batch."""
 
     size: int
     modified: int
@@ -32,24 +32,25 @@ class Seen(NamedTuple):
 
 
 class ForeignChanges:
-    """Notices changes of one file. Not thread-safe: nothing is appended during a check."""
+    """Detects changes of one file. Not thread-safe, and no append may run during a check."""
 
     def __init__(self, file: DurableFile) -> None:
         self._file = file
         self._seen: Seen | None = None
-        self.found = False  # bytes of the file were changed
+        self.found = False  # whether a check has found changed bytes
 
     def check(self, size: int, last_position: int) -> None:
         """Check the file, which has `size` bytes, and its last batch at `last_position`.
 
-        Report changed bytes once. Raises SyncFailed if the file was removed, replaced or cut: appended bytes are lost.
+        If bytes were changed, log an error once. Raises SyncFailed if the file was removed, replaced or cut, because
+        then records are lost.
         """
         path = self._file.path
         if not self._file.exists:
             return
         try:
             file = self._file.open()
-            with NAMES:  # the directory may be renamed
+            with NAMES:  # Without this lock a thread could rename the directory here.
                 found, named = os.fstat(file.fileno()), self._file.path.stat()
         except FileNotFoundError as error:
             raise SyncFailed(errno.ENOENT, "another process has removed the file", str(path)) from error
@@ -68,6 +69,6 @@ class ForeignChanges:
     def _excerpts(self, position: int, end: int) -> bytes:
         """Return the first and the last bytes of the batch from `position` to `end`.
 
-        If the file was cut, and a later append has extended it again, the bytes in between are zeros.
+        If another process cuts the file and the broker then appends, the file has zeros from the cut to the append.
         """
         return self._file.read(HEADER_PEEK, position) + self._file.read(HEADER_PEEK, max(position, end - HEADER_PEEK))

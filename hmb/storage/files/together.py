@@ -1,7 +1,7 @@
 """Files that belong together: the log file of a segment and its indexes are renamed, deleted and closed in one step.
 
 A start finds a segment by its log file. An index without its log file might be taken for the index of a later segment.
-So the log file is the last one in each step: as long as one of the indexes has its old name, the log file has it, too.
+So each step changes the log file last: as long as an index has its old name, the log file has its old name, too.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ DELETED = ".deleted"  # the suffix of files that no start may open again
 
 
 class FilesTogether(ABC):
-    """Several files that have one lifetime."""
+    """Several files that are created, renamed and deleted together."""
 
     @property
     @abstractmethod
     def files(self) -> Sequence[VirtualFile]:
-        """All files. The most important one is the last one."""
+        """All files. The log file is the last one."""
 
     def rename(self, old_suffix: str, new_suffix: str) -> None:
         """Replace the suffix of each file's name. A thread that reads from a file continues to read. Raises OSError."""
@@ -30,7 +30,7 @@ class FilesTogether(ABC):
                 file.rename(file.path.with_name(file.path.name.removesuffix(old_suffix) + new_suffix))
 
     def moved(self, directory: Path) -> None:
-        """Note that the directory of the files was renamed. The caller holds NAMES."""
+        """Change the paths of the files after their directory was renamed. The caller holds NAMES."""
         for file in self.files:
             file.path = directory / file.path.name
 

@@ -5,26 +5,27 @@ files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection 
 does not keep its files open. It keeps a `VirtualFile`, which opens the file when the broker uses it. `OPEN_FILES`
 limits how many are open. When there are too many, it closes one that was not used recently.
 
-The choice is the clock algorithm. The open files form a circle::
+The clock algorithm chooses the file to close. The open files form a circle::
 
         A used        A         A: its mark is removed, it gets a second chance
       D       B     D   B       B: it has no mark, so it is closed
         C used        C
 
-Each use of a file sets a mark, which costs less than moving the file in a list. A hand goes round the circle. It
-removes the mark of a file that has one, and closes a file that has none.
+Each use of a file sets a mark, which costs less than moving the file in a list. A *hand* moves around the circle and
+looks at one file after the other. If the file has a mark, the hand removes the mark. If the file has no mark, the hand
+closes the file.
 
 Two traps:
 
-- *A descriptor number is reused at once.* A thread that only holds the number may write into a file that was opened
+- *A descriptor number is reused at once.* A thread that keeps only the number may write into a file that was opened
   later. So each user holds the `SharedFile` itself while it works, and the last holder closes it.
 - *A closed file forgets errors.* The kernel writes dirty pages to the disk later. If that fails, it reports the error
   to the next sync of a descriptor that was open. A descriptor that was opened after the failure may get no error, and
-  the sync would pass for a success. So a file with unsynced writes is synced before it is closed. The hand prefers
-  files that need no sync.
+  its sync would seem to succeed. So a file with unsynced writes is synced before it is closed. The hand prefers files
+  that need no sync.
 
-After a sync that failed nobody knows what the disk contains: the kernel may have dropped the pages, and a second sync
-would succeed without them. So a file whose sync has failed raises `SyncFailed` at each later write and sync.
+After a failed sync nobody knows what the disk contains: the kernel may have dropped the pages, and a second sync would
+succeed without them. So a file whose sync has failed raises `SyncFailed` at each later write and sync.
 
 Source: the clock algorithm, Corbató, "A paging experiment with the Multics system" (1968); PostgreSQL's virtual file
 descriptors (`fd.c`).
@@ -44,8 +45,8 @@ from pathlib import Path
 from weakref import ref
 
 LOGGER = logging.getLogger(__name__)
-# A thread holds this lock while it opens a file by its name or renames a file. Without it a
-# reader could open a name that another file has got.
+# A thread holds this lock while it opens a file by its name or renames a file. Without the
+# lock a reader could open a different file that has just got this name.
 NAMES = threading.Lock()
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
@@ -53,21 +54,21 @@ Parts = Sequence[bytes | bytearray | memoryview]  # the buffers of one write, in
 
 
 class SyncFailed(OSError):
-    """A sync of this file failed, now or earlier. Nobody knows what the disk contains until the next start."""
+    """A sync of a file has failed, now or earlier. Nobody knows which of its bytes are on disk."""
 
 
 class SharedFile(FileIO):
     """An open file, for reading and writing. It closes when its last holder drops it."""
 
     def __init__(self, path: Path, *, is_new: bool) -> None:
-        """Open the file; create it (mode 0600) if `is_new`. Raises OSError."""
+        """Open the file. If `is_new`, create it (mode 0600). Raises OSError."""
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if is_new else 0)
         super().__init__(os.open(path, flags, 0o600), "r+")
         OPEN_FILES.descriptors.add(self.fileno())
 
     def close(self) -> None:
         if not self.closed:
-            OPEN_FILES.descriptors.discard(self.fileno())  # first: the number may be another file's right after
+            OPEN_FILES.descriptors.discard(self.fileno())  # After `close` another file may get this number.
             super().close()
 
     def __del__(self) -> None:
@@ -83,14 +84,14 @@ class VirtualFile:
     __slots__ = ("__weakref__", "_file", "_is_used", "exists", "path")
 
     def __init__(self, path: Path, *, exists: bool) -> None:
-        """Open nothing yet. The first use creates the file if it does not exist."""
+        """Do not open the file yet. The first use opens it, or creates it if it does not exist."""
         self.path = path
         self.exists = exists
         self._file: SharedFile | None = None
-        self._is_used = False  # the clock's mark
+        self._is_used = False  # the mark of the clock algorithm
 
     def open(self) -> SharedFile:
-        """Return the open file; open it first if it is closed. Raises OSError.
+        """Return the open file. If it is closed, open it first. Raises OSError.
 
         Keep the result in a variable as long as you use its descriptor.
         """
@@ -113,7 +114,7 @@ class VirtualFile:
                 if error.errno not in OUT_OF_DESCRIPTORS or not OPEN_FILES.close_one():
                     raise
                 continue
-            self._is_used = False  # the second use sets the mark: a file that is used once is closed before others
+            self._is_used = False  # Only the second use sets the mark, so a file that is used once is closed first.
             OPEN_FILES.add(self)
             if len(OPEN_FILES.descriptors) > OPEN_FILES.limit:  # other threads have opened files at the same time
                 OPEN_FILES.close_one()
@@ -133,11 +134,11 @@ class VirtualFile:
         return b"".join(chunks)
 
     def write(self, parts: Parts, position: int) -> int:
-        """Write all parts from `position` on; return their size in bytes. Raises OSError.
+        """Write all parts from `position` on, and return their total size in bytes. Raises OSError.
 
         After an error some of the bytes may be in the file.
         """
-        file = self._file or self._open()  # as `open` does it: a call less for each append
+        file = self._file or self._open()  # This line repeats `open`, because a call takes time at each append.
         self._is_used = True
         written, size = os.pwritev(file.fileno(), parts, position), sum(map(len, parts))
         if written < size:
@@ -150,18 +151,18 @@ class VirtualFile:
         os.ftruncate(file.fileno(), size)
 
     def rename(self, path: Path) -> None:
-        """Rename the file. A thread that has it open reads on. Raises OSError."""
+        """Rename the file. A thread that reads from it can continue. Raises OSError."""
         with NAMES:
             self.path = self.path.rename(path)
 
     def close(self) -> None:
-        """Close the file; the next use opens it again."""
+        """Close the file. The next use opens it again."""
         if self._file is not None:
             OPEN_FILES.discard(self)
             self._file = None
 
     def close_if_idle(self, *, may_sync: bool) -> bool:
-        """Close the file for the clock, unless it was used since the last call; return whether it is closed.
+        """Close the file if it was not used since the last call. Return whether it is closed.
 
         A file with unsynced writes is closed only if the caller `may_sync` it.
         """
@@ -177,11 +178,11 @@ class VirtualFile:
 
 @dataclass(frozen=True, slots=True)
 class FileRegion:
-    """The records in an answer to a fetch: `size` bytes of a file from `position`.
+    """The records in a Fetch response: `size` bytes of a file from `position` on.
 
     The kernel sends them to the client with `sendfile`, so the bytes never enter this process. If the segment is
-    deleted before that, its file is still open as a rule, and the client gets all bytes. If the file was closed for
-    want of descriptors, sending raises OSError, and the client has to connect and fetch again.
+    deleted before that, its file is usually still open, and the client gets all bytes. If the file was closed because
+    other files needed its descriptor, sending raises OSError. The client then has to connect and fetch again.
     """
 
     file: VirtualFile
@@ -189,28 +190,29 @@ class FileRegion:
     size: int
 
     def read(self) -> bytes:
-        """Return the bytes, fewer if the file is shorter. Raises OSError."""
+        """Return the bytes of the region, or fewer bytes if the file is shorter. Raises OSError."""
         return self.file.read(self.size, self.position)
 
 
 class DurableFile(VirtualFile):
     """A virtual file whose content must survive a power cut. Thread-safe.
 
-    Locks: `_writing` is held during a write, so that the file is not closed with unsynced bytes meanwhile. `_syncing`
-    is held during a sync, so that an error reaches each thread that asked for one. `_writing` is taken first.
+    Locks: a thread holds `_writing` while it writes, so that no other thread closes the file during the write. A thread
+    holds `_syncing` while it syncs, so that each thread that asks for a sync gets the error. A thread that needs both
+    locks takes `_writing` first.
     """
 
     __slots__ = ("_failure", "_is_unsynced", "_syncing", "_writing")
 
     def __init__(self, path: Path, *, exists: bool) -> None:
         super().__init__(path, exists=exists)
-        self._is_unsynced = False  # written since the last sync
-        self._failure: OSError | None = None  # of a sync
+        self._is_unsynced = False  # whether bytes were written since the last sync
+        self._failure: OSError | None = None  # the error of the sync that failed; None: no sync has failed
         self._writing = threading.Lock()
         self._syncing = threading.Lock()
 
     def write(self, parts: Parts, position: int) -> int:
-        """Write as `VirtualFile.write` does. Raises SyncFailed, too."""
+        """Write all parts, as `VirtualFile.write` does. Raises SyncFailed if an earlier sync has failed, OSError."""
         with self._writing:
             if self._failure is not None:
                 raise self._failed()
@@ -228,8 +230,8 @@ class DurableFile(VirtualFile):
     def sync(self) -> None:
         """Return when the bytes that were written so far are on disk.
 
-        Raises SyncFailed if this sync or an earlier one has failed, and OSError if the file cannot be opened: then
-        nothing has failed yet, and the next call may succeed.
+        Raises SyncFailed if this sync or an earlier one has failed. Raises OSError if the file cannot be opened.
+        After an OSError the next call may succeed.
         """
         with self._syncing:
             if self._failure is not None:
@@ -243,7 +245,7 @@ class DurableFile(VirtualFile):
                 raise self._failed() from error
 
     def sync_if_written(self) -> None:
-        """Sync, unless nothing was written since the last sync. Raises as `sync` does."""
+        """Sync the file if bytes were written since the last sync. Raises the same errors as `sync`."""
         if self._is_unsynced or self._failure is not None:
             self.sync()
 
@@ -268,7 +270,7 @@ class DurableFile(VirtualFile):
 
 
 def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> None:
-    """Write the bytes that one call did not write, because the disk is nearly full or the kernel has a limit."""
+    """Write the rest of the bytes, if one call of `pwritev` did not write all of them."""
     data = memoryview(b"".join(parts))
     while written < len(data):
         written += os.pwrite(file.fileno(), data[written:], position + written)
@@ -287,7 +289,7 @@ class OpenFiles:
         self._clock: OrderedDict[ref[VirtualFile], None] = OrderedDict()  # `close_one` looks at the first file first
 
     def add(self, file: VirtualFile) -> None:
-        """Add a file that has been opened. `close_one` looks at it last."""
+        """Add a file that has been opened. `close_one` looks at this file last."""
         self._clock[ref(file, self._forget)] = None
 
     def discard(self, file: VirtualFile) -> None:
@@ -298,7 +300,7 @@ class OpenFiles:
         self._clock.pop(file, None)
 
     def make_room(self) -> None:
-        """Close files until one more may be opened, or no file can be closed."""
+        """Close files until one more file may be opened, or until no file can be closed."""
         while len(self.descriptors) >= self.limit and self.close_one():
             pass
 

@@ -1,15 +1,16 @@
-"""Reading a large file through a window: a part of it that is in memory.
+"""Reading a large file through a window: the part of the file that is in memory.
 
-Recovery and compaction go through whole segments, of a gigabyte each. To read a segment at once would take too much
-memory. A memory map would take none. But if another process cuts the file, the kernel kills a process that touches the
-map behind the new end (SIGBUS). So the broker reads a window of 1 MiB, works on it, and reads the next one::
+Recovery and compaction read whole segments, each of up to 1 GiB. A whole segment in memory would take too much space. A
+memory map would not have this problem. But if another process cuts the file, the kernel kills each process that reads
+the map after the new end of the file (SIGBUS). So the broker reads a window of 1 MiB, works on it, and reads the next
+one::
 
     file     [ batch | batch | batch | batch | batch | batch ...
     window           [.........................]           the fifth batch begins in the window and ends after it,
                                      [....................  so the next window begins with it
 
-A window that the file no longer fills is shorter than expected. Its reader finds a batch that is cut off, as in every
-other damaged file.
+If another process has cut the file, a window is shorter than expected. The code that reads the window then finds an
+incomplete batch, as in any other damaged file.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ WINDOW = 1 << 20  # bytes
 
 
 class Windows:
-    """The first `end` bytes of a file. `view` is the part that is in memory; it starts at the position `start`."""
+    """A reader of a file's first `end` bytes. `view` is the part in memory, and `start` is its position in the file."""
 
     def __init__(self, file: VirtualFile, end: int) -> None:
         self._file = file
@@ -31,14 +32,14 @@ class Windows:
         self.view = memoryview(b"")
 
     def at(self, position: int, size: int) -> tuple[memoryview, int]:
-        """Return a view with `size` bytes from `position` in it, and the index of `position` in the view.
+        """Return a view that contains the `size` bytes from `position` on, and the index of `position` in the view.
 
-        The view ends earlier only where the file does. A caller that goes forwards, or backwards in whole batches,
+        Bytes are missing only at the end of the file. A caller that reads forwards, or backwards in whole batches,
         reads each byte of the file about once. Raises OSError.
         """
         index = position - self.start
         if index < 0 or index + size > len(self.view):
-            if index >= 0:  # forwards
+            if index >= 0:  # The caller reads forwards.
                 start, end = position, position + max(WINDOW, size)
             else:
                 start, end = max(0, min(position, position + size - WINDOW)), position + size

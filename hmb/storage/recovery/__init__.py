@@ -1,6 +1,6 @@
 """Recovery: a start finds out what a log contains after a stop, a kill, a power cut or damage.
 
-A kill of the process loses nothing that was written, because the kernel has it. A power cut loses what was not synced,
+A kill of the process loses no written bytes, because the kernel has them. A power cut loses bytes that were not synced,
 in any order. A disk may change a bit at any time. The start has to tell these cases apart from the files alone::
 
                          recovery point               end of the file
@@ -13,7 +13,7 @@ Bytes before the recovery point have been on disk, so damage among them came lat
 served, and an empty batch takes the place of the damaged one, so that readers get past it. Bytes from the recovery
 point on may never have been on disk as a whole. Later batches may depend on lost ones, so the log ends there.
 
-Indexes and the state of producers follow from the batches, and the start can make them again.
+The start can rebuild the indexes and the state of the producers from the batches.
 
 Read in this order:
 

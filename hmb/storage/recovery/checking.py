@@ -1,13 +1,14 @@
 """Checking a log file: its whole batches, up to the first damaged one.
 
-A power cut leaves two kinds of damage at the end of a file (Kafka 0.7 design, "Log"). A batch may be there only in
-part. A *nonsense block* is a block of the file that has been allocated and never filled. A disk error leaves a third
-kind anywhere. The check finds damage by two properties of a batch:
+A power cut leaves two kinds of damage at the end of a file (Kafka 0.7 design, "Log"). The last batch may be incomplete.
+A *nonsense block* is a block of the file that has been allocated and never filled. A disk error may change any byte of
+the file. The check finds damage by two properties of a batch:
 
 - Its length and its CRC must match all bytes after the length.
 - No CRC covers its offset, the first 8 bytes. The offsets of batches must grow. Compaction leaves gaps between them.
   But a flipped bit in an offset looks like a gap, too. So a batch after a gap counts only if the next batch has a
-  greater offset. If a flipped bit made the offset too high, the next batch has a smaller one.
+  greater offset. If a flipped bit made the offset too high, the next batch has a smaller one. A batch after a gap must
+  also have lower offsets than the next segment.
 
 No CRC covers the leader epoch (4 bytes) either. No record depends on it.
 
@@ -35,7 +36,7 @@ from hmb.storage.producer_state import BATCHES_KEPT
 MAX_RELATIVE_OFFSET = 2**31 - 1
 MAX_POSITION = 2**31 - 1  # the highest position (bytes) that fits into an index entry
 ZEROS = bytes(1 << 20)
-MIN_HEADER = MAGIC_POSITION + 1  # bytes that show whether a batch may begin here
+MIN_HEADER = MAGIC_POSITION + 1  # bytes that the search needs to decide whether a batch may begin at a position
 HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
 
 # first offset, size, last offset, max timestamp, producer id, attributes
@@ -46,7 +47,7 @@ NO_STOP = threading.Event()  # an event that no thread sets, for callers that ar
 
 
 class Stopped(Exception):
-    """The broker stops, so a check or a compaction in progress ends. The next one begins again from the start."""
+    """The broker stops, so a check or a compaction in progress ends early. After the next start it begins again."""
 
 
 class Damage(KafkaError):
@@ -58,14 +59,21 @@ class Damage(KafkaError):
 
 
 def checked_batches(
-    windows: Windows, base_offset: int, following: int | None, start: tuple[int, int] | None = None
+    windows: Windows,
+    base_offset: int,
+    following: int | None,
+    start: tuple[int, int] | None = None,
+    *,
+    may_go_on: bool = True,
 ) -> Iterator[tuple[int, CheckedBatch]]:
-    """Return each whole batch of a segment's file with its position. Raises Damage where the bytes are no batch.
+    """Yield each whole batch of a segment's file with its position. Raises Damage if the next bytes are not a batch.
 
     `following` is the base offset of the next segment, None if that is unknown. `start` is the position of the first
-    batch to check and its offset, None for the file's first one. Raises OSError.
+    batch to check and its offset, None for the file's first one. If `may_go_on` is False, a batch after a gap counts as
+    damage if it has offsets from `following` on. Raises OSError.
     """
     position, next_offset = start or (0, base_offset)
+    limit = sys.maxsize if may_go_on or following is None else following
     max_offset, end = base_offset + MAX_RELATIVE_OFFSET, windows.end
     unconfirmed: tuple[int, CheckedBatch] | None = None
     while position < end:
@@ -74,6 +82,8 @@ def checked_batches(
             first, size, last, _, _, _ = checked
             if first < next_offset or last > max_offset or position > MAX_POSITION:
                 raise _corrupt(f"a batch of offsets {first} to {last} where {next_offset} is next")
+            if first > next_offset and last >= limit:
+                raise _corrupt(f"a batch of offsets {first} to {last}, but the next segment begins at {limit}")
         except KafkaError as error:
             raise Damage(unconfirmed[0] if unconfirmed else position, error.message) from None
         if unconfirmed:
@@ -88,7 +98,7 @@ def checked_batches(
     if unconfirmed:
         position, (first, *_) = unconfirmed
         if following is None or following < next_offset:
-            raise Damage(position, f"offsets jump to {first}, which nothing confirms")
+            raise Damage(position, f"offsets jump to {first}, and no later batch confirms this")
         yield unconfirmed
 
 
@@ -123,10 +133,11 @@ def checked_batch(windows: Windows, position: int) -> CheckedBatch:
 
 
 def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, int]:
-    """Return a view with a batch of `size` bytes in it, and the batch's index there. Raises KafkaError, OSError.
+    """Return a view that contains a batch of `size` bytes, and the index of the batch in the view.
 
-    A damaged length may claim the rest of the file, a gigabyte. So a batch that is larger than a window is read as a
-    whole only if its CRC is right, which is computed window by window.
+    A damaged length may cover the rest of the file, for example 1 GiB. So if a batch is larger than a window, its CRC
+    is first computed window by window. The whole batch is read only if the CRC is right.
+    Raises KafkaError, OSError.
     """
     if size > WINDOW:
         header = parse_batch(*windows.at(position, HEADER_PEEK))
@@ -142,7 +153,7 @@ def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, in
 
 
 def _first_offset(batch: Batch) -> int:
-    """Return the first offset of a batch. A compressed message has it in its content. Raises KafkaError."""
+    """Return the first offset of a batch. A compressed message has it only in its content. Raises KafkaError."""
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
     # The message was within the limit of decompression when it was appended, and the limit may be lower now.
@@ -164,7 +175,7 @@ class ProducerBatches:
         self._open: set[int] = set()
 
     def note(self, position: int, producer_id: int, attributes: int) -> None:
-        """Take the segment's next batch with a producer id."""
+        """Note the next batch of the segment that has a producer id."""
         if attributes & CONTROL_BIT:
             self._open.discard(producer_id)
             self._of_transactions.append(position)
@@ -206,10 +217,10 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
     header = re.compile(re.escape(lowest.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
     while position + MIN_HEADER <= end:
         view, index = windows.at(position, MIN_HEADER)
-        if len(view) - index < MIN_HEADER:  # another process has cut the file
+        if len(view) - index < MIN_HEADER:  # Another process has cut the file.
             break
         match = header.search(view, index, index + end - position)
-        if match is None:  # a header may begin in the last bytes of the view
+        if match is None:  # A header may begin in the last bytes of the view.
             position += len(view) - index - MIN_HEADER + 1
             continue
         position += match.start() - index
@@ -218,14 +229,14 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
         except KafkaError:
             position += 1
             continue
-        if checked[2] >= lowest:  # the last offset
+        if checked[2] >= lowest:  # checked[2] is the last offset of the batch
             return position, checked
         position += checked[1]
     return None
 
 
 def _end_of_data(windows: Windows, position: int) -> int:
-    """Return the end of the file without the zeros of a file that was preallocated, to a multiple of their size."""
+    """Return the end of the file without the zeros of preallocation. Count only whole blocks of zeros."""
     end = windows.end
     while end - len(ZEROS) >= position:
         view, index = windows.at(end - len(ZEROS), len(ZEROS))

@@ -2,19 +2,20 @@
 
 After a proper stop the start reads only the end of each segment, which shows whether its indexes are complete. It
 trusts the rest, because the manifest shows which files were changed since (manifest.py). After a kill or a power cut
-the start also checks the active segment, batch by batch (checking.py), and makes its indexes again. The manifest does
-not have the final size of this segment. In a directory without a manifest, which Kafka wrote, the start checks each
+the start also checks the active segment, batch by batch (checking.py), and rebuilds its indexes. The manifest does not
+contain the final size of this segment. In a directory without a manifest, which Kafka wrote, the start checks each
 segment that ends after the recovery point.
 
 The meaning of damage depends on whether the damaged bytes have been on disk.
 
-- *They have been* below the recovery point, after a proper stop, and in each segment but the last one. A log syncs a
-  segment before it creates the next one. So this damage came later, and readers may have seen what follows. An empty
-  batch takes the place of the damaged one (repair.py), every intact batch is served, and no offset is assigned twice.
-- *They have not been* in the last segment from the recovery point on. After a power cut its unsynced pages may be on
-  disk in any order, so that whole batches follow a hole. But a log never has a later record without the earlier ones,
-  because it may depend on them. So the log ends at the hole. If whole batches follow, the bytes are first kept beside
-  the segment, in `<base offset>.log.<position>.cut`.
+- Bytes *have been on disk* below the recovery point, after a proper stop, and in each segment but the last one. A log
+  syncs a segment before it creates the next one. So this damage came later, and readers may have seen what follows. An
+  empty batch takes the place of the damaged one (repair.py), every intact batch is served, and no offset is assigned
+  twice.
+- Bytes *may never have been on disk* in the last segment from the recovery point on. After a power cut its unsynced
+  pages may be on disk in any order, so that whole batches follow a hole. But a log never has a later record without the
+  earlier ones, because the later record may depend on them. So the log ends at the hole. If whole batches follow, the
+  bytes are first kept beside the segment, in `<base offset>.log.<position>.cut`.
 
 Offsets may be missing between two segments because compaction has removed the last records of the first one. The
 manifest stores the base offset that follows each segment. If the next file has a greater one, a segment is lost.
@@ -23,8 +24,8 @@ Example: segments 0, 100 and 200; the log ends at 250; the recovery point is 220
 at 210 is repaired. Damage at 230 ends the log at 230.
 
 Damaged indexes are rebuilt from the log. The state of the producers is the newest snapshot plus the batches after
-it. A transaction index depends on the transactions that were open where its segment begins, so the replay then starts
-at a snapshot from before that segment.
+it. A transaction index depends on the transactions that were open where its segment begins, so to
+rebuild this index, the replay starts at a snapshot that is older than the segment.
 
 Source: Kafka 0.7 design, "Log" (recovery); Kafka's `LogLoader`.
 """
@@ -66,9 +67,9 @@ class LoadedLog:
 class Known:
     """The facts about a log that the start has before it looks at the log's files."""
 
-    recovery_point: int | None  # records at lower offsets have been synced; None: unknown
-    is_clean: bool  # the log was closed properly
-    segments: Mapping[int, SegmentEntry] | None = None  # in the manifest, by base offset; None: another broker wrote it
+    recovery_point: int | None  # All records at lower offsets have been synced. None: unknown.
+    is_clean: bool  # whether the log was closed properly
+    segments: Mapping[int, SegmentEntry] | None = None  # entries of the manifest, by base offset; None: no manifest
 
     @property
     def being_replaced(self) -> Mapping[int, int]:
@@ -77,13 +78,13 @@ class Known:
         return {base_offset: entry.next_offset for base_offset, entry in known if entry.size == BEING_REPLACED}
 
     def is_closed(self, base_offset: int) -> bool:
-        """Return whether the manifest has a segment's final size."""
+        """Return whether the manifest contains the final size of a segment."""
         known = self.segments or {}
         is_final = self.is_clean or base_offset != max(known, default=base_offset)
         return is_final and base_offset in known and known[base_offset].size >= 0
 
     def next_offset(self, base_offset: int) -> int | None:
-        """Return where the segment after this one begins; None if the manifest does not have that."""
+        """Return the base offset of the segment after this one; None if the manifest does not contain it."""
         known = self.segments or {}
         is_final = self.is_clean or base_offset != max(known, default=base_offset)
         return known[base_offset].next_offset if is_final and base_offset in known else None
@@ -99,7 +100,7 @@ def load(directory: Path, config: LogConfig, known: Known, *, now: int, stop: th
     loading.run()
     producers = _load_producers(directory, loading.segments, loading.end_offset, ProducerState(now))
     for segment in loading.segments[:-1]:
-        segment.seal()  # The start may have built its indexes again.
+        segment.seal()  # The start may have rebuilt the indexes of this segment.
     for segment in loading.segments:
         segment.release()
     return LoadedLog(loading.segments, loading.end_offset, producers)
@@ -110,7 +111,7 @@ def _base_offsets(directory: Path) -> list[int]:
     for path in directory.glob("*.log"):
         match = SEGMENT_NAME.fullmatch(path.name)
         if match is None or int(match[1]) > MAX_OFFSET:
-            LOGGER.warning("%s is no segment (its name is not an offset in 20 digits): ignored", path)
+            LOGGER.warning("%s is not a segment (its name is not an offset in 20 digits): ignored", path)
         else:
             found.append(int(match[1]))
     return sorted(found)
@@ -150,11 +151,11 @@ class _Loading:
         found = {segment.base_offset for segment in self.segments if segment.path.exists()}
         for base_offset, entry in sorted((self._known.segments or {}).items()):
             if base_offset not in found and entry.size > 0:
-                LOGGER.error("%s/%020d.log is missing, which had %d bytes and began at offset %d",
+                LOGGER.error("%s/%020d.log is missing; it had %d bytes and began at offset %d",
                              self._directory, base_offset, entry.size, base_offset)  # fmt: skip
 
     def _look_at(self, number: int, following: int | None) -> int:
-        """Return the offset after a segment's last batch; check the segment first if the start cannot trust it."""
+        """Return the offset after a segment's last batch. If the files may have changed, check the segment first."""
         segment = self.segments[number]
         segment.lacks_transactions = not segment.transaction_index.is_sane()
         if self._may_trust(segment, following):
@@ -162,10 +163,11 @@ class _Loading:
                 return end_by_indexes(segment)
             except KafkaError as error:
                 if segment.size:  # A new log has no indexes.
-                    level = logging.INFO if self._config.preallocate else logging.WARNING  # its zeros are not damage
-                    LOGGER.log(level, "%s: %s; all of the segment is checked", segment.path, error.message)
+                    # The zeros of a preallocated file are not damage.
+                    level = logging.INFO if self._config.preallocate else logging.WARNING
+                    LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
         bounds = self._bounds(segment, following)
-        found = recover(segment, bounds.synced_to, self._stop)
+        found = recover(segment, bounds.synced_to, self._stop, may_go_on=bounds.may_go_on)
         end_offset = found.end_offset
         if found.is_damaged or end_offset < bounds.reached:
             segment, end_offset = repair(segment, end_offset, bounds, self.segments)
@@ -176,7 +178,7 @@ class _Loading:
         return end_offset
 
     def _may_trust(self, segment: Segment, following: int | None) -> bool:
-        """Return whether the segment's files are unchanged since their last sync. Report each file that was changed."""
+        """Return whether the segment's files are unchanged since their last sync. Log each file that was changed."""
         known, base_offset = self._known, segment.base_offset
         if base_offset in self._swapped:
             return False
@@ -187,15 +189,15 @@ class _Loading:
         entry, found = known.segments[base_offset], segment.entry(0)
         if found.aborted != entry.aborted:
             path = segment.transaction_index.path
-            LOGGER.error("%s is missing, or not what the broker wrote: it is made again from the log", path)
+            LOGGER.error("%s is missing or was changed: the broker builds it again from the log", path)
             segment.lacks_transactions = True
         # After a power cut an unsynced index and the time of a file's last write may have their old values.
         level = logging.WARNING if known.is_clean else logging.INFO
         if found.log != entry.log:
-            LOGGER.log(level, "%s was changed since the broker wrote it: all of it is checked", segment.path)
+            LOGGER.log(level, "%s was changed since the broker wrote it: the whole file is checked", segment.path)
         elif found.indexes != entry.indexes:
             paths = f"{segment.offset_index.path} or {segment.time_index.path}"
-            LOGGER.log(level, "%s was cut or extended since the broker wrote it: both are made again", paths)
+            LOGGER.log(level, "%s was cut or extended since the broker wrote it: both are built again", paths)
         return found.log == entry.log and found.indexes == entry.indexes
 
     def _bounds(self, segment: Segment, following: int | None) -> Bounds:
@@ -205,7 +207,7 @@ class _Loading:
         if following is None:
             return Bounds(synced_to, True, synced_to or 0)
         entry = (self._known.segments or {}).get(segment.base_offset)
-        is_short = entry is not None and segment.size < entry.size  # before it was checked
+        is_short = entry is not None and segment.size < entry.size  # The check that follows may reduce `segment.size`.
         return Bounds(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
 
     def _synced_to(self, segment: Segment) -> int | None:
@@ -216,7 +218,7 @@ class _Loading:
         return segment.base_offset if recovery_point is None else recovery_point
 
     def _check_next(self, number: int, end_offset: int, following: int) -> None:
-        """Compare a segment's end with the base offset of the next one."""
+        """Compare a segment's end offset with the base offset of the next segment."""
         segment = self.segments[number]
         if end_offset > following:
             LOGGER.error("%s overlaps the next segment: it ends at %d, not %d", segment.path, end_offset, following)
@@ -230,9 +232,9 @@ class _Loading:
                            self._directory, end_offset, following - 1)  # fmt: skip
 
     def _fill(self, number: int, first_offset: int, next_offset: int) -> None:
-        """Put an empty batch in the place of lost segments after a segment, so that readers get past them."""
+        """Append an empty batch for the lost segments after a segment, so that readers get past the lost offsets."""
         segment = self.segments[number]
-        LOGGER.error("%s: offsets %d to %d are lost, which were on disk; the log goes on after them",
+        LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",
                      self._directory, first_offset, next_offset - 1)  # fmt: skip
         lost = self._lost_segments(first_offset, next_offset)
         aborted = [each for lost_segment in lost for each in lost_segment.aborted_transactions()]
@@ -248,7 +250,7 @@ class _Loading:
             lost_segment.delete()
 
     def _lost_segments(self, first_offset: int, next_offset: int) -> list[Segment]:
-        """Return the segments that began in a range of offsets; their transaction indexes may still be there."""
+        """Return the lost segments with base offsets in a range. Their transaction indexes may still exist."""
         lost = []
         for base_offset, entry in sorted((self._known.segments or {}).items()):
             if first_offset <= base_offset < next_offset:
@@ -258,7 +260,7 @@ class _Loading:
 
 
 def newest_leader_epoch(segments: Sequence[Segment]) -> int:
-    """Return the greatest leader epoch that the end of a log shows."""
+    """Return the greatest leader epoch among the last batches of a log."""
     for segment in reversed(segments):
         if segment.size:
             last = segment.offset_index.last.position
@@ -274,7 +276,7 @@ def _load_producers(
     wanted = next((segment.base_offset for segment in segments if segment.lacks_transactions), end_offset)
     found = snapshots(directory)
     for _, path in found:
-        if path.is_dir():  # A stop could not write its snapshot under this name.
+        if path.is_dir():  # No stop can write a snapshot under a directory's name.
             raise IsADirectoryError(errno.EISDIR, "a directory has the name of a snapshot", str(path))
     for offset, path in reversed(found):
         if offset > end_offset:
@@ -292,7 +294,7 @@ def _load_producers(
 
 
 def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterator[AbortedTransaction]:
-    """Note the batches of idempotent producers from an offset on. Yield the transactions that markers abort."""
+    """Apply the batches of idempotent producers from an offset on to `state`. Yield each aborted transaction."""
     positions = segment.producer_batches
     batches = segment.batches_from(from_offset, segment.size) if positions is None else segment.batches_at(positions)
     try:
@@ -303,4 +305,4 @@ def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterato
                 if aborted := state.replay(whole):
                     yield aborted
     except KafkaError as error:  # The start did not check this segment.
-        LOGGER.error("%s: %s; the producers of later batches are not known", segment.path, error.message)
+        LOGGER.error("%s: %s; the producers of later batches are unknown", segment.path, error.message)

@@ -5,11 +5,12 @@ So the broker does not know whether a batch is still intact. A client that finds
 batch, and asks for the same offset again. A client that gets past the batch never asks for it again.
 
 So when a read begins at the same offset as an earlier one, the broker checks the first batch before it sends it. It
-also checks that the file has all bytes of the region. If one of them is wrong, the log repairs the segment
+also checks that the file has all bytes of the region. If the batch or the length is wrong, the log repairs the segment
 (repair.py), and the client gets the intact batches.
 
 Several consumers may read the same offsets, and then each of them except the first repeats a read. So the broker checks
-only the second, the fourth, the eighth read of an offset, and so on. A reader that is stuck reaches one of these.
+only the second, the fourth, the eighth read of an offset, and so on. A reader that cannot get past a batch repeats its
+read until the broker checks the batch.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import FileRegion
 from hmb.storage.segment import DamagedSegment, Segment
 
-OFFSETS_KEPT = 64  # a log that many consumers read at as many offsets may forget an offset before it is repeated
+OFFSETS_KEPT = 64  # the number of offsets that have a count; the oldest offset is dropped first
 
 
 class RepeatedReads:
@@ -31,10 +32,10 @@ class RepeatedReads:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards the counts; held for a moment, no other lock is taken under it
-        self._counts: dict[int, int] = {}  # by offset; the one that was added first is the first one
+        self._counts: dict[int, int] = {}  # number of reads by offset, in the order in which the offsets were added
 
     def is_due(self, offset: int) -> bool:
-        """Count a read that found records from `offset` on; return whether its first batch should be checked."""
+        """Count a read that found records from `offset` on. Return whether its first batch should be checked."""
         with self._lock:
             count = self._counts.get(offset, 0) + 1
             self._counts[offset] = count
@@ -44,7 +45,7 @@ class RepeatedReads:
 
 
 def check_begin(segment: Segment, region: FileRegion) -> None:
-    """Check the first batch of a region of a segment, and the length of the file. Raises DamagedSegment, OSError."""
+    """Check the length of the file, and the first batch of a region. Raises DamagedSegment, OSError."""
     end = region.position + region.size
     length = os.fstat(region.file.open().fileno()).st_size
     if length < end:

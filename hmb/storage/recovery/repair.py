@@ -1,8 +1,8 @@
-"""Repairing a segment: what is damaged is replaced, so that readers get past it and every intact batch is served.
+"""Repairing a segment: damaged bytes are replaced, so that readers get past them to the next intact batch.
 
-A client reads on at the offset after the last batch that it got. If the next batch is damaged and nothing else takes
-its offsets, the client asks for the same offset for ever. So a *hole*, the bytes from the end of an intact batch to the
-beginning of the next one, gets a replacement::
+A client continues at the offset after the last batch that it got. If the next batch is damaged and is not replaced, the
+client asks for the same offset forever. So a *hole*, the bytes from the end of an intact batch to the beginning of the
+next one, gets a replacement::
 
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
@@ -16,10 +16,10 @@ The replacement is the first of these that is possible:
    transaction is also known from the transaction index.
 3. *An empty batch* with the lost offsets, such as compaction leaves it. Every client gets past it.
 
-A hole at the end of the file is cut off, and a replacement is appended. Any other one changes the positions of the
-batches after it. Then the segment is written again and put in the place of the old one, as compaction does it
-(swap.py). The damaged bytes are kept in `<base offset>.log.<position>.cut`. The damage is reported once, because no
-later start finds it again.
+If the hole is at the end of the file, the broker cuts it off, and appends the replacement. A replacement before other
+batches changes their positions. So the broker writes the segment again, and swaps it for the old one as compaction does
+(swap.py). The damaged bytes are kept in `<base offset>.log.<position>.cut`. Because the damage is gone
+afterwards, it is logged only once.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from hmb.storage.transaction_index import AbortedTransaction
 
 LOGGER = logging.getLogger(__name__)
 OFFSET_AND_LENGTH = struct.Struct(">qi")
-LARGEST_MARKER = 100  # bytes
+LARGEST_MARKER = 100  # the largest size of a marker's batch in bytes
 LARGEST_RESTORED = 64 << 20  # bytes: a larger hole is not checked for a batch with a wrong header
 
 
@@ -70,18 +70,19 @@ class Hole:
     position: int
     end: int  # the position after the hole
     first_offset: int
-    next_offset: int  # of the batch after the hole: the offsets from `first_offset` up to it are lost
+    next_offset: int  # first offset of the batch after the hole; the offsets from `first_offset` up to it are lost
     why: str
     replacement: bytes = b""
-    is_restored: bool = False  # the replacement is the batch itself
+    is_restored: bool = False  # whether the replacement is the batch itself
 
 
 class Bounds(NamedTuple):
     """The offsets of a segment that have been on disk.
 
     All offsets below `synced_to` have been on disk. Damage after them comes from a power cut, and the log ends there.
-    None means that the whole segment has been on disk and its last offset is unknown. `may_go_on` is True for the last
-    segment of a log, which may have batches from `synced_to` on. A segment that ends below `reached` has lost its end.
+    If `synced_to` is None, the whole segment has been on disk and its last offset is unknown. `may_go_on` is True for
+    the last segment of a log, which may have batches from `synced_to` on. A segment that ends below `reached` has lost
+    its end.
     """
 
     synced_to: int | None
@@ -90,7 +91,7 @@ class Bounds(NamedTuple):
 
 
 class Repaired(NamedTuple):
-    """A segment without damage, and the offset after its last batch."""
+    """The result of a repair: a segment without damage, and the offset after its last batch."""
 
     segment: Segment
     end_offset: int
@@ -99,7 +100,7 @@ class Repaired(NamedTuple):
 def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence[Segment]) -> Repaired:
     """Repair the damage after the first `segment.size` bytes of a segment, which end at `end_offset`.
 
-    `segments` are all segments of the log. If it raises OSError, the next start repairs the segment.
+    `segments` are all segments of the log. If this function raises OSError, the next start repairs the segment.
     """
     search = HoleSearch(segment, bounds, segments)
     holes = search.holes(segment.size, end_offset)
@@ -123,7 +124,7 @@ def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence
 
 
 def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment]) -> Segment | None:
-    """Return a repaired copy of a closed segment; None if the segment is intact. swap.py replaces the segment by it.
+    """Return a repaired copy of a closed segment, which swap.py puts into the log; None if the segment is intact.
 
     The next segment begins at `next_offset`. Readers may use the segment during the repair. Raises OSError.
     """
@@ -143,7 +144,7 @@ def append_replacement(segment: Segment, replacement: bytes) -> None:
     """Append the batches of a replacement to a segment, and sync it. Raises OSError."""
     for batch in iter_batches(replacement):
         segment.append([batch.view], batch.last_offset, TimestampOffset(batch.max_timestamp, batch.last_offset))
-    segment.producer_batches = None  # `recover` has not read the new batches.
+    segment.producer_batches = None  # The list is incomplete, because `recover` has not read the new batches.
     segment.flush()
 
 
@@ -154,7 +155,7 @@ def replacement_of(
     segments: Sequence[Segment],
     leader_epoch: int,
 ) -> bytes:
-    """Return empty batches for lost offsets, and among them the markers of these aborted transactions.
+    """Return empty batches for lost offsets, together with the markers of these aborted transactions.
 
     A batch has at most 2^31 offsets. If more offsets are lost, the replacement covers the last 2^31 of them.
     """
@@ -196,7 +197,10 @@ class HoleSearch:
             last, why = None, ""
             try:
                 start = position, next_offset
-                for last, checked in checked_batches(windows, self._segment.base_offset, limit, start):
+                may_go_on = self.bounds.may_go_on
+                for last, checked in checked_batches(
+                    windows, self._segment.base_offset, limit, start, may_go_on=may_go_on
+                ):
                     position, next_offset = last + checked[1], checked[2] + 1
             except Damage as damage:
                 why = damage.message
@@ -258,7 +262,7 @@ class HoleSearch:
 
 
 def _batch_with(offset: int, segments: Sequence[Segment]) -> Batch | None:
-    """Return the header of the batch that holds an offset of the log; None if it is lost."""
+    """Return the header of the batch that contains an offset of the log; None if this batch is lost."""
     segment = next((each for each in reversed(segments) if each.base_offset <= offset), None)
     try:
         batches = segment.batches_from(offset, segment.size) if segment else iter(())
@@ -274,7 +278,7 @@ def _restored(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
     length = len(data) - LOG_OVERHEAD
     candidates = [
         OFFSET_AND_LENGTH.pack(first_offset, length) + data[12:MAGIC_POSITION] + bytes([MAGIC]) + data[17:],
-        OFFSET_AND_LENGTH.pack(next_offset - 1, length) + data[12:],  # a message v0 or v1
+        OFFSET_AND_LENGTH.pack(next_offset - 1, length) + data[12:],  # the header of a message v0 or v1
     ]
     return next((each for each in candidates if _fits(each, first_offset, next_offset)), None)
 
@@ -314,7 +318,7 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
             position = hole.end
         file.writelines(windows.chunks(position, windows.end))
     if segment.path.exists():
-        modified = segment.path.stat().st_mtime_ns  # retention uses it for messages without timestamps
+        modified = segment.path.stat().st_mtime_ns  # Retention uses this time for messages without timestamps.
         os.utime(path, ns=(modified, modified))
     copy = Segment(path.parent, segment.base_offset, segment.config, suffix=swap.CLEANED)
     recover(copy, end_offset)
@@ -325,12 +329,13 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
 def report(segment: Segment, hole: Hole) -> None:
     """Log the position and the offsets of a hole. Raises OSError.
 
-    A `.cut` file keeps the bytes of a hole before intact batches. After the new end of the log, it keeps whole batches.
+    If intact batches follow the hole, a `.cut` file keeps the bytes of the hole. If the log ends at the hole, a `.cut`
+    file keeps the bytes after the new end, provided that they contain whole batches.
     """
     where = f"{segment.path}, position {hole.position}: {hole.why}"
     windows, first, last = segment.windows(), hole.first_offset, hole.next_offset - 1
     if hole.is_restored:
-        LOGGER.error("%s; offsets %d to %d are restored, as their CRC proves", where, first, last)
+        LOGGER.error("%s; offsets %d to %d are restored: their CRC is right", where, first, last)
     elif hole.position == windows.end:
         LOGGER.error("%s; offsets %d to %d are lost", where, first, last)
     elif first <= last or hole.end < windows.end:
@@ -338,8 +343,9 @@ def report(segment: Segment, hole: Hole) -> None:
         LOGGER.error("%s; offsets %d to %d are lost; the log goes on after them; the damaged bytes are kept in %s",
                      where, first, last, kept)  # fmt: skip
     elif end_of_whole_batches(windows, hole.position, hole.next_offset) is None:
-        LOGGER.warning("%s; cut, nothing whole follows; the segment ends at offset %d", where, hole.next_offset)
+        LOGGER.warning("%s; cut, because no whole batch follows; the segment ends at offset %d",
+                       where, hole.next_offset)  # fmt: skip
     else:
-        LOGGER.error("%s; the log ends at offset %d; what follows has whole batches and is kept in %s: hmb dump-log "
-                     "shows such a file under a segment's name; remove it when it is not needed",
+        LOGGER.error("%s; the log ends at offset %d; the bytes after it contain whole batches. They are kept in %s. "
+                     "If you give this file a segment's name, hmb dump-log shows it. Remove it when it is not needed",
                      where, hole.next_offset, tails.keep(segment.path, hole.position))  # fmt: skip

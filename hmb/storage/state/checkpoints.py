@@ -3,10 +3,10 @@
 - `<name>-checkpoint`: an offset for each partition, as text: `0` (version), the number of lines, then lines of
   `topic partition offset`.
 - `meta.properties`: the identity of the directory: node id, cluster id, directory id.
-- `<partition>/partition.metadata`: the topic's id, so that a topic that is created again is another topic.
-- `<partition>/leader-epoch-checkpoint`: as the first, with `epoch start-offset` lines.
+- `<partition>/partition.metadata`: the topic's id, so that a deleted topic differs from a new one with the same name.
+- `<partition>/leader-epoch-checkpoint`: text as in a checkpoint, with lines of `epoch start-offset`.
 
-The functions `read_...` read a file, the functions `..._content` return what it should contain. The broker replaces
+The functions `read_...` read a file. The functions `..._content` return the new content of a file. The broker replaces
 each of these files in one step, and keeps its CRC in the manifest (manifest.py).
 """
 
@@ -27,7 +27,7 @@ TOPIC_ID = "partition.metadata"
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
-    """Return the offsets of a checkpoint, or none if the file is missing. Raises DamagedStateFile."""
+    """Return the offsets of a checkpoint; empty if the file is missing. Raises DamagedStateFile."""
     offsets = {}
     for line in _checkpoint_lines(path):
         try:
@@ -44,30 +44,30 @@ def offsets_content(offsets: dict[TopicPartition, int]) -> str:
 
 
 def read_leader_epochs(directory: Path) -> LeaderEpochs:
-    """A partition's leader epochs; epoch 0 where none was written. Raises DamagedStateFile."""
+    """Return a partition's leader epochs; only epoch 0 if the file is missing. Raises DamagedStateFile."""
     path = directory / LEADER_EPOCHS
     lines = [line.split(" ") for line in _checkpoint_lines(path)]
     try:
         starts = [(_natural(epoch), _natural(start)) for epoch, start in lines]
         return LeaderEpochs(starts) if starts else LeaderEpochs()
     except ValueError as error:
-        raise DamagedStateFile(f"{path}: its lines are not 'epoch offset', both growing: {error}") from None
+        raise DamagedStateFile(f"{path}: the lines must be 'epoch offset', and both must grow: {error}") from None
 
 
 def leader_epochs_content(epochs: LeaderEpochs) -> str:
-    """Return the content of a `leader-epoch-checkpoint`."""
+    """Return the content of a file `leader-epoch-checkpoint`."""
     return _checkpoint([f"{epoch} {start}" for epoch, start in epochs.starts])
 
 
 def read_cluster_id(path: Path) -> str:
-    """Whose directory this is; "" where a broker before 0.10 has written meta.properties. Raises DamagedStateFile."""
+    """Return the cluster id of meta.properties; "" if a broker before 0.10 wrote the file. Raises DamagedStateFile."""
     try:
         properties = read_properties(path)
     except PropertiesError as error:
         raise DamagedStateFile(str(error)) from None
     version, cluster_id = properties.get("version"), properties.get("cluster.id", "")
     if version not in ("0", "1") or (version == "1" and not cluster_id):
-        raise DamagedStateFile(f"{path}: no 'version=0' or 'version=1' with a 'cluster.id'")
+        raise DamagedStateFile(f"{path}: the file has no 'version=0' or 'version=1' with a 'cluster.id'")
     return cluster_id
 
 
@@ -83,16 +83,16 @@ def read_topic_id(directory: Path) -> uuid.UUID | None:
                 return decode_uuid(value.strip())
             except DamagedStateFile as error:
                 raise DamagedStateFile(f"{path}: {error}") from None
-    raise DamagedStateFile(f"{path}: no line 'topic_id: ...'")
+    raise DamagedStateFile(f"{path}: the file has no line 'topic_id: ...'")
 
 
 def topic_id_content(topic_id: uuid.UUID) -> str:
-    """Return the content of a `partition.metadata`."""
+    """Return the content of a file `partition.metadata`, which contains this topic id."""
     return f"version: 0\ntopic_id: {encode_uuid(topic_id)}"
 
 
 def encode_uuid(value: uuid.UUID) -> str:
-    """Kafka's text form of a UUID: URL-safe base64 of its 16 bytes, without padding."""
+    """Return Kafka's text form of a UUID: URL-safe base64 of its 16 bytes, without padding."""
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 
@@ -124,7 +124,7 @@ def _read_lines(path: Path) -> list[str]:
     try:
         return path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:
-        raise DamagedStateFile(f"{path}: not text") from None
+        raise DamagedStateFile(f"{path}: the file is not text") from None
 
 
 def _checkpoint(lines: list[str]) -> str:

@@ -4,9 +4,9 @@ Two brokers in one directory would assign the same offsets to different records.
 it reads anything there, and the kernel releases the lock when the process ends, however it ends.
 
 The lock is on the directory itself (`flock`). A lock file alone is not enough: if somebody removes it, a second broker
-creates another file under the same name, and locks that. Kafka's broker knows the file `.lock` only, so HMB locks the
-file as well, and in the way in which Java does (`lockf`). A file system that cannot lock directories, for example NFS,
-has the second lock only.
+creates another file under the same name, and locks that. Kafka's broker locks only the file `.lock`. So HMB locks this
+file, too, in the same way as Java (`lockf`). On a file system that cannot lock directories, for example NFS, HMB holds
+only the lock on the file.
 
 Somebody may also move the directory away, and start another broker with a new directory under the old name. The first
 broker would then write its checkpoints among the files of the second. `check` notices that.
@@ -41,7 +41,7 @@ class DirectoryLock:
             fcntl.lockf(self._descriptors[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
             self.release()
-            if error.errno in (errno.EAGAIN, errno.EACCES) and error.filename is None:  # of a lock, not of a file
+            if error.errno in (errno.EAGAIN, errno.EACCES) and error.filename is None:  # Another process holds a lock.
                 raise DirectoryInUse from None
             raise
         except OSError:
@@ -58,9 +58,9 @@ class DirectoryLock:
                            self._directory, error.strerror, LOCK_FILE)  # fmt: skip
 
     def check(self) -> None:
-        """Raise OSError if the directory of this name is not the locked one any more."""
+        """Raise OSError if another directory has the name of the locked one."""
         if not os.path.samestat(self._directory.stat(), os.fstat(self._descriptors[0])):
-            raise OSError(errno.ESTALE, "another directory has taken the place of this broker's", str(self._directory))
+            raise OSError(errno.ESTALE, "another directory has replaced this broker's directory", str(self._directory))
 
     def release(self) -> None:
         """Release the lock. After this call no thread may call `check`."""

@@ -1,7 +1,7 @@
-"""Taking a data directory: it is created if necessary, locked, and its identity is read.
+"""Preparing a data directory: the broker creates it if necessary, locks it, and reads its identity.
 
 `meta.properties` is the identity of a data directory: the node id, and the id of the cluster that it belongs to. A new
-directory gets a new cluster id. Nothing else has the content of this file, so damage to it is an error.
+directory gets a new cluster id. No other file has this content, so a broker does not start if the file is damaged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class DataDirectoryError(Exception):
 
 
 def lock(directory: Path) -> DirectoryLock:
-    """Lock the data directory; make it if it does not exist. Raises DataDirectoryError."""
+    """Lock the data directory. Create it if it does not exist. Raises DataDirectoryError."""
     try:
         make_directory(directory)
         return DirectoryLock(directory)
@@ -38,7 +38,7 @@ def lock(directory: Path) -> DirectoryLock:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory with its parents, so that they survive a power cut. Raises OSError."""
+    """Create a directory and its parents, and sync them. Raises OSError."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for each in missing:
@@ -46,7 +46,7 @@ def make_directory(path: Path) -> None:
 
 
 def cluster_id(directory: Path, manifest: Manifest, node_id: int) -> str:
-    """Return the cluster id of `meta.properties`; create the file if it does not exist.
+    """Return the cluster id in `meta.properties`. Create the file if it does not exist.
 
     Raises OSError, DamagedStateFile.
     """

@@ -7,9 +7,9 @@ written. `leader-epoch-checkpoint` stores where each epoch began, in lines of `e
     2 100        epoch 2 wrote 100 to 249; epoch 1 wrote nothing
     5 250        epoch 5 writes now
 
-An epoch ends where the next one begins, and the newest epoch ends at the log's end. A consumer that knows the epoch of
-its last record asks where that epoch ended. If the end is before the consumer's position, records that it has read were
-lost.
+An epoch ends where the next one begins, and the newest epoch ends at the log's end. A consumer can ask where the epoch
+of its last record ended. If this end is lower than the consumer's position, the log has lost records that the consumer
+has read.
 
 The only broker of a cluster never loses its leadership, so logs that it has created stay in epoch 0. Logs of a Kafka
 broker may have more epochs.
@@ -37,10 +37,10 @@ class EpochEnd(NamedTuple):
 
 
 class LeaderEpochs:
-    """The epochs of one log, at least one; immutable. Epochs grow, and start offsets do not fall."""
+    """The epochs of one log, at least one. Immutable. Epochs grow, and start offsets do not fall."""
 
     def __init__(self, starts: Sequence[tuple[int, int]] = ((0, 0),)) -> None:
-        """Raises ValueError."""
+        """Create the epochs from pairs of epoch and start offset. Raises ValueError if they do not grow."""
         self.starts = tuple(EpochStart(*start) for start in starts)
         if not self.starts:
             raise ValueError("no epoch")
@@ -58,7 +58,7 @@ class LeaderEpochs:
         return [EpochStart(start.epoch, log_start_offset) for start in self.starts[:gone][-1:]] + [*self.starts[gone:]]
 
     def at(self, offset: int) -> int:
-        """Return the epoch that wrote this offset, or would write it."""
+        """Return the epoch in which this offset was written, or would be written."""
         number = bisect_right(self.starts, offset, key=lambda start: start.start_offset)
         return self.starts[max(0, number - 1)].epoch
 
@@ -70,5 +70,5 @@ class LeaderEpochs:
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        found = starts[following - 1].epoch if following else epoch  # older than all that is known
+        found = starts[following - 1].epoch if following else epoch  # The epoch is older than all epochs of the log.
         return EpochEnd(found, starts[following].start_offset)

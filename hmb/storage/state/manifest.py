@@ -1,4 +1,4 @@
-"""The manifest: what the broker knows of the files that it wrote, so that a start notices a file that was changed.
+"""The manifest: sizes and checksums of the broker's files. A start uses it to find files that were changed.
 
 A batch of records has a CRC. Kafka's other files have none: one changed digit in `log-start-offset-checkpoint` hides
 records, and a segment that was deleted looks like one that retention deleted. So the broker keeps a list of its own,
@@ -22,13 +22,13 @@ records, and a segment that was deleted looks like one that retention deleted. S
 - `forget`: a segment that the broker is going to delete; without a base offset, all entries of the partition.
 - `opened`, `closed`: a start, and a proper stop.
 
-Later lines count. An entry must never be false, or a start would report damage that does not exist. So the broker
-writes entries that make others obsolete before it changes a file, and new ones some time after. The last segment in the
-list grows, so until a proper stop its entry is only a lower bound.
+If two entries contradict each other, the later one counts. An entry must never be false, because a start would report
+damage that does not exist. So the broker invalidates an entry before it changes a file, and adds the new one later. The
+last segment in the list grows, so until a proper stop its entry is only a lower bound.
 
-The manifest counts only if no other broker has written to the directory since. A start sees that from
-`.kafka_cleanshutdown`: the content that HMB writes differs from Kafka's. A directory without a manifest is accepted as
-it is. If the manifest itself is damaged, the start reports that and goes on without it.
+The manifest is valid only if no other broker has written to the directory since. A start sees that from
+`.kafka_cleanshutdown`: the content that HMB writes differs from Kafka's. If a directory has no manifest, the start
+accepts all its files. If the manifest itself is damaged, the start reports the damage and then accepts all files.
 
 Source: the MANIFEST file of LevelDB.
 """
@@ -51,13 +51,13 @@ LOGGER = logging.getLogger(__name__)
 NAME = "hmb-manifest"
 TOPICS = "topics.json"  # a file of HMB; Kafka does not have it
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
-CLEAN_CONTENT = '{"version":0,"brokerEpoch":-1}\n'  # Kafka writes it without the newline
-LEAST_ROOM = 1 << 16  # bytes of empty lines for later entries
+CLEAN_CONTENT = '{"version":0,"brokerEpoch":-1}\n'  # Kafka writes this text without the newline.
+LEAST_ROOM = 1 << 16  # the least number of bytes that a new manifest has for later entries
 BEING_REPLACED = UNKNOWN = -1
 
 
 class DamagedStateFile(Exception):
-    """A state file that cannot be used as it is; the message contains its path and what is wrong."""
+    """A state file is damaged. The message contains its path and the error."""
 
 
 class FileEntry(NamedTuple):
@@ -72,7 +72,7 @@ class FileEntry(NamedTuple):
 
 
 class SegmentEntry(NamedTuple):
-    """A segment's entry in the manifest."""
+    """The manifest's entry of a segment: its offsets, and sizes (bytes), time (ns) and checksum of its files."""
 
     base_offset: int
     next_offset: int
@@ -97,18 +97,18 @@ class SegmentEntry(NamedTuple):
 
 
 class Partition:
-    """The entries of one partition."""
+    """The manifest's entries of one partition: its topic id and its segments."""
 
     def __init__(self) -> None:
         self.topic_id = ""
-        self.segments: dict[int, SegmentEntry] = {}  # by base offset
+        self.segments: dict[int, SegmentEntry] = {}  # the segments' entries, by base offset
 
 
 class Manifest:
     """The manifest of a data directory. Thread-safe."""
 
     def __init__(self, directory: Path, reserve: DiskReserve | None = None, *, syncs: bool = True) -> None:
-        """Read the manifest. On a full disk it uses the reserve. Without `syncs` a power cut may lose any write.
+        """Read the manifest. On a full disk, later writes use the reserve. Without `syncs` a power cut may lose writes.
 
         Raises OSError.
         """
@@ -118,9 +118,9 @@ class Manifest:
         self._directory = directory
         # Guards the entries and the file; no other lock is taken under it.
         self._lock = threading.Lock()
-        self._files: dict[str, tuple[FileEntry | None, ...]] = {}  # the contents that the file may have
+        self._files: dict[str, tuple[FileEntry | None, ...]] = {}  # the contents that each state file may have, by name
         self._partitions: dict[str, Partition] = {}
-        self._size = 0  # of the file, in bytes
+        self._size = 0  # size of the manifest in bytes
         self._end = UNKNOWN  # the position after the last entry; UNKNOWN: a new file has to be written
         self._is_closed = False
         if not self._read() or not self._is_last_writer():
@@ -131,7 +131,7 @@ class Manifest:
     # -- read
 
     def _read(self) -> bool:
-        """Return whether all lines are intact."""
+        """Read the file. Return whether all its lines are intact."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
@@ -144,8 +144,8 @@ class Manifest:
         if header != _header(len(content)) or (torn and any(map(_is_intact, lines[-torn:]))):
             LOGGER.error("%s is damaged; the start goes on without it, so it accepts all files as they are", self.path)
             return False
-        if torn:  # A power cut has torn these lines. Their changes had not begun.
-            LOGGER.warning("%s: its end is torn, and is cut off", self.path)
+        if torn:  # A power cut interrupted this write, before the changes in these lines began.
+            LOGGER.warning("%s: its last lines are incomplete, and are cut off", self.path)
         for line in intact:
             if not self._take(line.decode().split(" ")[1:]):
                 LOGGER.error("%s was written by a newer HMB: %s", self.path, line)
@@ -173,7 +173,7 @@ class Manifest:
         return True
 
     def _is_last_writer(self) -> bool:
-        """Return whether no other broker has stopped or crashed in this directory since."""
+        """Return whether this broker was the last one that wrote to the directory."""
         try:
             content = (self._directory / CLEAN_SHUTDOWN).read_bytes()
         except FileNotFoundError:
@@ -208,9 +208,9 @@ class Manifest:
         self.replace_files({path: content})
 
     def replace_files(self, contents: Mapping[Path, str], *, sync: bool = True, also: Iterable[str] = ()) -> None:
-        """Replace each of these state files in one step, and write the entries `also`. Raises OSError.
+        """Replace each of these state files in one step. Write the entries `also` to the manifest. Raises OSError.
 
-        Without `sync` a power cut may take the files back.
+        Without `sync` the old contents may return after a power cut.
         """
         new = {self._name(path): FileEntry.of(content.encode()) for path, content in contents.items()}
         old = {name: self._files.get(name, (None,))[0] for name in new}
@@ -219,9 +219,9 @@ class Manifest:
             self._reserve.write(partial(replace_files, contents, sync=sync and self._syncs))
         except BaseException:
             for name, entry in new.items():
-                self._files[name] = (old[name], entry)  # the old content is still there, or either may be
+                self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        try:  # now only the new content is right; a power cut may take these lines back, and then both are
+        try:  # From now on only the new content is right. If a power cut removes these lines, both contents are right.
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:
             LOGGER.warning("%s: %s", self.path, error)
@@ -254,20 +254,20 @@ class Manifest:
         self.replace_files(contents, sync=False, also=lines)
 
     def forget_partitions(self, names: Iterable[str]) -> None:
-        """Forget partitions that are deleted. Raises OSError."""
+        """Remove the entries of deleted partitions. Raises OSError."""
         self._append([f"forget {name}" for name in names])
 
     def forget_segments(self, partition: str, base_offsets: Iterable[int]) -> None:
-        """Forget segments that the broker is going to delete. Raises OSError."""
+        """Remove the entries of segments that the broker is going to delete. Raises OSError."""
         self._append([f"forget {partition} {base_offset}" for base_offset in base_offsets])
 
     def replace_segments(self, partition: str, base_offsets: Iterable[int], entry: SegmentEntry) -> None:
-        """Replace the entries of neighbors by one. Raises OSError."""
+        """Replace the entries of neighboring segments by one entry. Raises OSError."""
         lines = [f"forget {partition} {base_offset}" for base_offset in base_offsets]
         self._append([*lines, _segment_line(partition, entry)])
 
     def record(self, partitions: Mapping[str, Iterable[SegmentEntry]], *, sync: bool = True) -> None:
-        """Add or change entries of segments. Without `sync` a power cut may take them back. Raises OSError."""
+        """Add or change entries of segments. Without `sync` a power cut may remove them. Raises OSError."""
         lines = []
         for name, entries in partitions.items():
             known = self._partitions.get(name, Partition()).segments
@@ -290,11 +290,11 @@ class Manifest:
             self._write_anew()
 
     def close(self) -> None:
-        """Note a proper stop. Raises OSError."""
+        """Write the entry of a proper stop. Raises OSError."""
         self._append(["closed"])
 
     def _append(self, lines: list[str], *, sync: bool = True) -> None:
-        """Append entries, and return when they are on disk. Raises OSError, and then they are not in the file."""
+        """Append entries, and return when they are on disk. If it raises OSError, the entries are not in the file."""
         if lines:
             self._reserve.write(partial(self._append_once, lines, sync))
 
@@ -302,7 +302,7 @@ class Manifest:
         with self._lock:
             for line in lines:
                 self._take(line.split(" "))
-            position, self._end = self._end, UNKNOWN  # if this fails, the next entry is written with all others
+            position, self._end = self._end, UNKNOWN  # After an error the next call writes a new file.
             data = "".join(map(_line, lines)).encode()
             end = position + len(data)
             if position == UNKNOWN or end >= self._size or not self._is_as_written():
@@ -317,7 +317,7 @@ class Manifest:
             self._end = end
 
     def _is_as_written(self) -> bool:
-        """Return whether the file still has its size: another process may have changed or removed it."""
+        """Return whether the file still has its size. Another process may have changed or removed it."""
         return self.path.is_file() and self.path.stat().st_size == self._size
 
     def _write_anew(self) -> None:

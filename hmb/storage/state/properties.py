@@ -22,11 +22,11 @@ from pathlib import Path
 BLANKS = " \t\f"
 ENTRY = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)")
 ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)")
-ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}  # Other escaped characters mean themselves.
+ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}  # A backslash does not change other characters.
 
 
 class PropertiesError(Exception):
-    """A file that is no properties file; says which line."""
+    """A file does not have the format of a properties file. The message names the line."""
 
 
 def read_properties(path: Path) -> dict[str, str]:
@@ -34,7 +34,7 @@ def read_properties(path: Path) -> dict[str, str]:
     try:
         text = path.read_text(encoding="utf-8")  # read_text replaces \r and \r\n at the ends of lines by \n.
     except UnicodeDecodeError:
-        raise PropertiesError(f"{path}: not text") from None
+        raise PropertiesError(f"{path}: the file is not text") from None
     properties = {}
     for number, line in _logical_lines(text):
         entry = ENTRY.fullmatch(line)
@@ -50,7 +50,7 @@ def read_properties(path: Path) -> dict[str, str]:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield each line with its number, without comments and empty lines.
 
-    A line with a backslash at its end and the next line become one line with the number of the first.
+    A line that ends with a backslash continues in the next line. Both have the number of the first one.
     """
     parts: list[str] = []
     for number, natural in enumerate(text.split("\n"), 1):

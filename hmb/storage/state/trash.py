@@ -1,17 +1,17 @@
 """Deleted logs: directories under another name, until their files are removed.
 
-A topic of three partitions has three directories. Deleting it takes time, and the broker may be killed in between. Then
-the topic must be gone as a whole, or be there as a whole. And deleting must work on a full disk, so it may not begin
-with a write. Renaming needs no space. So the broker deletes a topic in these steps::
+A topic with three partitions has three directories. A deletion takes time, and the broker may be killed during it.
+After the next start either all partitions must exist, or none of them. A deletion must also work on a full disk, so it
+cannot begin with a write. Renaming needs no space. So the broker deletes a topic in these steps::
 
-    1. events-0  ->  events-0.<topic id>-delete      the topic is deleted from here on
+    1. events-0  ->  events-0.<topic id>-delete      from this step on, the topic is deleted
        events-1  ->  events-1.<topic id>-delete
-    2. the files in these directories are removed    there is space now
+    2. the files in these directories are removed    this frees space
     3. topics.json is written without the topic
     4. the directories are removed
 
-A start that finds such a name knows that the topic with this id is deleted. It renames the partitions of the topic that
-still have their own names, and does the steps that are left. A topic that was created again under the same name has
+A start that finds a name with `-delete` deletes the topic with this id. The start renames the partitions of the topic
+that still have their own names, and does the remaining steps. A topic that was created again under the same name has
 another id, so the start keeps it.
 
 Kafka deletes a log in the same way, but with a random id.
@@ -29,7 +29,7 @@ from typing import NamedTuple
 from hmb.protocol.topics import TopicPartition
 
 SUFFIX = "-delete"
-LONGEST = 200  # characters of the topic's name that stay: a file name has 255 at most
+LONGEST = 200  # characters of the topic's name in the new name; a file name has at most 255
 NAME = re.compile(r"(.+)\.([0-9a-f]{32})" + SUFFIX)
 
 
@@ -62,7 +62,7 @@ def find(directory: Path) -> list[DeletedLog]:
 
 
 def empty(directories: Iterable[Path]) -> None:
-    """Remove what is in these directories. Raises OSError."""
+    """Remove all files in these directories. Raises OSError."""
     for directory in directories:
         for path in directory.iterdir():
             if path.is_dir() and not path.is_symlink():

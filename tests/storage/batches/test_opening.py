@@ -69,7 +69,7 @@ def test_a_wrong_length_ended_the_search_with_an_error(log: Log, caplog: pytest.
     assert [log.offset_for_timestamp(timestamp) for timestamp in (30, 40, 50, 60, 80)] == [
         *((30, 3), (40, 4), (50, 5), (60, 6), (80, 8))
     ]
-    assert caplog.text.count("are restored, as their CRC proves") == 2
+    assert caplog.text.count("are restored: their CRC is right") == 2
 
 
 def test_a_search_passes_over_records_that_nobody_can_read(log: Log, caplog: pytest.LogCaptureFixture) -> None:

@@ -162,7 +162,8 @@ def test_a_round_appended_to_a_file_that_a_failed_round_could_not_remove(
 def test_the_cleaner_held_the_files_of_deleted_topics_open(
     tmp_path: Path, damaged: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.CRITICAL, "hmb.storage.compaction.cleaner")  # pytest would keep the error, and so the log.
+    # pytest would keep a logged error, and the error refers to the log.
+    caplog.set_level(logging.CRITICAL, "hmb.storage.compaction.cleaner")
     logs, cleaner = opened(tmp_path)
     log = logs.create(NAME, CONFIG, uuid4())
     fill(log)

@@ -226,7 +226,7 @@ def test_time_index_entries_that_disagree_with_the_log(log: tuple[Path, int]) ->
 def test_insane_indexes(log: tuple[Path, int]) -> None:
     path, _ = log
     sane = DumpOptions(index_sanity_check=True)
-    assert damages(index_of(path, (5, 100), padding=3), sane) == [(8, "11 bytes are no multiple of 8")]
+    assert damages(index_of(path, (5, 100), padding=3), sane) == [(8, "11 bytes are not a multiple of 8")]
     assert damages(index_of(path, (5, 100), (-1, 100)), sane)[0][0] == 8
     assert damages(index_of(path, (2000, 5), (1000, 8), form=">qi"), sane)[0][0] == 12
 
@@ -346,7 +346,7 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_others(
 
     monkeypatch.setattr(Path, "open", fail)
     damage, first, second, total = verified(tmp_path)
-    assert damage.line() == f"{broken}: damaged at position 0: cannot be read: Input/output error"
+    assert damage.line() == f"{broken}: damaged at position 0: the file cannot be read: Input/output error"
     assert first.line().endswith("damage: 1") and second.line().endswith("no damage")
     assert total.line().endswith("1 batch, 3 records, damage: 1")
     with pytest.raises(OSError, match="Input/output"):

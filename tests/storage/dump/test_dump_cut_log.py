@@ -41,7 +41,7 @@ def test_a_cut_names_the_first_few_entries_and_how_many_there_are(partition: Pat
     assert f"position {2 * SIZE} of the log" in lines[0]
     assert lines[-1] == (
         f"{index}: damaged at position {8 * (1 + FEW)}: "
-        f"{ENTRIES - 2 - FEW} more entries from here on that cannot be found in the log"
+        f"{ENTRIES - 2 - FEW} more entries from this position on cannot be found in the log"
     )
     assert len([entry for entry in dump([index], DumpOptions()) if entry.kind == "index_entry"]) == ENTRIES - 1
 

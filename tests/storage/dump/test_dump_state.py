@@ -72,8 +72,8 @@ def test_json(tmp_path: Path) -> None:
     [
         (OFFSETS, b"0\n", 2, "the number of entries is missing"),
         (OFFSETS, b"1\n0\n", 0, "the version should be 0"),
-        (OFFSETS, b"0\n2\nt 0 1\n", 10, "2 entries should be here, but 1 are"),
-        (OFFSETS, b"0\n1\nt 0 1\nt 1 1\n", 16, "1 entries should be here, but 2 are"),
+        (OFFSETS, b"0\n2\nt 0 1\n", 10, "expected 2 entries, found 1"),
+        (OFFSETS, b"0\n1\nt 0 1\nt 1 1\n", 16, "expected 1 entries, found 2"),
         (OFFSETS, b"0\n1\nt 0\n", 4, "not 'topic partition offset'"),
         (OFFSETS, b"0\n1\nt 0 -5\n", 4, "'-5' is no offset"),
         (OFFSETS, b"0\n1\nt 0 1\xff\n", 4, "invalid start byte"),
@@ -81,10 +81,10 @@ def test_json(tmp_path: Path) -> None:
         (OFFSETS, bytes(500), 0, "no line of a"),
         (EPOCHS, b"0\n2\n5 10\n4 20\n", 9, "epochs and offsets grow, but epoch 5 began at 10"),
         (EPOCHS, b"0\n2\n5 10\n6 9\n", 9, "epochs and offsets grow"),
-        ("partition.metadata", b"version: 0\n", 0, "no topic_id in it"),
+        ("partition.metadata", b"version: 0\n", 0, "the file has no topic_id"),
         ("partition.metadata", b"version: 1\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ", 0, "the version should be 0"),
         ("partition.metadata", b"version: 0\ntopic_id: short", 11, "is not a topic id"),
-        ("meta.properties", b"version=1\ncluster.id=x\n", 0, "no node.id in it"),
+        ("meta.properties", b"version=1\ncluster.id=x\n", 0, "the file has no node.id"),
         ("meta.properties", b"version=1\ncluster.id=x\nnode.id=0\nrubbish\n", 33, "is not name=value"),
     ],
 )

@@ -161,7 +161,7 @@ def test_a_start_on_a_full_disk_reports_it_and_serves(
     set_room(0)
     logs = opened(tmp_path)
     (record,) = [record for record in caplog.records if record.levelno == logging.ERROR]
-    assert "is full: producers have to wait" in record.getMessage()
+    assert "is full: records are refused" in record.getMessage()
     assert len(read_all(dict(logs.items())[NAME])) == 3
     logs.close()
 

@@ -14,10 +14,11 @@ import pytest
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import Codec, Record, encode_batch, encode_message_set
+from hmb.storage.clock import now_ms
 from hmb.storage.compaction.cleaner import Throttle
 from hmb.storage.files.virtual import VirtualFile
 from hmb.storage.files.windows import WINDOW, Windows
-from hmb.storage.log import Log, now_ms
+from hmb.storage.log import Log
 from hmb.storage.offset_index import BLOCK, OffsetIndex
 from hmb.storage.recovery.checking import Damage, checked_batches, end_of_whole_batches
 from hmb.storage.time_index import TimeIndex
@@ -128,7 +129,7 @@ def test_a_look_up_finds_what_a_linear_search_finds(tmp_path: Path, entries: int
         assert times.lookup(timestamp).offset == 5 + 3 * number
     for position in range(0, 100 * entries + 300, 50):
         number = bisect_left(range(100, 100 * entries + 1, 100), position)
-        assert offsets.at_or_behind(position) == ((keys[number], 100 * number + 100) if number < entries else None)
+        assert offsets.at_or_after(position) == ((keys[number], 100 * number + 100) if number < entries else None)
 
 
 def test_a_segment_that_is_cut_while_it_is_checked_is_damage(log: Log) -> None:
@@ -223,7 +224,8 @@ SURVIVES = """
 import os, sys
 from pathlib import Path
 from hmb.storage.config import LogConfig
-from hmb.storage.log import Log, now_ms
+from hmb.storage.clock import now_ms
+from hmb.storage.log import Log
 from tests.storage.recovery.test_cut_files import fill
 directory = Path(sys.argv[1])
 log = Log(directory, LogConfig(index_interval_bytes=0), clean=True)

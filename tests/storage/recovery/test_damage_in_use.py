@@ -11,8 +11,9 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import encode_batch, iter_batches
+from hmb.storage.clock import now_ms
 from hmb.storage.config import LogConfig
-from hmb.storage.log import Log, now_ms
+from hmb.storage.log import Log
 from hmb.storage.recovery.read_checks import OFFSETS_KEPT, RepeatedReads
 from tests.storage.conftest import LogMaker, batch, read_all, records
 from tests.storage.data_directory import DataDirectory
@@ -296,7 +297,7 @@ def test_a_segment_that_vanishes_in_use_is_reported_at_the_next_sync(
     assert error.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     with pytest.raises(KafkaError):
         log.append(batch(2))
-    assert caplog.text.count(f"'{active.path}'; the log takes nothing more until the next start") == 1
+    assert caplog.text.count(f"'{active.path}'; the log refuses appends until the next start") == 1
     data.stop()
     caplog.clear()
     log = data.start()

@@ -131,9 +131,9 @@ def test_a_hole_before_the_recovery_point_and_a_torn_end_after_it(open_log: LogM
 
 
 def test_a_hole_over_the_recovery_point_ends_the_log_there(open_log: LogMaker) -> None:
-    """The damage reaches past the recovery point.
+    """The damage begins below the recovery point and ends above it.
 
-    The batches after it were perhaps never on disk, so recovery cuts the log.
+    The batches after the damage were perhaps never on disk, so recovery cuts the log.
     """
     path = filled(open_log, 6).segments[0].path
     data = path.read_bytes()

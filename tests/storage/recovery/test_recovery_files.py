@@ -121,7 +121,7 @@ def test_foreign_files_are_left_alone(open_log: LogMaker, directory: Path, caplo
     for clean in (True, False):
         assert offsets(open_log(clean=clean)) == list(range(6))
     assert all((directory / name).read_bytes() == b"something" for name in foreign)
-    assert caplog.text.count("x.log is no segment") == 2
+    assert caplog.text.count("x.log is not a segment") == 2
 
 
 def test_a_damaged_snapshot_is_not_used(open_log: LogMaker, directory: Path) -> None:

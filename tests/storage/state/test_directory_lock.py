@@ -105,7 +105,7 @@ def test_a_broker_writes_nothing_into_a_directory_that_took_the_place_of_its_own
         lambda: delete(old, NAME),
     )
     for action in actions:
-        with pytest.raises(OSError, match="another directory has taken the place"):
+        with pytest.raises(OSError, match="another directory has replaced"):
             action()
     with pytest.raises(KafkaError) as refused:
         log.append(batch(1))

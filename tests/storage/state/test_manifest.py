@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 
 from hmb.protocol.topics import TopicPartition
+from hmb.storage.clock import now_ms
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.config import LogConfig
-from hmb.storage.log import Log, now_ms
+from hmb.storage.log import Log
 from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS
 from hmb.storage.state import manifest
 from hmb.storage.state.checkpoints import TOPIC_ID
@@ -95,7 +96,7 @@ def test_an_index_that_a_start_rebuilt_was_reported_again(
     caplog.clear()
     caplog.set_level(logging.INFO)
     assert offsets(data.start()) == list(range(20))
-    assert not [record for record in caplog.records if "both are made again" in record.getMessage()]
+    assert not [record for record in caplog.records if "both are built again" in record.getMessage()]
 
 
 def test_an_index_that_a_reader_rebuilt_was_reported_at_the_next_start(
@@ -212,7 +213,7 @@ def test_aborted_records_were_visible_without_the_transaction_index(
     assert committed_offsets(data.start()) == expected
     assert path.stat().st_size == size
     if clean:  # A start after a kill rebuilds the active segment's indexes, and does not compare them.
-        assert f"{path} is missing, or not what the broker wrote" in caplog.text
+        assert f"{path} is missing or was changed" in caplog.text
 
 
 # -- changes of state files
@@ -243,7 +244,7 @@ def test_a_damaged_topic_id_was_replaced_by_a_new_one(
     path.write_bytes(content) if damage == "bit flipped" else path.unlink()
     data.start()
     assert data.logs.topic_ids() == expected
-    assert f"{path} is missing, or not what the broker wrote" in caplog.text
+    assert f"{path} is missing or was changed" in caplog.text
 
 
 def test_a_changed_identity_is_refused(data: DataDirectory) -> None:
@@ -308,7 +309,7 @@ def test_the_torn_entry_of_a_power_cut_is_cut_off(data: DataDirectory, caplog: p
     end = len(content.rstrip(b"\n")) + 1
     path.write_bytes((content[:end] + b"0123abcd segment eve").ljust(len(content), b"\n"))
     assert offsets(data.start()) == list(range(20))
-    assert reports(caplog) == [f"{path}: its end is torn, and is cut off"]
+    assert reports(caplog) == [f"{path}: its last lines are incomplete, and are cut off"]
 
 
 def test_the_manifest_keeps_its_size_until_its_empty_lines_are_used_up(

@@ -52,7 +52,7 @@ def test_whatever_is_written_is_read_or_refused(tmp_path_factory: pytest.TempPat
 
 @pytest.mark.parametrize(
     ("data", "message"),
-    [(b"a=b\nc=\\\n\\u12", r", line 2: \u without four hexadecimal digits"), (b"a=\xff", ": not text")],
+    [(b"a=b\nc=\\\n\\u12", r", line 2: \u without four hexadecimal digits"), (b"a=\xff", ": the file is not text")],
 )
 def test_a_file_that_is_not_a_properties_file(path: Path, data: bytes, message: str) -> None:
     path.write_bytes(data)
@@ -65,5 +65,5 @@ def test_the_identity_is_read_by_the_same_rules(path: Path) -> None:
     path.write_text("version: 1\ncluster.id = a\\=b\n")
     assert checkpoints.read_cluster_id(path) == "a=b"
     path.write_bytes(b"version=1\ncluster.id=\xff\n")
-    with pytest.raises(DamagedStateFile, match="not text"):
+    with pytest.raises(DamagedStateFile, match="the file is not text"):
         checkpoints.read_cluster_id(path)
