@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -52,10 +54,22 @@ class Reading(threading.Thread):
     def __init__(self, servers: str, group: str, protocol: Literal["classic", "consumer"]) -> None:
         super().__init__(daemon=True)
         self.values: list[bytes] = []
+        self.error: hmb.HmbError | None = None
         self._group = group.encode()
         self._consumer = hmb.Consumer(servers, "t", group=group, group_protocol=protocol)
 
     def run(self) -> None:
+        try:
+            self._read()
+        except hmb.HmbError as error:
+            self.error = error
+
+    def where(self) -> str:
+        """Return the lines of code that the thread executes now, for the report of a test that failed."""
+        frame = sys._current_frames().get(self.ident or 0)
+        return "".join(traceback.format_stack(frame)) if frame is not None else "the thread has ended"
+
+    def _read(self) -> None:
         ended = set()
         while len(ended) < len(PARTITIONS):
             for record in self._consumer.poll(0.5):
@@ -104,6 +118,8 @@ def test_a_broker_dies_and_restarts(
         producer.flush()
         assert [delivery.exception() for delivery in deliveries] == [None] * 3000
         reading.join(60)
+        assert reading.error is None
+        assert not reading.is_alive(), f"{len(reading.values)} values after 60 s; the member is at\n{reading.where()}"
         sent = [b"%d" % number for number in range(3000)] + [b"last"] * len(PARTITIONS)
         assert sorted(reading.values) == sorted(sent)  # The consumer has read each value exactly once.
         in_sync(admin)
