@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hmb.units import plain_value
+
 from ..shared.client_options import ClientConfig, cluster_options
 from ..shared.completion import complete_groups, complete_setting_names, complete_settings, complete_topics
 from ..shared.output import print_json, print_result
-from ..shared.settings import plain_value
 
 if TYPE_CHECKING:
     from hmb.client.admin import ConfigEntry, ConfigResource

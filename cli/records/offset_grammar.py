@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ..shared.times import MAX_INT64, TIME, in_range, is_duration, now_ms, parse_time
+from hmb.units import is_duration
+
+from ..shared.times import MAX_INT64, TIME, in_range, now_ms, parse_time
 
 if TYPE_CHECKING:
     from hmb.client.offsets import AtTime, Offset, Until

@@ -12,11 +12,12 @@ from uuid import uuid4
 import click
 from click.shell_completion import CompletionItem
 
+from hmb.units import UNITS
+
 from ..shared.client_options import ClientConfig, client_options, producer_settings
 from ..shared.completion import complete_partitions, complete_topics
 from ..shared.headings import under
 from ..shared.parameters import IntRange, delimiter, name_value, topic_name
-from ..shared.times import UNITS
 from .line_formats import HeaderPair, KafkaLine, Parse, kcat_line
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")

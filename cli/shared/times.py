@@ -18,8 +18,8 @@ from datetime import UTC, datetime, timedelta
 
 import click
 
-UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
-DURATION = r"-?(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+"
+from hmb.units import DURATION, is_duration, parse_duration
+
 DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?"
 TIME = rf"\d+|{DATE}|{DURATION}"
 SECONDS_DIGITS = 10  # A number with more digits is in milliseconds.
@@ -55,20 +55,6 @@ def parse_time(text: str, base: int) -> int:
         raise ValueError(f"{text} is not a date: {error}") from None
     date = date if date.tzinfo else date.replace(tzinfo=UTC)
     return in_range((date - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1))
-
-
-def is_duration(text: str) -> bool:
-    """Whether a text is a duration such as `1h30m` or `-90s`."""
-    return re.fullmatch(DURATION, text, re.ASCII) is not None
-
-
-def parse_duration(text: str) -> int:
-    """Return the milliseconds of a text that matches DURATION. Raises ValueError for more than 64 bits."""
-    parts = re.findall(r"([\d.]+)(ms|[smhdw])", text)
-    milliseconds = sum(float(number) * UNITS[unit] for number, unit in parts)
-    if milliseconds > MAX_INT64:
-        raise ValueError(f"{text} is too long for a duration")
-    return int(-milliseconds if text.startswith("-") else milliseconds)
 
 
 def in_range(milliseconds: int) -> int:

@@ -29,7 +29,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from hmb.broker.broker import BrokerServer
-from hmb.broker.config.broker_config import ALIASES, BROKER_CONFIGS, HOUR_MS, MINUTE_MS, TOPIC_KEYS
+from hmb.broker.config.broker_config import ALIASES, BROKER_CONFIGS, TOPIC_KEYS
 from hmb.broker.config.keys import ConfigError, nearest
 from hmb.broker.context import BrokerContext
 from hmb.broker.dispatch import Handler
@@ -49,6 +49,7 @@ from hmb.testing.faults import Faults
 from hmb.testing.handler_layers import HandlerLayers
 from hmb.testing.request_record import RecordedRequest, RequestRecord
 from hmb.testing.versions import kafka_versions
+from hmb.units import in_unit_of, is_time, plain_value
 
 Setting = str | int | float | bool | timedelta
 EMBEDDED_DEFAULTS: Mapping[str, Setting] = {
@@ -57,27 +58,28 @@ EMBEDDED_DEFAULTS: Mapping[str, Setting] = {
     "offsets.topic.num.partitions": 1,
     "transaction.state.log.num.partitions": 1,
 }
-UNITS = {".ms": 1, ".minutes": MINUTE_MS, ".hours": HOUR_MS}  # ms, by the end of a setting's name
 READ_BYTES = 1 << 20
 
 
 def setting_text(name: str, value: Setting) -> str:
     """Return the text of a setting's value, as in `server.properties`.
 
-    A `timedelta` becomes a number in the unit that the setting's name ends with. Raises ConfigError if the name ends
-    with no unit, or if the time is not a whole number of units.
+    A text may have a unit, as in `1h` or `1MiB`. A `timedelta` becomes a number in the unit that the setting's name
+    ends with. Raises ConfigError if the name ends with no unit, or if the time is not a whole number of units.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
-    if not isinstance(value, timedelta):
-        return str(value)
-    unit = next((ms for end, ms in UNITS.items() if name.endswith(end)), None)
-    if unit is None:
-        raise ConfigError("the setting is not a time; give a number or a text", name, str(value))
-    count, rest = divmod(value, timedelta(milliseconds=unit))
-    if rest:
-        raise ConfigError(f"must be a multiple of {timedelta(milliseconds=unit)}", name, str(value))
-    return str(count)
+    try:
+        if not isinstance(value, timedelta):
+            return plain_value(name, str(value))
+        if not is_time(name):
+            raise ValueError("the setting is not a time; give a number or a text")
+        milliseconds, rest = divmod(value, timedelta(milliseconds=1))
+        if rest:
+            raise ValueError("must be a whole number of milliseconds")
+        return in_unit_of(name, milliseconds)
+    except ValueError as error:
+        raise ConfigError(str(error), name, str(value)) from None
 
 
 class Broker:

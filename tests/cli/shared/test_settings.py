@@ -4,9 +4,10 @@ import click
 import pytest
 
 from hmb.cli.cluster.configs import changes
-from hmb.cli.shared.settings import plain_value, setting
+from hmb.cli.shared.settings import setting
 from hmb.client import Admin
 from hmb.client.admin import ConfigResource, ResourceType, raised
+from hmb.units import plain_value
 from tests.cli.conftest import Hmb
 
 
@@ -43,9 +44,9 @@ def test_a_value_with_a_unit_becomes_kafkas_number(text: str, value: str) -> Non
 
 
 def test_a_duration_that_the_setting_cannot_express() -> None:
-    with pytest.raises(ValueError, match=r"log\.retention\.hours is in hours, a whole number"):
+    with pytest.raises(ValueError, match="must be a whole number of hours"):
         plain_value("log.retention.hours", "90m")
-    with pytest.raises(click.BadParameter, match=r"=90m': log\.retention\.hours is in hours"):
+    with pytest.raises(click.BadParameter, match="=90m': must be a whole number of hours"):
         setting("log.retention.hours=90m")
 
 
@@ -55,7 +56,7 @@ def test_changes_of_kafka_configs_have_units_too() -> None:
         ("cleanup.policy", "delete,compact"),
         ("segment.bytes", "1048576"),
     ]
-    with pytest.raises(click.BadParameter, match=r"log\.retention\.hours is in hours"):
+    with pytest.raises(click.BadParameter, match="must be a whole number of hours"):
         changes("log.retention.hours=90m")
 
 

@@ -1,0 +1,68 @@
+"""Settings with units: `retention.ms=1h`, `segment.bytes=1MiB`.
+
+Kafka's settings are plain numbers. The unit is in the setting's name: `retention.ms` is in milliseconds,
+`log.retention.hours` in hours, `segment.bytes` in bytes. Large numbers of this kind are hard to read and to write:
+
+    retention.ms=604800000      retention.ms=7d
+    segment.bytes=1073741824    segment.bytes=1GiB
+
+`plain_value` accepts values with and without a unit, and returns Kafka's plain number. The commands and the embedded
+broker use it for each setting that they are given. A request never contains a unit, so the units also work with Apache
+Kafka. A value without a unit stays unchanged, and so does a setting whose name shows no unit.
+
+A duration is a sequence of numbers with units: `500ms`, `90s`, `1h30m`, `7d`, `2w`.
+"""
+
+from __future__ import annotations
+
+import re
+
+UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
+DURATION = r"-?(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+"
+LONGEST = 2**63 - 1  # ms
+TIME_UNITS = {  # last part of a setting's name -> its unit in ms
+    "ms": UNITS["ms"],
+    "seconds": UNITS["s"],
+    "minutes": UNITS["m"],
+    "hours": UNITS["h"],
+}
+SIZE_NAMES = re.compile(r"(^|\.)bytes(\.per\.second)?$|^batch\.size$|^buffer\.memory$|\.(request|buffer)\.size$")
+SIZE = re.compile(r"(\d+(?:\.\d+)?)\s?(Ki|Mi|Gi|Ti|k|K|M|G|T)?B", re.ASCII)
+SIZE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+SIZE_UNITS |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+def plain_value(name: str, value: str) -> str:
+    """Return a setting's value as Kafka writes it. Raises ValueError if the setting's unit cannot express the value."""
+    if is_time(name) and is_duration(value):
+        return in_unit_of(name, parse_duration(value))
+    if SIZE_NAMES.search(name) and (size := SIZE.fullmatch(value)) is not None:
+        return str(int(float(size[1]) * SIZE_UNITS[size[2] or ""]))
+    return value
+
+
+def is_time(name: str) -> bool:
+    """Return whether the name of a setting ends with a unit of time, as `retention.ms` does."""
+    return name.rpartition(".")[2] in TIME_UNITS
+
+
+def in_unit_of(name: str, milliseconds: int) -> str:
+    """Return a duration in the unit that the setting's name ends with. Raises ValueError if it is no whole number."""
+    unit = name.rpartition(".")[2]
+    if milliseconds % TIME_UNITS[unit]:
+        raise ValueError(f"must be a whole number of {unit}")
+    return str(milliseconds // TIME_UNITS[unit])
+
+
+def is_duration(text: str) -> bool:
+    """Return whether a text is a duration such as `1h30m` or `-90s`."""
+    return re.fullmatch(DURATION, text, re.ASCII) is not None
+
+
+def parse_duration(text: str) -> int:
+    """Return the milliseconds of a text that matches DURATION. Raises ValueError for more than 64 bits."""
+    parts = re.findall(r"([\d.]+)(ms|[smhdw])", text)
+    milliseconds = sum(float(number) * UNITS[unit] for number, unit in parts)
+    if milliseconds > LONGEST:
+        raise ValueError(f"{text} is too long for a duration")
+    return int(-milliseconds if text.startswith("-") else milliseconds)
