@@ -176,7 +176,7 @@ def run(
             clock = None if control is None else control.clock.functions
             with running_broker(data_dir, host, port, properties, stop_signals, handlers, clock) as broker:
                 if control is not None:
-                    control.clock.attach(broker)
+                    control.attach(broker)
                 _print_ready(broker, as_json, control)
                 received = signal.sigwait(stop_signals)
         except Stopped:

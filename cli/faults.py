@@ -55,7 +55,27 @@ def _port_options(function: Callable[..., None]) -> Callable[..., None]:
 @_port_options
 def add(address: str, token: str, **fault: Any) -> None:
     """Add a fault for the requests of an API, for example PRODUCE or JOIN_GROUP."""
-    _print(_ask("POST", address, token, {name: value for name, value in fault.items() if value is not None}))
+    _print(_ask("POST", address, token, _given(fault)))
+
+
+@command.command()
+@click.argument("kind", type=click.Choice(["full", "failing", "slow"]))
+@click.option("--topic", help="Only the files of this topic.")
+@click.option("--seconds", type=float, help="With slow: the wait before each write and each sync (seconds).")
+@_port_options
+def disk(address: str, token: str, kind: str, **fault: Any) -> None:
+    """Make the disk full, failing or slow, until `hmb faults clear`."""
+    _print(_ask("POST", address, token, {"disk": kind} | _given(fault)))
+
+
+@command.command()
+@click.argument("topic")
+@click.option("--partition", type=IntRange(0), help="The partition.  [default: 0]")
+@click.option("--offset", type=IntRange(0), help="An offset in the batch.  [default: 0]")
+@_port_options
+def corrupt(address: str, token: str, **batch: Any) -> None:
+    """Change one byte of a batch on the disk, so that its CRC is wrong."""
+    _ask("POST", address, token, _given(batch), path="/corrupt")
 
 
 @command.command("list")
@@ -81,6 +101,11 @@ def requests(address: str, token: str, clear: bool) -> None:
     The broker records requests from the first use of this command on.
     """
     _print(_ask("DELETE" if clear else "GET", address, token, path="/requests"))
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the options that the user has given."""
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _print(objects: list[dict[str, Any]]) -> None:

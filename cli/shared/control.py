@@ -28,13 +28,15 @@ def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[
     The faults in the file `path` exist from the start. Raises CliError for a mistake in the file, and OSError.
     """
     from hmb.testing.clock import ManualClock
-    from hmb.testing.control import ControlPort, load_faults
+    from hmb.testing.control import ControlPort
+    from hmb.testing.disk import DiskFaults
+    from hmb.testing.fault_objects import AllFaults, load_faults
     from hmb.testing.faults import FaultError, Faults
     from hmb.testing.handler_layers import HandlerLayers
     from hmb.testing.request_record import RequestRecord
 
     layers = HandlerLayers(handlers)
-    faults = Faults(layers)
+    faults = AllFaults(Faults(layers), DiskFaults())
     if path is not None:
         try:
             load_faults(faults, Path(path))

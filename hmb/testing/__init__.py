@@ -25,10 +25,11 @@ Read in this order:
 5. `disk.py`       a slow, full or failing disk, and damaged batches
 6. `clock.py`      a clock that a test moves forward
 7. `rounds.py`     rounds of retention and compaction that a test starts
-8. `control.py`    faults of a broker in another process, by HTTP and JSON
-9. `versions.py`   the APIs and versions of older brokers
-10. `cluster.py`    a simulated cluster, for clients that follow the leaders
-11. `report.py`     the broker's log and the last records, as the report shows them
+8. `fault_objects.py`  faults as objects of YAML or JSON
+9. `control.py`    faults of a broker in another process, by HTTP and JSON
+10. `versions.py`   the APIs and versions of older brokers
+11. `cluster.py`    a simulated cluster, for clients that follow the leaders
+12. `report.py`     the broker's log and the last records, as the report shows them
 """
 
 # This name replaces `typing.TYPE_CHECKING`, because an import of typing takes 3 ms.

@@ -123,7 +123,7 @@ class Broker:
         self._requests = RequestRecord(layers)
         self._versions = None if as_version is None else kafka_versions(as_version)
         self.clock = clock
-        self.disk = DiskFaults(lambda: self.data_dir, lambda name: self._context.topics.log_of(name))
+        self.disk = DiskFaults()
         self._server = self._new_server()  # This checks the settings.
         self._is_running = False
 
@@ -203,6 +203,7 @@ class Broker:
         self._is_running = True
         self._config["listeners"] = ",".join(f"{each.name}://{each}" for each in self._server.listeners)
         self._server.context.groups.loaded.wait()
+        self.disk.attach(self._server)
         if self.clock is not None:
             self.clock.attach(self._server)
         return self

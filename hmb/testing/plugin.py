@@ -87,9 +87,10 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
 @pytest.fixture
 def hmb_faults(hmb_broker: Broker) -> Iterator[Faults]:
-    """Return the faults of the session's broker. The end of the test removes them."""
+    """Return the faults of the session's broker. The end of the test removes them, and those of its disk."""
     with hmb_broker.faults as faults:
         yield faults
+    hmb_broker.disk.clear()
 
 
 @pytest.fixture

@@ -175,6 +175,8 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
                 continue
         else:
             continue
+        if items is None and not pairs:
+            continue  # The list stays null, which means "as before" in a heartbeat.
         ours, others = [one for one, _ in pairs if one is not None], [other for _, other in pairs if other is not None]
         setattr(refused, name, ours)
         setattr(rest, name, others)
@@ -183,12 +185,18 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
 
 
 def _topics(items: list[Any] | None, field: Field, context: RequestContext) -> list[Any]:
-    """Return the topics of a request. In Metadata 0 an empty list means all topics, as null does in later versions."""
+    """Return the topics of a request.
+
+    In Metadata 0 an empty list means all topics, as null does in later versions. In a heartbeat (KIP-848) null means
+    that the member's topics have not changed; its list identifies topics by id only.
+    """
     struct = _item_struct(field)
     is_empty_metadata = context.header.api_key == ApiKey.METADATA and context.version == 0 and not items
     if struct is None or (items is not None and not is_empty_metadata):
         return items or []
-    name = next(name for name in struct.fields if _identity(name) == "topic")
+    name = next((name for name in struct.fields if _identity(name) == "topic"), None)
+    if name is None:
+        return []
     partitions = _partition_list(struct)
     return [
         struct(**{name: each.name}, **({} if partitions is None else {partitions: sorted(each.partitions)}))

@@ -16,7 +16,9 @@ import pytest
 
 import hmb
 from hmb.testing.clock import ManualClock
-from hmb.testing.control import ControlPort, load_faults
+from hmb.testing.control import ControlPort
+from hmb.testing.disk import DiskFaults
+from hmb.testing.fault_objects import AllFaults, load_faults
 from hmb.testing.faults import FaultError, Faults
 from hmb.testing.handler_layers import HandlerLayers
 from hmb.testing.request_record import RequestRecord
@@ -33,7 +35,8 @@ TOOLCHAINS = {
 
 @pytest.fixture
 def control() -> Iterator[ControlPort]:
-    control = ControlPort(Faults(layers := HandlerLayers()), RequestRecord(layers), ManualClock())
+    layers = HandlerLayers()
+    control = ControlPort(AllFaults(Faults(layers), DiskFaults()), RequestRecord(layers), ManualClock())
     control.start()
     yield control
     control.stop()
@@ -79,6 +82,10 @@ def test_a_request_of_a_foreign_web_page_is_refused(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
+        ({"disk": "fulll"}, "the disk cannot be 'fulll'; possible: full, failing, slow"),
+        ({"disk": "slow"}, "a slow disk needs seconds > 0"),
+        ({"disk": "full", "seconds": 1}, "the other kinds have no seconds"),
+        ({"disk": "full", "drop": True}, "unknown key 'drop'"),
         ({"api": "FETCHES", "drop": True}, "no API has the name 'FETCHES'"),
         ({"api": "FETCH", "dropp": True}, "unknown key 'dropp'"),
         ({"api": "FETCH", "drop": "yes"}, "drop='yes': must be a value of the type bool"),
@@ -132,7 +139,7 @@ def test_a_mistake_in_a_file_names_the_file_in_one_line(tmp_path: Path, text: st
     path = tmp_path / "faults.yaml"
     path.write_text(text)
     with pytest.raises(FaultError, match=r"faults\.yaml: ") as caught:
-        load_faults(Faults(HandlerLayers()), path)
+        load_faults(AllFaults(Faults(HandlerLayers()), DiskFaults()), path)
     assert len(str(caught.value).splitlines()) == 1
 
 
@@ -164,6 +171,13 @@ def test_a_program_in_another_process_uses_the_embedded_broker(
     with hmb.Producer(ready["bootstrap_servers"]) as producer:
         producer.send("t", b"a").result(timeout=30)
     assert faults("list")[1]["count"] == 2
+    faults("corrupt", "t")
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        faults("corrupt", "t", "--offset", "9")
+    assert "offset 9 is not in 0 .. 1 of t-0" in caught.value.stderr
+    assert faults("disk", "slow", "--seconds", "0.01", "--topic", "t") == [
+        {"disk": "slow", "topic": "t", "seconds": 0.01}
+    ]
     assert faults("clear") == []
     process.terminate()
     assert process.wait(timeout=30) == 0
@@ -212,10 +226,48 @@ def test_the_example_in_another_language_adds_a_fault(language: str, tmp_path: P
     assert json.loads(done.stdout) == [{"api": "PRODUCE", "times": 1, "cut": "after", "count": 0}]
 
 
+@pytest.fixture
+def broker_and_control() -> Iterator[tuple[hmb.Broker, ControlPort]]:
+    with hmb.Broker() as broker:
+        control = ControlPort(AllFaults(broker.faults, broker.disk), broker._requests, ManualClock())
+        control.start()
+        yield broker, control
+        control.stop()
+
+
+def test_a_disk_is_full_until_the_faults_are_cleared(broker_and_control: tuple[hmb.Broker, ControlPort]) -> None:
+    broker, control = broker_and_control
+    broker.create_topic("t")
+    broker.create_topic("other")
+    faults = [{"disk": "full", "topic": "t"}, {"disk": "slow", "seconds": 0.01}]
+    assert ask(control, "POST", faults) == (200, faults)
+    broker.produce("other", "a")
+    with pytest.raises(hmb.KafkaError, match="KAFKA_STORAGE_ERROR"):
+        broker.produce("t", "a")
+    assert ask(control, "DELETE") == (200, [])
+    with hmb.Producer(broker.bootstrap_servers) as producer:  # It retries until the broker has found the free space.
+        producer.send("t", b"b").result(timeout=60)
+    assert [each.value for each in broker.records("t")] == [b"b"]
+
+
+def test_a_batch_is_damaged_from_another_process(broker_and_control: tuple[hmb.Broker, ControlPort]) -> None:
+    broker, control = broker_and_control
+    broker.produce("t", "a")
+    assert ask(control, "POST", {"topic": "t"}, path="/corrupt") == (200, {})
+    with hmb.Consumer(broker.bootstrap_servers, "t") as consumer:
+        broker.produce("t", "b")
+        assert next(iter(consumer)).value == b"b"
+    status, answer = ask(control, "POST", {"topic": "t", "offset": 9}, path="/corrupt")
+    assert status == 400 and "OFFSET_OUT_OF_RANGE" in answer["error"]
+    status, answer = ask(control, "POST", {"topic": "t", "ofset": 9}, path="/corrupt")
+    assert status == 400 and "did you mean 'offset'" in answer["error"]
+    assert ask(control, "GET", path="/corrupt")[0] == 405
+
+
 def test_requests_are_recorded_from_the_first_use_on(tmp_path: Path) -> None:
     """`hmb faults requests` prints what the clients of another process have sent."""
     with hmb.Broker() as broker:
-        control = ControlPort(broker.faults, broker._requests, ManualClock())
+        control = ControlPort(AllFaults(broker.faults, broker.disk), broker._requests, ManualClock())
         control.start()
         try:
             broker.create_topic("t")

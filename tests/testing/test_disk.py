@@ -68,7 +68,7 @@ def test_a_consumer_finds_a_corrupt_batch(broker: hmb.Broker) -> None:
 
 def test_faults_that_end_in_another_order_leave_the_system_calls_alone(broker: hmb.Broker) -> None:
     calls = os.pwritev, os.fdatasync
-    first, second = broker.disk.full(), broker.disk.slow(0)
+    first, second = broker.disk.full(), broker.disk.slow(0.001)
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)

@@ -13,6 +13,7 @@ from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.testing import request_record as module
 from hmb.testing.names import NameNotFound
 from hmb.testing.request_record import RequestsMissing
+from tests.waiting import until
 
 pytest_plugins = "pytester"
 
@@ -154,3 +155,14 @@ def test_the_fixture_and_the_report_of_a_failed_test(pytester: pytest.Pytester) 
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.re_match_lines([".*hmb: last requests.*", r".*Produce v\d+ from 'mine': no error after .* ms"])
+
+
+def test_a_heartbeat_whose_topics_are_null_is_recorded() -> None:
+    """Regression: in a heartbeat of KIP-848, null means "as before". The record took it for "all topics" and failed."""
+    with hmb.Broker() as broker:
+        broker.produce("t", "a")
+        requests = broker.requests
+        with hmb.Consumer(broker.bootstrap_servers, "t", group="g", group_protocol="consumer") as consumer:
+            until(lambda: consumer.poll(0.1), "the record")
+        heartbeats = requests.of("CONSUMER_GROUP_HEARTBEAT")
+    assert heartbeats and all(each.closed is None for each in heartbeats)

@@ -1,0 +1,143 @@
+"""Faults as objects of YAML or JSON: a file of faults, and the bodies of the control port.
+
+A file of faults is a list of objects. An object with `api` is a fault of requests, and has the names of the arguments
+of `Faults.add`. An object with `disk` is a fault of the disk, and has the names of the arguments of `DiskFaults.add`:
+
+    - {api: PRODUCE, error: NOT_LEADER_OR_FOLLOWER, times: 2}
+    - {api: FETCH, topic: orders, delay: 0.5}
+    - {disk: slow, seconds: 0.2, topic: orders}
+
+A mistake in one object refuses the whole list, so that a test never runs with half of its faults. The message names
+the number of the object and the wrong key or value.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from hmb.broker.config.keys import nearest
+from hmb.testing.disk import DiskFault, DiskFaults
+from hmb.testing.faults import Fault, FaultError, Faults
+
+Parameters = Mapping[str, inspect.Parameter]
+
+
+def _parameters(function: Callable[..., object]) -> Parameters:
+    found = inspect.signature(function, eval_str=True).parameters
+    return {name: each for name, each in found.items() if name != "self"}
+
+
+KEYS = _parameters(Faults.add)
+DISK_KEYS = {"disk" if name == "kind" else name: each for name, each in _parameters(DiskFaults.add).items()}
+CORRUPT_KEYS = _parameters(DiskFaults.corrupt)
+
+
+@dataclass(frozen=True, slots=True)
+class AllFaults:
+    """The faults of a broker: those of its requests and those of its disk."""
+
+    requests: Faults
+    disk: DiskFaults
+
+    @property
+    def added(self) -> list[Fault | DiskFault]:
+        return [*self.requests.added, *self.disk.added]
+
+    def clear(self) -> None:
+        self.requests.clear()
+        self.disk.clear()
+
+
+def load_faults(faults: AllFaults, path: Path) -> None:
+    """Add the faults of a YAML or JSON file, or none of them. Raises FaultError with one line, and OSError."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        yaml = importlib.import_module("yaml")
+        load, mistakes, hint = yaml.safe_load, yaml.YAMLError, ""
+    except ModuleNotFoundError:
+        load, mistakes, hint = json.loads, ValueError, "this is not JSON; for YAML, install hmb[faults]: "
+    try:
+        found = load(text)
+    except mistakes as error:
+        raise FaultError(f"{path}: {hint}{' '.join(str(error).split())}") from error
+    if not isinstance(found, list):
+        raise FaultError(f"{path}: the file must be a list of faults")
+    add_all(faults, found, f"{path}: ")
+
+
+def add_all(faults: AllFaults, given: list[Any], origin: str = "") -> list[Fault | DiskFault]:
+    """Add several faults, or none of them. Raises FaultError, whose message begins with `origin`."""
+    added: list[Fault | DiskFault] = []
+    for number, each in enumerate(given, 1):
+        try:
+            added.append(add_fault(faults, each))
+        except FaultError as error:
+            for fault in added:
+                _remove(faults, fault)
+            raise FaultError(f"{origin}fault {number}: {error}") from error
+    return added
+
+
+def _remove(faults: AllFaults, fault: Fault | DiskFault) -> None:
+    if isinstance(fault, DiskFault):
+        faults.disk.remove(fault)
+    else:
+        faults.requests.remove(fault)
+
+
+def add_fault(faults: AllFaults, given: object) -> Fault | DiskFault:
+    """Add the fault that an object describes. Raises FaultError."""
+    if not isinstance(given, Mapping):
+        raise FaultError(f"a fault must be a mapping such as {{api: PRODUCE, drop: true}}, not {given!r}")
+    if "disk" in given:
+        _check_types(DISK_KEYS, given)
+        return faults.disk.add(given["disk"], **{name: value for name, value in given.items() if name != "disk"})
+    _check_types(KEYS, given)
+    if "api" not in given:
+        raise FaultError("the fault names no api and no disk")
+    return faults.requests.add(**given)
+
+
+def corrupt(disk: DiskFaults, given: object) -> None:
+    """Damage the batch that an object describes. Raises FaultError and KafkaError."""
+    if not isinstance(given, Mapping) or "topic" not in given:
+        raise FaultError('the batch must be a mapping, for example {"topic": "orders", "offset": 5}')
+    _check_types(CORRUPT_KEYS, given)
+    disk.corrupt(**given)
+
+
+def _check_types(keys: Parameters, given: Mapping[Any, object]) -> None:
+    for name, value in given.items():
+        if name not in keys:
+            raise FaultError(f"unknown key {name!r}{nearest(str(name), keys)}")
+        _check_type(name, value, keys[name].default)
+
+
+def _check_type(name: str, value: object, default: object) -> None:
+    kind: tuple[type, ...] = (str,)
+    if isinstance(default, bool):
+        kind = (bool,)
+    elif isinstance(default, float):
+        kind = (int, float)
+    elif isinstance(default, int) or name in ("partition", "times"):
+        kind = (int,)
+    is_wrong_bool = isinstance(value, bool) and bool not in kind
+    if value is not None and (is_wrong_bool or not isinstance(value, kind)):
+        raise FaultError(f"{name}={value!r}: must be a value of the type {kind[-1].__name__}")
+
+
+def described(fault: Fault | DiskFault) -> dict[str, Any]:
+    """Return a fault as an object for JSON, without the values that are defaults."""
+    if isinstance(fault, DiskFault):
+        of_disk = {"disk": fault.kind, "topic": fault.topic, "seconds": fault.seconds}
+        return {name: value for name, value in of_disk.items() if value != DISK_KEYS[name].default}
+    values = {each.name: getattr(fault, each.name) for each in fields(fault) if each.name in KEYS}
+    shown = {name: value for name, value in values.items() if value != KEYS[name].default}
+    shown |= {name: value.name for name, value in shown.items() if name in ("api", "error")}
+    return {**shown, **({"nth": fault.skip + 1} if fault.skip else {}), "count": fault.count}
