@@ -44,7 +44,7 @@ def _port_options(function: Callable[..., None]) -> Callable[..., None]:
 @click.option("--topic", help="Only requests that name this topic.")
 @click.option("--partition", type=IntRange(0), help="Only this partition of the topic.")
 @click.option("--client-id", help="Only requests of this client.")
-@click.option("--nth", type=IntRange(1), help="The first request that fails.  [default: 1]")
+@click.option("--nth", type=IntRange(1), help="The number of the first request that fails.  [default: 1]")
 @click.option("--times", type=IntRange(1), help="How many requests fail.  [default: all]")
 @click.option("--error", help="Answer this error code, for example NOT_LEADER_OR_FOLLOWER.")
 @click.option("--takes-effect", is_flag=True, default=None, help="With --error: the request takes effect anyway.")

@@ -34,7 +34,7 @@ COMMANDS = {
     "produce": CommandEntry("records.produce", "Send lines from standard input to a topic."),
     "consume": CommandEntry("records.consume", "Print the records of topics."),
     "topics": CommandEntry("cluster.topics", "Create, list, describe, alter, trim and delete topics."),
-    "groups": CommandEntry("cluster.groups", "Show groups and their lag; reset and delete them."),
+    "groups": CommandEntry("cluster.groups", "Show groups and their lag, reset their offsets, and delete groups."),
     "offsets": CommandEntry("cluster.offsets", "Show the first and last offsets of partitions."),
     "meta": CommandEntry("cluster.meta", "Show brokers, topics and leaders."),
     "configs": CommandEntry("cluster.configs", "Show and change settings of topics, brokers and groups."),

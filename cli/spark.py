@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The last line of an exception of a worker: the name of the exception and its message.
+# The last line that a worker prints for an exception: the exception's name and its message.
 CAUSE = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:Error|Failed)): (.+)$", re.MULTILINE)
 
 

@@ -30,7 +30,7 @@ CORRELATION_ID = slice(4, 8)
 
 
 class EmptyBroker(Hmb):
-    """HMB's broker as a peer that discards all records but those of the first Produce request of a connection."""
+    """A broker that discards records: HMB's broker, which keeps only the records of each connection's first Produce."""
 
     name = "an empty broker"
 

@@ -70,5 +70,5 @@ def _curve(panel: Axes, benchmark: str, number: int, rates: Mapping[Cell, Distri
 
 
 def size_of(cell: Cell, benchmark: str) -> int:
-    """Return the size that changes from cell to cell in a benchmark, in bytes."""
+    """Return the size (bytes) by which the cells of a benchmark differ: that of a record or of a batch."""
     return cell.batch_bytes if benchmark == "batch" else cell.message_bytes

@@ -28,7 +28,7 @@ DELETED_OFFSETS = ("topic", "partition", "deleted_offset")
 
 @click.group()
 def command() -> None:
-    """Show groups and their lag; reset and delete them."""
+    """Show groups and their lag, reset their offsets, and delete groups."""
 
 
 command.add_command(describe)

@@ -108,7 +108,7 @@ class Proxy:
             self._start(f"requests-{link.number}", lambda c=client, li=link: self._serve(c, li, servers))  # type: ignore[misc]
 
     def _address_of(self, broker: Address, is_only: bool, here: Address) -> Address:
-        """Return the address of this broker's listener for a client that has connected to `here`."""
+        """Return the address of this broker's listener, for a client that has connected to the address `here`."""
         with self._lock:
             if is_only and broker not in self._listeners:
                 self._listeners[broker] = self.address

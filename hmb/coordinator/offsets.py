@@ -67,7 +67,8 @@ class GroupOffsets:
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, CommittedOffset]] = {}
-        # Pending offsets by group id and producer id. A newer plain commit replaces an offset by None.
+        # Pending offsets by group id and producer id. None stands for a pending offset that is not used any more,
+        # because a newer commit without a transaction has replaced it.
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:

@@ -68,7 +68,7 @@ class Hung:
     """A negotiator that lost its session while it hung."""
 
     negotiator: Negotiator
-    # The hung negotiator's last view of the registry. Its successor has taken no step at that time.
+    # The reports that the hung negotiator has read last. At that time its successor had taken no step.
     living: Mapping[str, Report] | None = None
 
 

@@ -270,7 +270,7 @@ def _is_in_topic(struct: type[Struct]) -> bool:
 def _refuse(
     kind: type[Struct], source: Any, version: int, code: ErrorCode, sets: Callable[[type[Struct]], bool]
 ) -> Struct:
-    """Return a struct of a response for `source`, which is a struct or an item of the request."""
+    """Return the struct of the response that answers `source`, a struct or an item of the request."""
     fields = _existing(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
     values |= {name: memoryview(b"") for name, field in fields.items() if field.kind == "records"}

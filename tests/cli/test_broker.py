@@ -202,6 +202,7 @@ def test_verbose_did_not_show_topics_and_connections(run: Hmb, tmp_path: Path) -
     assert connected == disconnected
     assert len(connected) >= 4
     assert not any(" Produce v" in line for line in lines)
+    assert not any("damaged" in line for line in lines)  # A new log was reported as a damaged one.
 
 
 def test_very_verbose_shows_each_request_in_a_line(run: Hmb, tmp_path: Path) -> None:

@@ -179,7 +179,9 @@ class GroupMembership:
                 self.offsets.send_leave_request(request, timeout)
 
     def _committing_member(self) -> GroupMetadata:
-        """Return the identity for a commit. Raises KafkaError with UNKNOWN_MEMBER_ID before the member has joined.
+        """Return the member's identity, which a commit needs.
+
+        Raises KafkaError with UNKNOWN_MEMBER_ID before the member has joined.
 
         The check is necessary, because the coordinator of an empty group accepts commits without a member id.
         """

@@ -151,7 +151,10 @@ def is_of_current_epoch(batch: Batch) -> bool:
 
 
 def release_numbers(batch: Batch, after: list[Batch], guarantee: AtLeastOnce) -> None:
-    """Decide which numbers remain in use when a batch fails. `after` are the batches that were sent after it."""
+    """Decide which sequence numbers remain in use when a batch fails.
+
+    `after` are the batches that were sent after it.
+    """
     if batch.number is None:
         return
     uncertain = list(takewhile(lambda other: other.uncertain_attempts, after)) if batch.uncertain_attempts else []

@@ -191,7 +191,7 @@ class ClassicGroup(ClassicRebalance):
         """Allow every fetch of offsets: the classic protocol has no restriction."""
 
     def leave(self, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
-        """Remove members by member id or group instance id. Return one error code each.
+        """Remove members by member id or group instance id. Return an error code for each of them.
 
         Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
         """

@@ -32,7 +32,7 @@ class JournaledTopic(Protocol):
 def java_hash(text: str) -> int:
     """Return Java's `String.hashCode()`.
 
-    The hash is 0 for no text. Each UTF-16 unit turns it into 31 times the hash plus the unit, in 32 bits.
+    The hash of an empty text is 0. Each UTF-16 unit changes the hash to 31 * hash + unit, in 32 bits.
     """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0

@@ -223,7 +223,7 @@ class ConsumerGroup(ConsumerState):
         ]
         read = self._described({name for member in self.members.values() for name in self.reads(member)})
         targets = ASSIGNORS[self.assignor](members, {topic.id: topic.partitions for topic in read})
-        LOGGER.info("group %s: target for epoch %d by %s", self.group_id, self.epoch, self.assignor)
+        LOGGER.info("group %s: the assignor %s computes epoch %d", self.group_id, self.assignor, self.epoch)
         for member_id, target in targets.items():
             self._set_target(member_id, target)
         self._set_assignment_epoch(self.epoch, now)

@@ -22,7 +22,7 @@ class StoredRecords:
         self._values: dict[bytes, tuple[int, bytes | None]] = {}  # key -> (number of the change, value)
         self._in_flight = 0
         self._last = 0  # the number of the last started change
-        self._restored_at = 0  # the number of the last started change at the last restoration
+        self._restored_at = 0  # the value of `_last` when the group was restored the last time
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
         return ((key, value) for key, (_, value) in self._values.items() if value is not None)

@@ -60,7 +60,7 @@ class Monoid(Generic[S]):
         return state
 
     def from_value(self, value: Any) -> S:
-        """Return the state that `to_value` was called with."""
+        """Return the state from which `to_value` has made this value."""
         state: S = value
         return state
 

@@ -155,7 +155,7 @@ class BoltMachine:
         return state, late
 
     def _send(self, payloads: Payloads, results: Results) -> None:
-        """Send the results and the new mark. A result has the same origin as the input tuple."""
+        """Send the results, and the mark of the progress. A result has the same origin as the input tuple."""
         tuples, offsets, numbers = list(chain.from_iterable(results)), payloads.offsets, payloads.numbers
         if set(map(len, results)) != {1}:
             offsets, numbers = _spread(payloads, results)

@@ -79,7 +79,7 @@ def decompress_writable(
 
 
 def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> BytesIO:
-    """Return the decompressed data in a buffer. `getbuffer` and `getvalue` return the bytes without a copy."""
+    """Return the decompressed data in a BytesIO, whose `getbuffer` and `getvalue` return the bytes without a copy."""
     bound = 0
     try:
         if codec is Codec.NONE:

@@ -78,7 +78,7 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
 
 
 def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> TimestampOffset | None:
-    """Return the first record of a batch with at least this timestamp (ms) and this offset; None if none has."""
+    """Return the first record of a batch with at least this timestamp (ms) and this offset, or None."""
     try:
         check_readable(batch)
         with SEARCHING:
