@@ -22,7 +22,7 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, ProtocolError
 from hmb.protocol.framing import frame
 from hmb.protocol.headers import RequestHeader, ResponseHeader
-from hmb.protocol.messages import request_class, response_class
+from hmb.protocol.messages import api_name, request_class, response_class
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.primitives import Output, Part
 from hmb.protocol.schema import Request, Response, Struct
@@ -34,8 +34,14 @@ _KEY_AND_VERSION = struct.Struct(">hh")
 class UnsupportedVersion(ProtocolError):
     """A request has a valid header, but HMB does not support its API or its version."""
 
-    def __init__(self, header: RequestHeader) -> None:
-        super().__init__(f"api key {header.api_key} in version {header.api_version} is not supported")
+    def __init__(self, header: RequestHeader, supported: range | None) -> None:
+        """`supported` contains the versions of the API that are supported; None means that the API is not."""
+        if supported:
+            wanted = f"{api_name(ApiKey(header.api_key))} version {header.api_version}"
+            problem = f"{wanted} is not supported; supported versions: {supported[0]} to {supported[-1]}"
+        else:
+            problem = f"the API with key {header.api_key} is not supported"
+        super().__init__(problem)
         self.header = header
 
 
@@ -48,7 +54,7 @@ def request_type(frame: memoryview) -> tuple[type[Request], int]:
     except KeyError:
         known = None
     if known is None or version not in known.versions:
-        raise UnsupportedVersion(RequestHeader.decode_prefix(frame, 1)[0])
+        raise UnsupportedVersion(RequestHeader.decode_prefix(frame, 1)[0], known.versions if known else None)
     return known, version
 
 
@@ -78,7 +84,7 @@ class ServerConnection:
         known, version = request_type(frame)
         header, position = RequestHeader.decode_prefix(frame, known.header_version(version))
         if self._offered is not None and version not in self._offered.get(known.api_key, ()):
-            raise UnsupportedVersion(header)
+            raise UnsupportedVersion(header, self._offered.get(known.api_key))
         return header, known.decode_prefix(frame, version, position)[0]
 
     def respond(self, header: RequestHeader, response: Response, version: int | None = None) -> list[Part]:

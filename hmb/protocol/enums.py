@@ -11,6 +11,7 @@ from enum import IntEnum, StrEnum
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
+MAX_PRODUCER_EPOCH = 2**15 - 1  # The transaction coordinator reserves this epoch to fence producers.
 NO_LEADER_EPOCH = -1
 NO_GENERATION = -1  # the generation of a consumer that is not a member of the group
 CONSUMER_REPLICA_ID = -1  # the replica id in a request of a consumer, which is not a replica

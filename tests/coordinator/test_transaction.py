@@ -11,8 +11,8 @@ from hmb.coordinator.journal.records import decode_key, decode_value
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.records import KEYS, TransactionLogKey, records_of, transaction_of
 from hmb.coordinator.transactions.states import TransactionState
-from hmb.coordinator.transactions.transactional_id import MAX_EPOCH, Transaction
-from hmb.protocol.enums import NO_PRODUCER_EPOCH
+from hmb.coordinator.transactions.transactional_id import Transaction
+from hmb.protocol.enums import MAX_PRODUCER_EPOCH, NO_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 
@@ -171,24 +171,24 @@ def test_a_producer_continues_after_an_error_unless_it_was_fenced() -> None:
 
 @pytest.mark.parametrize("knows", [False, True])
 def test_when_the_epochs_are_used_up_there_is_a_new_id(knows: bool) -> None:
-    last = replace(NEW, epoch=MAX_EPOCH - 1)
+    last = replace(NEW, epoch=MAX_PRODUCER_EPOCH - 1)
     known = last.producer if knows else None
     rotated = last.init(1000, known, 10, new_id)
     assert (rotated.producer, rotated.previous_producer_id) == ((99, 0), 7)
-    assert rotated.last_epoch == (MAX_EPOCH - 1 if knows else NO_PRODUCER_EPOCH)
+    assert rotated.last_epoch == (MAX_PRODUCER_EPOCH - 1 if knows else NO_PRODUCER_EPOCH)
     if known is not None:
         assert rotated.init(1000, known, 20, no_id).producer == (99, 0), "the producer has not received the response"
 
 
 def test_when_the_epochs_are_used_up_at_an_end_the_markers_have_the_old_id() -> None:
-    ongoing = replace(started(WITH_EPOCHS), epoch=MAX_EPOCH - 1)
+    ongoing = replace(started(WITH_EPOCHS), epoch=MAX_PRODUCER_EPOCH - 1)
     ending = ongoing.end(ongoing.producer, True, WITH_EPOCHS, 30, new_id)
-    assert (ending.producer, ending.next_producer_id) == ((7, MAX_EPOCH), 99)
+    assert (ending.producer, ending.next_producer_id) == ((7, MAX_PRODUCER_EPOCH), 99)
     over = ending.complete(40)
     assert (over.producer, over.next_producer_id) == ((99, 0), -1)
     assert over.end(ongoing.producer, True, WITH_EPOCHS, 50, no_id) is over, "a repetition is known by the old id"
-    fenced = replace(ongoing, epoch=MAX_EPOCH).fence(30)
-    assert (fenced.state, fenced.epoch) == (STATES.PREPARE_ABORT, MAX_EPOCH)
+    fenced = replace(ongoing, epoch=MAX_PRODUCER_EPOCH).fence(30)
+    assert (fenced.state, fenced.epoch) == (STATES.PREPARE_ABORT, MAX_PRODUCER_EPOCH)
 
 
 def test_only_open_transactions_time_out() -> None:

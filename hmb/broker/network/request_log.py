@@ -20,6 +20,7 @@ from typing import Any
 
 from hmb.broker.dispatch import Answer, Dispatcher
 from hmb.broker.network.request_memory import UNCOUNTED, Account
+from hmb.broker.network.requests import LENGTH_SIZE
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.headers import RequestHeader
@@ -27,7 +28,6 @@ from hmb.protocol.messages import api_name
 from hmb.protocol.primitives import Part
 
 LOGGER = logging.getLogger(__name__)
-LENGTH_SIZE = 4  # bytes before each request and each response
 API_NAMES = {int(key): api_name(key) for key in ApiKey}
 
 

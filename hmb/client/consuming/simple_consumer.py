@@ -41,7 +41,7 @@ from hmb.records import iter_batches
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.consumer_records import consumer_records
 
-NEWEST_FETCH = FetchRequest.first_version("topics.topic_id") - 1  # the last version with topic names instead of ids
+NEWEST_FETCH_BY_NAME = FetchRequest.first_version("topics.topic_id") - 1  # Later versions have topic ids.
 MAX_BYTES = 1024 * 1024
 SEGMENTS = 0  # the version of ListOffsets that lists the offsets of segments
 
@@ -118,7 +118,7 @@ class SimpleConsumer:
         by_partition = {TopicPartition(it.topic, it.partition): it for it in wanted}
         if len(by_partition) < len(wanted):
             raise ValueError("a request can fetch each partition only once")
-        version = self._connection.version_of(FetchRequest, NEWEST_FETCH)
+        version = self._connection.version_of(FetchRequest, NEWEST_FETCH_BY_NAME)
         response: FetchResponse = self._connection.send(_request(wanted, max_wait), version)
         if response.error_code:
             raise answered_error("fetch", response.error_code)

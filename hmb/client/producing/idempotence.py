@@ -51,11 +51,11 @@ from itertools import takewhile
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.producing.batch import Batch, BatchNumber, PartitionQueue, PartitionSequence, ProducerIdentity
+from hmb.protocol.enums import MAX_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.topics import TopicPartition
 
-MAX_EPOCH = 2**15 - 1
 MAX_SEQUENCE = 2**31 - 1
 SEQUENCE_ERRORS = {  # the errors that a broker returns if it expects other numbers
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -123,7 +123,7 @@ class Idempotence(AtLeastOnce):
         sequence = queue.sequence
         if sequence is None:
             return
-        if sequence.epoch < MAX_EPOCH:
+        if sequence.epoch < MAX_PRODUCER_EPOCH:
             sequence.epoch, sequence.next = sequence.epoch + 1, 0
             return
         queue.sequence = None

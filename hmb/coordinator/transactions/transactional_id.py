@@ -31,13 +31,12 @@ from typing import Any
 
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.states import AT_REST, DECIDED, TRANSITIONS, TransactionEvent, TransactionState
-from hmb.protocol.enums import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from hmb.protocol.enums import MAX_PRODUCER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import ControlType
 
 NO_TIME = -1
-MAX_EPOCH = 2**15 - 1  # The coordinator reserves this epoch to fence producers.
 VERSION_2 = 2  # the transaction version in which each transaction has its own epoch
 PREPARE = {False: TransactionState.PREPARE_ABORT, True: TransactionState.PREPARE_COMMIT}
 COMPLETE = {False: TransactionState.COMPLETE_ABORT, True: TransactionState.COMPLETE_COMMIT}
@@ -119,7 +118,7 @@ class Transaction:
     def _is_known(self, known: ProducerIdAndEpoch) -> bool:
         if self.epoch == NO_PRODUCER_EPOCH:  # The id has expired, so every producer id is accepted.
             return True
-        has_rotated = known.producer_id == self.previous_producer_id and known.epoch >= MAX_EPOCH - 1
+        has_rotated = known.producer_id == self.previous_producer_id and known.epoch >= MAX_PRODUCER_EPOCH - 1
         return known.producer_id == self.producer_id or has_rotated
 
     def _fenced(self, producer: ProducerIdAndEpoch) -> KafkaError:
@@ -128,11 +127,11 @@ class Transaction:
 
     @property
     def _is_exhausted(self) -> bool:
-        return self.epoch >= MAX_EPOCH - 1
+        return self.epoch >= MAX_PRODUCER_EPOCH - 1
 
     def fence(self, now: int) -> Transaction:
         """Raise the epoch, and decide to abort the transaction. The old producer is then fenced."""
-        fenced = self._after(TransactionEvent.FENCED, now, epoch=min(self.epoch + 1, MAX_EPOCH))
+        fenced = self._after(TransactionEvent.FENCED, now, epoch=min(self.epoch + 1, MAX_PRODUCER_EPOCH))
         return fenced._after(TransactionEvent.EPOCH_RAISED, now, version=VERSION_2)
 
     # -- AddPartitionsToTxn, AddOffsetsToTxn, Produce
@@ -200,13 +199,13 @@ class Transaction:
         """Return whether a request has the previous epoch, which identifies a repeated EndTxn."""
         if version < VERSION_2 or self.state in (TransactionState.ONGOING, TransactionState.EMPTY):
             return False
-        has_rotated = producer == (self.previous_producer_id, MAX_EPOCH - 1) and self.epoch == 0
+        has_rotated = producer == (self.previous_producer_id, MAX_PRODUCER_EPOCH - 1) and self.epoch == 0
         is_one_before = producer == (self.producer_id, self.epoch - 1)
         return is_one_before or (has_rotated and not self.is_decided)
 
     def _decide(self, committed: bool, version: int, now: int, next_producer_id: int) -> Transaction:
         changes: dict[str, Any] = {"version": version, "next_producer_id": next_producer_id}
-        if version >= VERSION_2 and self.epoch < MAX_EPOCH:
+        if version >= VERSION_2 and self.epoch < MAX_PRODUCER_EPOCH:
             changes |= {"epoch": self.epoch + 1, "last_epoch": self.epoch}
         if self.is_at_rest:
             changes["started"] = now

@@ -30,11 +30,10 @@ Kafka 4 has removed down-conversion, and no longer supports the clients that nee
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from struct import Struct
 from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD, RecordBatch
+from hmb.records.batch import LOG_APPEND_TIME_BIT, RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
 from hmb.records.fast.raw_records import raw_records
 from hmb.records.legacy.message import MESSAGE_OVERHEAD, message_parts
@@ -45,7 +44,6 @@ from hmb.records.varint import read_varint
 BATCH_SIZE = 1 << 20  # bytes of messages from one batch; only a larger first message exceeds this limit
 PIECE_SIZE = 1 << 16  # bytes of one read and of one write
 
-_LENGTH = Struct(">8xi")
 
 Read = Callable[[int, int], bytes]  # (size, position) -> bytes; fewer than `size` at the end of the file
 # The parts of a record: offset, timestamp (ms), attributes of its message, key, value, size of its headers (bytes).
@@ -126,7 +124,7 @@ class DownConversion:
         if run.is_old:
             position = 0
             while position < len(run.view):
-                size = LOG_OVERHEAD + _LENGTH.unpack_from(run.view, position)[0]
+                size = batch_size(run.view, position)
                 yield size, size
                 position += size
         else:

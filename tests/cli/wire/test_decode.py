@@ -143,7 +143,12 @@ def test_zeros_are_one_message(run: Hmb) -> None:
 def test_an_api_that_is_not_known(run: Hmb) -> None:
     result = run("decode", "0000000c 7fff 0002 00000007 0002 6d65", exit_code=1)
     assert "header.client_id: string = 'me'" in result.stdout
-    assert "api key 32767 in version 2 is not supported" in result.stderr
+    assert "the API with key 32767 is not supported" in result.stderr
+
+
+def test_a_version_that_is_not_known(run: Hmb) -> None:
+    result = run("decode", "0000000c 0012 7fff 00000007 0002 6d65", exit_code=1)
+    assert "ApiVersions version 32767 is not supported; supported versions: 0 to " in result.stderr
 
 
 def test_json(run: Hmb) -> None:
