@@ -15,6 +15,7 @@ import pytest
 
 import hmb
 from tests.docs.test_pages import DOCS, INCLUDE
+from tests.test_tours import tours
 from tests.tracing import ROOT, Call, first_missing, recorded_calls
 
 TOPIC = "weather"
@@ -68,6 +69,8 @@ def poll_until_both_own_a_partition(first: hmb.Consumer, second: hmb.Consumer) -
 
 SCENARIOS: dict[str, Scenario] = {"produce": produce, "fetch": fetch, "join_group": join_group, "send": produce}
 
+NAMES = {"produce": "Produce", "fetch": "Fetch", "join_group": "JoinGroup and SyncGroup", "send": "Producer.send"}
+
 
 def functions_of(page: str) -> list[Call]:
     """Return each function that a page includes, in the order of the page."""
@@ -84,6 +87,12 @@ def test_a_request_calls_the_functions_of_its_tour_in_order(page: str) -> None:
         SCENARIOS[page](broker.bootstrap_servers)
     missing = first_missing(functions_of(page), calls)
     assert missing is None, f"{page}.md shows {missing}, which was not called after the function before it"
+
+
+@pytest.mark.parametrize(("page", "name"), NAMES.items())
+def test_a_page_shows_each_hop_of_the_tour_in_the_docstring_of_hmb(page: str, name: str) -> None:
+    missing = first_missing(tours()[name], functions_of(page))
+    assert missing is None, f"{page}.md does not show {missing} after the hop before it"
 
 
 @pytest.mark.parametrize(("page", "most"), [("produce", 13), ("fetch", 9), ("join_group", 8), ("send", 10)])
