@@ -135,7 +135,10 @@ def run_controlled(
     faults: str | None,
     ends_with_parent: bool,
 ) -> None:
-    """Run a broker with a control port. `faults` is a file. Raises ConfigError and CliError."""
+    """Run a broker with a control port. `faults` is the path of a file whose faults exist from the start, or None.
+
+    Raises ConfigError and CliError.
+    """
     from hmb.broker.handlers import HANDLERS
 
     from .shared.control import control_port, end_with_parent

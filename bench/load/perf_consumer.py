@@ -1,4 +1,4 @@
-"""HMB's performance consumer: it reads a topic from its beginning as fast as it can and prints Kafka's line.
+"""HMB's performance consumer: it reads a topic as fast as it can, and prints the line of Kafka's own.
 
     python -m hmb.bench.load.perf_consumer --bootstrap-server HOST:PORT --topic t --num-records 1000000 [--mode arrow]
 

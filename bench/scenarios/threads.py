@@ -1,4 +1,4 @@
-"""Two layouts of threads in one broker: the thesis's handlers, and one thread for each connection.
+"""Compares two layouts of a broker's threads: one thread for each connection, and a fixed number of handler threads.
 
     hmb bench threads                                   # 1, 2, 4 and 8 handlers; one producer, and three at once
     hmb bench threads --handlers 1,8 --producers 1,4

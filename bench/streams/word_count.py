@@ -82,7 +82,7 @@ def count_with_bytewax(servers: str, total: int) -> int:
 
 
 def count_with_quixstreams(servers: str, total: int) -> int:
-    """Return the number of words that quixstreams counted. The function stops it after `total` records."""
+    """Count words with quixstreams until it has read `total` records. Return the number of words that it counted."""
     from quixstreams import Application
 
     counted = 0

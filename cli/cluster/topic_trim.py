@@ -93,7 +93,7 @@ def _new_starts(
     admin: Admin, end: Mapping[TopicPartition, int], offset: int | None, timestamp: int | None, keep: int | None,
     everything: bool,
 ) -> Offsets:  # fmt: skip
-    """Return the first offset of each partition that is not deleted."""
+    """Return, for each partition, the first offset that stays: the records below it are deleted."""
     if everything:
         return dict(end)
     if keep is not None:

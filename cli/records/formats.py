@@ -56,7 +56,10 @@ def _length(name: str) -> Getter:
 
 
 class Letters(NamedTuple):
-    """The letters of a format, each with its field: bytes or None for texts, an int for numbers."""
+    """The letters that may follow % in a format, and the function that reads the field of each letter from a record.
+
+    A function of `texts` returns bytes or None, a function of `numbers` an int.
+    """
 
     texts: dict[str, Getter]
     numbers: dict[str, Getter]

@@ -256,7 +256,7 @@ def _at_rate(portions: Batches, rate: float, tally: Tally) -> Batches:
 def _send(
     producer: Producer, topic: str, portion: Portion, number: int | None, headers: tuple[HeaderPair, ...], tally: Tally
 ) -> None:
-    """Queue the records of a portion. The tally settles the portion when its delivery ends."""
+    """Queue the records of a portion. When their delivery ends, the tally counts them as delivered or as lost."""
     records = portion.records
     if len(portion) == 1:  # The error for a single record is shorter than the error for several records.
         (value,) = portion.values

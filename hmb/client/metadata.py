@@ -42,7 +42,8 @@ from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
-# Before this version, a request for a topic may create it. A client that must not create topics requests all topics.
+# In older versions, a request that names a topic may create the topic. So a client that must not create topics requests
+# the metadata of all topics.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 

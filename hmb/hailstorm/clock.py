@@ -14,10 +14,10 @@ if o < C[p]:
     tags-1        (empty)                   0       nothing
     tags-2        0  1  (2: a marker)       3       0, 1
 
-The paper writes o <= C[p], so its C[p] is the last offset. The next offset is better in three cases. An empty partition
-needs no special value: its C[p] is its start, here 0. Offsets without records (transaction markers, compacted records)
-need no special rule: the clock is after them when the spout is after them. The next offset is also the number that
-Kafka calls a position and commits for groups.
+In the paper, the clock contains the *last* offset that is included. The next offset is better for three reasons. An
+empty partition needs no special value: its next offset is its start, here 0. Offsets without records (transaction
+markers, compacted records) need no special rule: the clock passes them when the spout passes them. And Kafka uses the
+next offset, too, for the position of a consumer and for committed offsets.
 
 Clocks are only partially ordered. C <= D holds if C[p] <= D[p] for every partition p. Of the clocks (4, 0) and (3, 1)
 neither is at or below the other.

@@ -128,7 +128,7 @@ class Broker:
         self._is_running = False
 
     def _new_server(self) -> BrokerServer:
-        # The logs of a temporary directory survive a kill. A test does not need them after a power cut.
+        # Logs survive a kill of the broker without a sync. No test needs a temporary directory after a power cut.
         syncs = self._names_directory and self._remove_temporary is None
         return BrokerServer(
             *(self._data_dir, *self._address, self._config, self.handlers, self._versions),

@@ -4,9 +4,10 @@ The system limits how many descriptors a process may have (RLIMIT_NOFILE). A bro
 neither accept a connection nor open a file, so every request fails. So it raises the limit as far as the system allows,
 and then divides it:
 
-- a third is for files of logs. The log layer keeps the recently used ones open (storage/files/virtual.py);
-- two are for each connection: its socket, and the file from which its thread reads, even if the log layer closes that
-  file for another one;
+- A third of the descriptors is for files of logs. The log layer keeps the recently used files open
+  (storage/files/virtual.py).
+- Each connection gets two descriptors: one for its socket, and one for the file from which its thread reads. The thread
+  needs its own, because the log layer may close the file in the meantime.
 - RESERVE descriptors are for listeners, directories and state files.
 
 Example: of 1,024 descriptors 341 are for files, 64 are the reserve, and 309 clients may connect. The server refuses all

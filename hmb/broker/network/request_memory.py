@@ -7,8 +7,8 @@ Each request has an account, which takes these bytes from the budget:
     the values that it decodes    before they are allocated (protocol/allowance.py), above a small free part
 
 If the budget is used up, a connection that needs more memory waits. During this wait the broker does not read from the
-connection, so its client waits, too. After the request was handled, the broker closes the account and returns its bytes
-to the budget.
+connection, so its client waits, too. After the request was handled, the broker returns the request's bytes to the
+budget.
 
 Several requests that each hold a part of the budget could wait for each other forever. Therefore one request at a time
 may overdraw the budget. This request ends in a known time, because the broker disconnects a client that stops sending.

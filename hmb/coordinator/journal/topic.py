@@ -32,7 +32,7 @@ class JournaledTopic(Protocol):
 def java_hash(text: str) -> int:
     """Return Java's `String.hashCode()`.
 
-    The hash of an empty text is 0. Each UTF-16 unit changes the hash to 31 * hash + unit, in 32 bits.
+    The hash begins with 0. For each UTF-16 unit of the text, it becomes `31 * hash + unit`, cut to 32 bits.
     """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0

@@ -69,7 +69,10 @@ class TopicRegex:
 
 
 def _reason(error: Exception) -> str:
-    """Return RE2/J's reason. RE2's message is the reason, a colon, and the faulty part of the expression."""
+    """Return the reason of an error in the words of RE2/J, the library that Kafka uses.
+
+    The message of RE2, the library that HMB uses, has a reason, a colon, and the faulty part of the expression.
+    """
     message = error.args[0]
     text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
     return KAFKAS_REASONS.get(text.partition(":")[0], text)

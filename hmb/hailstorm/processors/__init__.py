@@ -27,10 +27,11 @@ water mark of its sender: a clock below which the sender will send nothing more.
 minimum over all upstream processors is a clock below which nothing more arrives. Three rules repair cases in which the
 paper's rule fails:
 
-- A mark is sent even if there are no tuples. An instance to which no tuple goes would otherwise never learn of the
-  progress, and the snapshot would wait forever.
-- A mark that is *above* C is enough. After transaction markers or compacted records a spout goes from offset 7 to
-  offset 9. A bolt that waits for a mark of exactly 8 would wait forever.
+- A processor sends its mark even if it has no tuples to send. Otherwise an instance that receives no tuples would
+  never receive a mark either, and the snapshot would wait forever.
+- A bolt does not wait for a mark that is equal to the clock of the snapshot. A greater mark is enough. After a
+  transaction marker or a compacted record a spout goes from offset 7 to offset 9. A bolt that waits for a mark of
+  exactly 8 would wait forever.
 - The minimum for a partition includes only the upstream processors that records of this partition can reach. The spout
   of tags-0, for example, sends no mark for tags-1.
 

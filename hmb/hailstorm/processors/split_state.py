@@ -69,7 +69,7 @@ class SplitState:
         self.b = self._monoid.empty()
 
     def join(self) -> None:
-        """End the snapshot: B, if it exists, becomes a part of A, as S = merge(A, B)."""
+        """End the snapshot: merge the states A (before the clock) and B (after it) into one state."""
         if self.b is not None:
             self.a = self._monoid.absorb(self.a, self.b)
         self.late_in_a += self.late_in_b

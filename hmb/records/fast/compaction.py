@@ -36,7 +36,8 @@ _MAX_DELTA_SIZE = 5  # bytes of a timestamp delta, enough for half a year
 def plain_keys(data: bytes, count: int) -> list[bytes] | None:
     """Return the keys of a batch's records, or None if the batch is not plain.
 
-    `data` holds the uncompressed records of a batch that has all its `count` records.
+    The module explains what a plain batch is. `data` contains the uncompressed records of the batch, and `count` is
+    their number. Compaction has not removed any of them.
     """
     if count > _MAX_RECORDS:
         return None
