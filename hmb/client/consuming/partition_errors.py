@@ -57,14 +57,19 @@ class PartitionErrors:
         self.count = 0
 
     def failed(self, position: Position, error: ConnectionFailed | KafkaError) -> None:
-        """Store an error of a partition. The fetcher retries it until `_is_hopeless` returns True."""
+        """Store an error of a partition. The fetcher retries it until `_is_hopeless` returns True.
+
+        A broker that begins to lead a partition may answer UNKNOWN_SERVER_ERROR. The next fetch usually succeeds, so
+        the fetcher retries it, too, as Kafka's consumer does.
+        """
         self.count += 1
         now = time.monotonic()
         position.failing_since = position.failing_since or now
         position.missing_since = (position.missing_since or now) if is_unknown_topic(error) else None
         position.retry_at = now + RETRY_PAUSE
         self._cluster.forget(position.partition.topic)
-        if is_final(error) or self._is_hopeless(position, now):
+        is_server_error = isinstance(error, KafkaError) and error.code is ErrorCode.UNKNOWN_SERVER_ERROR
+        if (is_final(error) and not is_server_error) or self._is_hopeless(position, now):
             position.error = error
 
     def fetch_failed(self, position: Position, error: KafkaError) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import hmb
 from hmb.client import Connection, ConnectionFailed, Consumer, Producer, TopicPartition
 from hmb.client.errors import DeserializationError
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -396,3 +397,24 @@ def test_a_callback_that_raises_leaves_poll_and_spoils_nothing(servers: str) -> 
         with pytest.raises(LookupError, match="the program's own"):
             poll_all(consumer, 1)
         assert poll_all(consumer, 1) == [b"1"]
+
+
+def test_an_unknown_error_of_the_server_is_retried() -> None:
+    """A poll raised this error at once, although Kafka's consumer retries it."""
+    with hmb.Broker() as broker:
+        broker.produce("t", "a", "b")
+        fault = broker.faults.add("FETCH", topic="t", error="UNKNOWN_SERVER_ERROR", times=2)
+        with Consumer(broker.bootstrap_servers, "t") as consumer:
+            assert poll_all(consumer, 2) == [b"a", b"b"]
+        assert fault.count == 2
+
+
+def test_an_unknown_error_of_the_server_that_lasts_is_raised() -> None:
+    with hmb.Broker() as broker:
+        broker.produce("t", "a")
+        broker.faults.add("FETCH", topic="t", error="UNKNOWN_SERVER_ERROR")
+        with (
+            Consumer(broker.bootstrap_servers, "t", retry_for=0.2) as consumer,
+            pytest.raises(KafkaError, match="UNKNOWN_SERVER_ERROR"),
+        ):
+            poll_all(consumer, 1)
