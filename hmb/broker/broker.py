@@ -241,7 +241,7 @@ class BrokerServer:
 
     @property
     def open_connections(self) -> int:
-        """The number of connections of clients."""
+        """The number of connections that clients keep open."""
         return self._server.open_connections if self._server is not None else 0
 
     def kill(self) -> None:

@@ -72,15 +72,16 @@ class DiskFaults:
 
     def __init__(self) -> None:
         self._server: BrokerServer | None = None
+        self.directory: Path | None = None  # the directory of the broker's logs, or None before its first start
 
     def attach(self, server: BrokerServer) -> None:
         """Let the faults concern the files of a started broker."""
         self._server = server
+        self.directory = server.data_dir.resolve()
 
-    @property
-    def directory(self) -> Path | None:
-        """The directory of the broker's logs, or None before its first start."""
-        return None if self._server is None else self._server.data_dir.resolve()
+    def detach(self) -> None:
+        """Forget the broker, because it ends. The faults still concern its files, so they also hit its next start."""
+        self._server = None
 
     def add(self, kind: Kind, *, topic: str | None = None, seconds: float = 0.0) -> DiskFault:
         """Add a fault of all files, or of one topic's files, and return it.
@@ -105,12 +106,18 @@ class DiskFaults:
         return fault
 
     def remove(self, fault: DiskFault) -> None:
-        """Remove a fault. Do nothing if it is removed already, for example by `clear`."""
+        """Remove a fault. Do nothing if it is removed already, for example by `clear`.
+
+        A broker whose disk was full looks for free space once a second. After a fault it looks at once, so that the
+        next test finds a broker that accepts records.
+        """
         with CHANGED:
             if fault in ACTIVE:
                 ACTIVE.remove(fault)
             if not ACTIVE:
                 os.pwritev, os.fdatasync = PWRITEV, FDATASYNC
+        if fault.kind == "full" and self._server is not None:
+            self._server.logs.reserve.fill()
 
     def clear(self) -> None:
         """Remove all faults of this broker's disk."""

@@ -171,7 +171,7 @@ class Broker:
 
     @property
     def open_connections(self) -> int:
-        """The number of connections of clients. A stopped broker has none."""
+        """The number of connections that clients keep open. A stopped broker has none."""
         return self._server.open_connections if self._is_running else 0
 
     @property
@@ -223,6 +223,7 @@ class Broker:
 
     def _end_run(self) -> None:
         self._is_running = False
+        self.disk.detach()
         if self.clock is not None:
             self.clock.detach(self._server)
 

@@ -30,6 +30,22 @@ def test_a_producer_waits_until_a_full_disk_has_room_again(broker: hmb.Broker) -
     assert [each.value for each in broker.records("t")] == [b"a"]
 
 
+def test_the_broker_accepts_records_as_soon_as_a_full_disk_has_room_again(broker: hmb.Broker) -> None:
+    """Regression: the broker refused records for up to a second after the fault, so the next test failed."""
+    with broker.disk.full(), pytest.raises(hmb.KafkaError, match="KAFKA_STORAGE_ERROR"):
+        broker.produce("t", "a")
+    broker.produce("t", "b")
+    assert [each.value for each in broker.records("t")] == [b"b"]
+
+
+def test_a_full_disk_of_a_closed_broker_ends() -> None:
+    with hmb.Broker() as broker:
+        broker.produce("t", "a")
+        fault = broker.disk.add("full")
+    broker.disk.remove(fault)
+    assert broker.disk.added == []
+
+
 def test_a_fault_of_the_disk_selects_a_topic(broker: hmb.Broker) -> None:
     with broker.disk.failing("t"):
         broker.produce("other", "a")

@@ -13,6 +13,7 @@ from hmb.broker.config.keys import ConfigError
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.testing.embedded import setting_text
+from tests.waiting import until
 
 
 def test_a_setting_is_a_text_a_number_a_bool_or_a_time() -> None:
@@ -169,3 +170,15 @@ def test_topics_survive_a_kill_on_a_temporary_directory() -> None:
         broker.kill()
         broker.start()
         assert [each.value for each in broker.records("events")] == [b"a"]
+
+
+def test_a_client_that_has_closed_its_connections_is_not_counted() -> None:
+    """Regression: a closed consumer was counted as open for 0.5 s, because the broker still waited for its fetch."""
+    with hmb.Broker() as broker:
+        broker.create_topic("t")
+        requests = broker.requests
+        with hmb.Consumer(broker.bootstrap_servers, "t", max_wait_ms=5000) as consumer:
+            assert consumer.poll(timeout=0.2) == []
+            until(lambda: requests.of("LIST_OFFSETS"), "the start of the reading")
+            assert broker.open_connections > 0
+        assert broker.open_connections == 0

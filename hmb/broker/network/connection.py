@@ -68,6 +68,12 @@ class AcceptedConnection:
         """Whether the client has not sent a whole request yet."""
         return self._requests.is_first
 
+    @property
+    def has_client(self) -> bool:
+        """Whether the client keeps the connection open. A request of a client that has left may still be waiting."""
+        descriptor = self._socket.fileno()  # -1 if the thread has just closed the socket
+        return descriptor >= 0 and not has_left(descriptor)
+
     def stop(self) -> None:
         """Answer the current request, and begin no further request, even if one has arrived already."""
         self._stopping = True
@@ -107,7 +113,7 @@ class AcceptedConnection:
             answers.send()
 
 
-def has_left(client: socket.socket) -> bool:
+def has_left(client: socket.socket | int) -> bool:
     """Return whether the client has closed the connection, or the connection is broken.
 
     POLLRDHUP (Linux) reports this even if unread requests precede the end. POLLHUP and POLLERR are always reported.

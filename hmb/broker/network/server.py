@@ -69,8 +69,9 @@ class Server:
 
     @property
     def open_connections(self) -> int:
-        """The number of connections that the server serves."""
-        return len(self._connections)
+        """The number of connections that clients keep open."""
+        with self._lock:
+            return sum(connection.has_client for connection in self._connections)
 
     def start(self, broker: BrokerContext) -> None:
         """Start one thread for each listener, which accepts connections."""
