@@ -6,7 +6,8 @@ that only a broker knows.
 
 bash divides words at colons and equals signs, so `-b localhost:9092` would reach click as three words. The script for
 bash therefore sends the whole line up to the cursor, and click finds the words. bash, however, replaces only the part
-of a word after its last colon or equals sign:
+of a word after its last colon or equals sign. So the script answers with that part alone. Three examples, in which the
+user presses Tab at the end of the line:
 
     the line                     click completes       bash replaces     the script answers
     hmb consume -b a:1 ev        ev                    ev                events

@@ -1,7 +1,7 @@
 """The performance consumers: Kafka's own, and HMB's (`perf_consumer`) with record objects or with Arrow batches.
 
-Each consumer reads a topic of one partition from its beginning. It ends with Kafka's line, in which a MB has 1,048,576
-bytes::
+Each consumer reads a topic of one partition from its beginning. At the end it prints the line of
+kafka-consumer-perf-test.sh, in which a MB has 1,048,576 bytes::
 
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec

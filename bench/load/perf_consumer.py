@@ -39,7 +39,7 @@ READERS = {"records": read_records, "arrow": read_arrow}
 
 
 def consume(consumer: hmb.Consumer, mode: str, count: int) -> str:
-    """Read at least `count` records and return Kafka's line."""
+    """Read at least `count` records. Return the line of figures that kafka-consumer-perf-test.sh prints."""
     start, started = time.time(), time.perf_counter()
     records = size = 0
     for polled, polled_bytes in READERS[mode](consumer):

@@ -55,7 +55,10 @@ class Latencies:
 
 
 def line(records: int, size: int, seconds: float, latencies: list[float]) -> str:
-    """Return Kafka's line for a number of records of `size` bytes, with their latencies in ms."""
+    """Return the line that kafka-producer-perf-test.sh prints for `records` records of `size` bytes.
+
+    `latencies` are the times in ms between sending a record and its acknowledgement.
+    """
     rate = records / seconds
     mean, maximum = sum(latencies) / len(latencies), max(latencies)
     speed = f"{rate:.1f} records/sec ({rate * size / MIB:.2f} MB/sec)"

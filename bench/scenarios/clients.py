@@ -192,7 +192,8 @@ class ClientSettings:
 
 def run_client(broker: MeasuredBroker, client: LibraryClient, topic: str, settings: ClientSettings) -> dict[str, float]:
     """Return the figures of one run. Raises PeerFailed if records are missing."""
-    # With -P the program's folder is not on the import path, where its neighbors would hide other modules.
+    # Python's option -P keeps the program's folder off the import path. Modules in that folder would otherwise hide
+    # installed modules of the same name.
     program = [str(client.installation.python), "-P", str(PROGRAM), client.action, client.name]
     task = ["--bootstrap-server", broker.bootstrap, "--topic", topic, "--num-records", str(client.records)]
     done = run_program([*program, *task, *settings.options()], f"{client.label} ({client.action})")

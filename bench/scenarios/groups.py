@@ -72,7 +72,10 @@ class GroupLoad:
 
 
 def prepare(broker: peers.Peer, partitions: int) -> None:
-    """Create topics of 100 partitions each, and wait for the coordinator. Raises KafkaError, PeerFailed."""
+    """Create topics of 100 partitions, `partitions` in all, and wait until the broker coordinates groups.
+
+    Raises KafkaError, PeerFailed.
+    """
     for number in range(partitions // TOPIC_PARTITIONS):
         topics.create(broker.bootstrap, f"topic-{number}", partitions=TOPIC_PARTITIONS)
     with Connection(peers.HOST, broker.port, timeout=120) as connection:

@@ -1,4 +1,4 @@
-"""Runs the requirements of a lab on a student's answer, in a process of its own.
+"""Checks a student's answer to a lab: runs the lab's tests, one for each requirement, in a process of its own.
 
 An answer is a program under construction. It may loop for ever, fill the memory, print without end, or delete files. So
 the check copies it to a temporary folder, and starts a process with limits (requirements_plugin.py). The process writes

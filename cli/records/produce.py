@@ -49,7 +49,7 @@ TICK = 0.1  # seconds; with a limited rate, the records of this time are sent to
 @click.command(cls=GroupedCommand)
 @produce_options
 def command(**given: Any) -> None:
-    """Send lines from standard input to TOPIC, or FILES, each as one value (with -l: each line).
+    """Send the lines of standard input to TOPIC. If FILES are named, send each file as one record (-l: each line).
 
     A line without its newline is the value of a record. With --json a line has key, value, headers, timestamp and
     partition; only the value is required. The command ends at the first record that cannot be delivered.

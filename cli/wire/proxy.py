@@ -108,7 +108,10 @@ class Proxy:
             self._start(f"requests-{link.number}", lambda c=client, li=link: self._serve(c, li, servers))  # type: ignore[misc]
 
     def _address_of(self, broker: Address, is_only: bool, here: Address) -> Address:
-        """Return the address of this broker's listener, for a client that has connected to the address `here`."""
+        """Return the address at which the proxy listens for connections to `broker`.
+
+        The client that will get this address has connected to the proxy at the address `here`.
+        """
         with self._lock:
             if is_only and broker not in self._listeners:
                 self._listeners[broker] = self.address

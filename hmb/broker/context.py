@@ -51,7 +51,7 @@ class BrokerContext:
     versions: Mapping[ApiKey, range] | None = None  # the versions of each API that it offers; None: all that HMB has
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Remove the coordinators' data about deleted topics, and the data that they stored in these topics.
+        """Let the coordinators of groups and of transactions remove what they know about deleted topics.
 
         `ids` contains the ids of the deleted topics, by name.
         """

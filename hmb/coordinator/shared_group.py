@@ -71,7 +71,7 @@ class SharedGroup:
         self._timer = timer
         self._clock = clock
         # This lock guards the group. A thread that holds it can take the timer's lock. No thread holds the group's
-        # lock during a sync, except a thread that deletes the group or its offsets.
+        # lock while the journal writes to the disk (fsync), except a thread that deletes the group or its offsets.
         self.lock = threading.Lock()
 
     @property

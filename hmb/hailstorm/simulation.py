@@ -68,7 +68,7 @@ class Hung:
     """A negotiator that lost its session while it hung."""
 
     negotiator: Negotiator
-    # The reports that the hung negotiator has read last. At that time its successor had taken no step.
+    # The reports of all instances as the hung negotiator read them last, before its successor took its first step.
     living: Mapping[str, Report] | None = None
 
 

@@ -270,7 +270,10 @@ def _is_in_topic(struct: type[Struct]) -> bool:
 def _refuse(
     kind: type[Struct], source: Any, version: int, code: ErrorCode, sets: Callable[[type[Struct]], bool]
 ) -> Struct:
-    """Return the struct of the response that answers `source`, a struct or an item of the request."""
+    """Return a struct of the response whose error code is `code`, if `sets(kind)` allows an error code there.
+
+    `source` is the corresponding struct of the request. The response repeats its names and partition indexes.
+    """
     fields = _existing(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
     values |= {name: memoryview(b"") for name, field in fields.items() if field.kind == "records"}

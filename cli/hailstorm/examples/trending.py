@@ -50,7 +50,7 @@ def local_top(item: Counted, state: dict[str, int]) -> Iterable[Any]:
 
 
 class GlobalTop:
-    """The sink: merges the lists of all instances."""
+    """The last bolt: merges the lists of the most frequent words that all instances of the bolt before it report."""
 
     def __init__(self) -> None:
         self.state: dict[str, int] = {}

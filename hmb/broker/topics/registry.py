@@ -43,7 +43,8 @@ class Topics:
         """Open all logs of the directory. Raises DataDirectoryError."""
         self._logs = logs
         self._default = config.log
-        # The settings of the broker's own topics, also of those that another broker has created.
+        # Topic name -> settings, for the topics that the broker itself uses, such as __consumer_offsets. A broker that
+        # opens another broker's directory also applies them to the topics that it finds there.
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}
         # This lock guards the tables and the store. A thread takes it before the lock of the log manager.
         self._lock = threading.Lock()

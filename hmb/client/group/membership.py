@@ -121,7 +121,7 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # Make all further calls that are due now, but do not wait for other members any more.
+                # The other calls that are due now are still made. The loop does not wait for other members any more.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error

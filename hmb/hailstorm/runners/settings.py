@@ -56,8 +56,9 @@ class RunResult:
 
 
 def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | None = None) -> dict[str, Any]:
-    """Return the merged state of each bolt at a complete clock, by default the newest one.
+    """Return the state of each bolt, merged from the snapshots of all its instances.
 
+    `clock` is a clock for which every instance has stored its snapshot; by default it is the newest one of these.
     Raises SnapshotError if a snapshot is missing.
     """
     at = clock or store.completed()

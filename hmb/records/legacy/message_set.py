@@ -67,9 +67,10 @@ class AssignedMessages:
         return int(_INT64.unpack_from(self.data)[0])
 
     def move_to(self, first_offset: int) -> bool:
-        """Assign the offsets from `first_offset` on. Return False, without a change, if the messages are not movable.
+        """Give the messages the offsets `first_offset`, `first_offset + 1`, and so on.
 
-        Offsets precede the CRCs, so the CRCs stay the same.
+        Return False, without a change, if the messages are not movable. A message's CRC does not cover its offset, so
+        the CRCs stay the same.
         """
         shift = first_offset - self.first_offset
         if shift and not self.is_movable:

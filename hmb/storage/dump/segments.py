@@ -120,7 +120,7 @@ class _Offsets:
 
 
 def _read_batch(file: BufferedReader, path: Path, at: BatchAt, options: DumpOptions) -> Iterator[Entry]:
-    """Yield a batch whose header was read, and in deep iteration its records."""
+    """Yield the batch at `at`, whose header was read, and with `--deep-iteration` also its records."""
     damage = crc_damage(file, path, *at)
     try:
         yield BatchEntry(at.position, at.batch, at.batch.codec, damage is None)
