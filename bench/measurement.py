@@ -56,7 +56,7 @@ VERSUS_HELP = (
 
 
 class Measurement:
-    """One call of a scenario's command."""
+    """One run of a benchmark command: its options, its rounds and its samples."""
 
     def __init__(self, suite: str, rounds: int, samples: Samples, stack: ExitStack) -> None:
         self.suite = suite
@@ -81,7 +81,7 @@ class Measurement:
         *,
         suite: str | None = None,
     ) -> None:
-        """Keep the sample of a run in round `number`."""
+        """Store the figures of one run, which belongs to round `number`, as a sample."""
         self.samples.add(Sample(suite or self.suite, broker, client, number, parameters, figures))
 
 
@@ -143,7 +143,10 @@ def _shared_options(rounds: int) -> list[click.Parameter]:
 
 
 def broker_options(function: Function) -> Function:
-    """Add -b and --versus, which choose the brokers that run from the first run to the last."""
+    """Add the options -b and --versus to a command.
+
+    They choose the brokers. These brokers run during the whole command.
+    """
     versus_help = VERSUS_HELP + " HOST:PORT measures that broker instead of Kafka."
     function = click.option("--versus", type=_opponent, metavar="CHECKOUT|HOST:PORT", help=versus_help)(function)
     return click.option(

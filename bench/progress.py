@@ -10,7 +10,10 @@ from rich.console import Console
 
 
 class Progress:
-    """The progress over steps that take about the same time. Without a terminal nothing is printed."""
+    """Shows on a terminal how many of the benchmark's steps are done and how much time is left.
+
+    Without a terminal it prints nothing.
+    """
 
     def __init__(self, steps: int, stack: ExitStack) -> None:
         """Show the progress until the stack closes."""

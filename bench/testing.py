@@ -46,7 +46,7 @@ GOALS = {  # name of the figure: (label, goal in seconds)
 
 
 class GoalView:
-    """One table: each figure with its median and its goal."""
+    """The tables of this benchmark: each figure with its median and its goal."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         """Return the table of all rounds."""
@@ -66,7 +66,7 @@ VIEW = GoalView()
 
 @contextmanager
 def timed(seconds: list[float]) -> Iterator[None]:
-    """Append the time that the block takes."""
+    """Measure the block of a `with` statement, and append its time in seconds to the list."""
     began = time.perf_counter()
     yield
     seconds.append(time.perf_counter() - began)
@@ -110,7 +110,10 @@ def reset(seconds: list[float]) -> None:
 
 
 def topic_seconds() -> float:
-    """Return the median time of a new topic, in seconds. Each one is deleted, as the fixture `hmb_topic` does."""
+    """Create a topic several times.
+
+    Return the median time in seconds. Each topic is deleted afterwards, as the fixture `hmb_topic` does.
+    """
     with Broker() as broker:
         names = map("topic-{}".format, count())
 
@@ -124,7 +127,7 @@ def topic_seconds() -> float:
 
 
 def tests_seconds(number: int, step: Callable[[str], None]) -> float:
-    """Return the time of 1,000 tests, measured with `number` tests."""
+    """Run `number` tests, each with a topic of its own. Return the time in seconds that 1,000 tests would take."""
     with Broker() as broker:
         seconds: list[float] = []
         with timed(seconds):

@@ -41,10 +41,11 @@ if TYPE_CHECKING:
     from hmb.testing.control import ControlPort
 
 WATCH_SECONDS = 0.1  # seconds between two checks for a signal during the start
-# The seconds after which a waiting thread asks for Python's interpreter lock. A thread that serves a request releases
-# the lock itself within some 0.1 ms, at its next system call. With Python's default of 0.005 s, a thousand busy
-# connections spend much of their time on these requests. Together they then serve 1,512 requests/s, but a single
-# connection serves 8,104 requests/s. With 0.1 s they serve 5,533 requests/s (bench/scenarios/connections.py).
+# How long (seconds) a waiting thread leaves Python's interpreter lock to the running thread before it asks for the
+# lock. A thread that serves a request releases the lock itself within about 0.1 ms, at its next system call. Python's
+# default is 0.005 s. With it, a thousand busy connections are served at 1,512 requests/s in all, because their threads
+# ask for the lock so often. With 0.1 s they are served at 5,533 requests/s, and a single connection at 8,104 requests/s
+# (bench/scenarios/connections.py).
 SWITCH_INTERVAL = 0.1
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # A closed terminal sends SIGHUP.
 LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level without -v, with -v, and with -vv
@@ -144,7 +145,8 @@ def run_controlled(
     from .shared.control import control_port, end_with_parent
 
     handlers = dict(HANDLERS)
-    # `run` blocks the signals, too, but the threads of the control port start before `run`.
+    # `run` blocks these signals as well. But the threads of the control port start before `run`, and a thread inherits
+    # the blocked signals of the thread that starts it.
     with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
         if ends_with_parent:
             end_with_parent()

@@ -60,10 +60,11 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         line = os.environ["HMB_LINE"]
         words = split_arg_string(line)[1:]
         incomplete = "" if line.endswith((" ", "\t")) or not words else words.pop()
-        # Number of characters that bash does not replace.
+        # The number of characters that bash keeps: the part of the word up to its last colon or equals sign.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # click answers with the value of the option alone, without `--option=`.
+            # click returns only the value of the option, without `--option=`. So these characters are already missing
+            # from the answer.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

@@ -65,7 +65,7 @@ class DemoResult:
 def command(data_dir: Path | None, as_json: bool) -> None:
     """Show a broker, real data in it, and its log."""
     for stop in (signal.SIGTERM, signal.SIGHUP):
-        # These signals end the demo and remove its directory, like Ctrl-C.
+        # SIGTERM and SIGHUP end the demo in the same way as Ctrl-C, so that its directory is removed.
         if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, signal.default_int_handler)
     if data_dir is not None and any(data_dir.glob(f"{demo_data.TOPIC}-*")):

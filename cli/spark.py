@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# The last line that a worker prints for an exception: the exception's name and its message.
+# Matches the line of a worker's traceback that contains the exception's name and its message.
 CAUSE = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:Error|Failed)): (.+)$", re.MULTILINE)
 
 

@@ -57,7 +57,7 @@ class Committer:
         self._start, self._end = _template(self.group, number).split(PLACEHOLDER)
 
     def begin(self) -> None:
-        """Send the first requests, as many as may be in flight."""
+        """Send as many commits as may be in flight at the same time."""
         self.send(self._in_flight, time.perf_counter())
 
     def send(self, count: int, now: float) -> None:
@@ -92,7 +92,7 @@ class Committer:
 
 
 def _template(group: str, number: int) -> bytes:
-    """Return the frame of a commit with PLACEHOLDER as its offset."""
+    """Return the frame of an OffsetCommit request of one group. It has the bytes PLACEHOLDER in place of the offset."""
     topic = OffsetCommitRequest.OffsetCommitRequestTopic
     (offset,) = OFFSET.unpack(PLACEHOLDER)
     partition = topic.OffsetCommitRequestPartition(
@@ -165,7 +165,7 @@ def commit(broker: peers.Peer, connections: int, in_flight: int, seconds: float)
 
 
 def _drive(broker: peers.Peer, committers: Sequence[Committer], end: float, latencies: list[float]) -> None:
-    """Send commits until the time `end`, then wait for the responses to all requests in flight."""
+    """Let all committers send commits until the time `end`. Then wait for the responses to all requests in flight."""
     with selectors.DefaultSelector() as selector:
         for each in committers:
             selector.register(each.socket, selectors.EVENT_READ, each)

@@ -71,7 +71,10 @@ CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the values 
 
 
 def last_line(output: str) -> dict[str, float] | None:
-    """Parse the line of numbers; return None if the output has no such line."""
+    """Return the figures of the last line that a performance consumer printed, by name.
+
+    Return None if the output has no such line.
+    """
     columns = [line.split(", ") for line in output.splitlines() if line[:1].isdigit()]
     if not columns or len(columns[-1]) != 10:
         return None

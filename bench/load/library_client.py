@@ -44,7 +44,7 @@ CHILDREN: list[int] = []  # process ids of the commands that a client has starte
 
 @dataclass(frozen=True)
 class Task:
-    """The work of the library, with its settings."""
+    """The task of the library: produce or consume, the topic, the number of records, and the settings."""
 
     bootstrap: str
     topic: str
@@ -266,7 +266,10 @@ def kafka_python_poll(task: Task) -> Iterator[tuple[int, int]]:
 
 
 def aiokafka_getmany(task: Task) -> Iterator[tuple[int, int]]:
-    """Use one event loop for all calls, because a new loop would cost more than the call itself."""
+    """Consume with aiokafka's `getmany`.
+
+    One event loop runs all calls, because a new loop would cost more than the call itself.
+    """
     from aiokafka import AIOKafkaConsumer, TopicPartition
 
     with asyncio.Runner() as runner:

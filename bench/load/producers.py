@@ -35,7 +35,7 @@ _LAST_LINE = re.compile(
 
 @dataclass(frozen=True)
 class ProducerReport:
-    """The last line of a performance producer, and its costs."""
+    """The figures in the last line of a performance producer, and the CPU time and memory of its process."""
 
     records: int
     figures: dict[str, float]  # records_per_second, avg_ms, max_ms, p50_ms ..., client_cpu_seconds, client_max_bytes

@@ -58,7 +58,7 @@ class LoadedConnection:
 
 
 class Load:
-    """Connections to one broker that all repeat their requests."""
+    """A number of connections to one broker, each of which sends the same request again and again."""
 
     def __init__(self, bootstrap: str, requests: Sequence[tuple[Request, int]], in_flight: int = IN_FLIGHT) -> None:
         """Open one connection for each (request, version). Raises OSError, PeerFailed."""

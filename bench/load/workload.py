@@ -21,7 +21,7 @@ class Workload:
 
     @property
     def parameters(self) -> dict[str, float | str]:
-        """The parameters of a sample."""
+        """The sizes as the parameters of a sample: parameter name -> value."""
         return {"message_bytes": self.message_bytes, "batch_bytes": self.batch_bytes, "records": self.records}
 
     def rates(self, records_per_second: float) -> dict[str, float]:

@@ -35,7 +35,10 @@ CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES)
 
 @dataclass(frozen=True)
 class Original:
-    """A log before compaction, in a directory of its own."""
+    """The log that the benchmark writes before the first compaction, in a directory of its own.
+
+    Each run compacts a copy of it.
+    """
 
     directory: Path
     size: int  # bytes of its segments without the active one

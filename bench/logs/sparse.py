@@ -38,7 +38,7 @@ TIMESTAMP = 1_700_000_000_000  # ms
 
 
 class CallCosts(NamedTuple):
-    """The time of one call in us."""
+    """How long a call of each kind takes, in us: a read at a random offset, a read at the end, and an append."""
 
     read: float
     read_at_end: float
@@ -76,7 +76,7 @@ def _write_segment(segment: Segment, batches: int) -> int:
 
 
 def fastest(call: Callable[[], object]) -> float:
-    """Return the time of one call in us, in the fastest round."""
+    """Call a function in several rounds. Return the time of one call (us) in the fastest round."""
     best = float("inf")
     for _ in range(ROUNDS):
         started = time.perf_counter()

@@ -60,7 +60,10 @@ class MakePeer(Protocol):
 
 @dataclass(frozen=True)
 class BrokerKind:
-    """A kind of broker, which `make` creates again for each run."""
+    """A kind of broker, for example HMB.
+
+    `make` returns a new peer of this kind, because each run needs a broker of its own.
+    """
 
     name: str
     make: MakePeer

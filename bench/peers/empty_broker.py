@@ -24,8 +24,9 @@ from hmb.protocol.api_keys import ApiKey
 from .hmb_broker import Hmb
 
 PRODUCE = ApiKey.PRODUCE.to_bytes(2)
-# A request begins with int16 api_key, int16 api_version, int32 correlation_id. A response begins with int32 size,
-# int32 correlation_id. The id therefore has the same position in a request without its size and in a response.
+# The correlation id has the same position in both messages, if a request is read without its size. Then a request
+# begins with int16 api_key, int16 api_version, int32 correlation_id, and a response begins with int32 size, int32
+# correlation_id.
 CORRELATION_ID = slice(4, 8)
 
 

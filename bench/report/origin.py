@@ -36,7 +36,7 @@ class Origin:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Origin:
-        """Return the origin of a file that `read` returned."""
+        """Return the origin of the samples in a file. `document` is the content of the file, as `read` returned it."""
         suite = str(document["samples"][0]["suite"]).split()[0]  # For example, "clients produce" becomes "clients".
         machine, scale = document["machine"], SCALE.search(document["command"])
         return cls(suite, str(machine["cpu"]), int(machine["cores"]), float(scale[1]) if scale else 1.0)

@@ -84,7 +84,7 @@ class Samples:
 
     @property
     def document(self) -> dict[str, object]:
-        """The content of the file."""
+        """The content of the file of samples: the description of the machine and the samples."""
         samples = [asdict(each) for each in self._samples]
         return {"schema": SCHEMA, "run": self._run, **self._environment, "samples": samples}
 

@@ -54,11 +54,14 @@ class Column:
         return sample.figures.get(self.key, math.nan) * self.scale / divisor
 
     def measured(self, runs: Sequence[Sample]) -> bool:
-        """Return whether all runs measured the figure."""
+        """Return whether the figure of this column was measured in all `runs`."""
         return not any(math.isnan(self.value(run)) for run in runs)
 
     def text(self, runs: Sequence[Sample]) -> str:
-        """Return the text of a table's cell; "" if a run did not measure the figure."""
+        """Return the figure's median and range over `runs` as text for a table.
+
+        The text is empty if a run did not measure the figure.
+        """
         if not self.measured(runs):
             return ""
         values = Distribution(tuple(map(self.value, runs)))
@@ -116,11 +119,14 @@ class SampleView:
         return dict(zip(names, drawn, strict=True))
 
     def runs(self, samples: Sequence[Sample]) -> Cells:
-        """Return the runs by cell and contestant."""
+        """Sort the samples by their cell, and within a cell by their contestant."""
         return {cell: group_by(runs, self.contestant) for cell, runs in group_by(samples, self.cell).items()}
 
     def reference_of(self, cells: Cells) -> str | None:
-        """Return the name of the reference; None if too few contestants ran."""
+        """Return the name of the contestant with which the others are compared.
+
+        Return None if fewer than two contestants ran.
+        """
         names = list(dict.fromkeys(name for contestants in cells.values() for name in contestants))
         if self.reference is None or len(names) <= max(1, self.reference):
             return None

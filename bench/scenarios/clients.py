@@ -86,9 +86,9 @@ CONSUMERS = (
 
 @dataclass(frozen=True)
 class ClientGoal:
-    """A client should be `least` times as fast as the client `over`.
+    """A goal for the speed of a client: it should be at least `least` times as fast as the client `over`.
 
-    If `over` is None, it should reach `least` records/s.
+    If `over` is None, the client should reach at least `least` records/s.
     """
 
     action: str
@@ -133,7 +133,10 @@ TWO_INSTALLATIONS = SampleView(
 
 
 class ClientsView:
-    """Rates by client with the goals, or with --versus the ratios of two installations of HMB."""
+    """Makes the tables of this benchmark: the rates of all clients, compared with the goals.
+
+    With --versus the tables have the ratios between two installations of HMB instead of the goals.
+    """
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         view = self._view(samples)
@@ -159,7 +162,7 @@ def goals_of(broker: str, samples: Sequence[Sample]) -> list[Table]:
 
 
 def judged(runs: Mapping[tuple[str, str], Sequence[Sample]]) -> Iterator[list[str]]:
-    """Yield a row for each goal whose clients ran."""
+    """Compare the clients with the goals. Yield one row of the table for each goal whose clients ran."""
     for goal in GOALS:
         ours, theirs = runs.get((goal.action, goal.client), []), runs.get((goal.action, goal.over or ""), [])
         if goal.over is None:
@@ -191,7 +194,10 @@ class ClientSettings:
 
 
 def run_client(broker: MeasuredBroker, client: LibraryClient, topic: str, settings: ClientSettings) -> dict[str, float]:
-    """Return the figures of one run. Raises PeerFailed if records are missing."""
+    """Run a client once, as a process.
+
+    Return its figures, for example records/s. Raises PeerFailed if records are missing.
+    """
     # Python's option -P keeps the program's folder off the import path. Modules in that folder would otherwise hide
     # installed modules of the same name.
     program = [str(client.installation.python), "-P", str(PROGRAM), client.action, client.name]
@@ -206,7 +212,10 @@ def run_client(broker: MeasuredBroker, client: LibraryClient, topic: str, settin
 
 
 def produce(broker: MeasuredBroker, client: LibraryClient, settings: ClientSettings) -> dict[str, float]:
-    """Return the figures of one run on a new topic, and delete the topic. Raises PeerFailed if records are missing."""
+    """Let a client send its records to a new topic, and delete the topic.
+
+    Return the figures of the run. Raises PeerFailed if records are missing.
+    """
     topics.create(broker.bootstrap, TOPIC)
     try:
         figures = run_client(broker, client, TOPIC, settings)

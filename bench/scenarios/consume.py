@@ -45,7 +45,7 @@ def fill(broker: MeasuredBroker, workload: Workload) -> None:
 
 
 def consume(broker: MeasuredBroker, consumer: PerfConsumer, records: int) -> dict[str, float]:
-    """Return the figures of one run."""
+    """Let a consumer read the topic once. Return its rate, and the broker's CPU time for each record."""
     before = broker.cpu_seconds()
     figures = consumer.run(broker.bootstrap, TOPIC, records)
     return {**figures, **broker.costs_since(before)}

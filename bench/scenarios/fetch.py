@@ -55,7 +55,7 @@ VIEW = SampleView(
 
 @dataclass
 class FetchCost:
-    """The cost of one kind of fetch so far."""
+    """The sum of what all fetches of one kind have cost so far: requests, bytes, and CPU time of the broker."""
 
     fetches: int = 0
     cpu_seconds: float = 0.0

@@ -66,7 +66,10 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class GrowingThing:
-    """Something that the benchmark makes larger, step by step."""
+    """A quantity that the benchmark increases step by step, for example the number of connections.
+
+    `measure` measures one step.
+    """
 
     unit: str
     sizes: tuple[int, ...]

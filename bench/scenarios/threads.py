@@ -53,7 +53,7 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class ThreadLayout:
-    """A broker whose threads have one layout."""
+    """A running broker, and the layout of its threads."""
 
     handlers: int | None  # None: one thread for each connection, without handlers
     broker: MeasuredBroker

@@ -64,10 +64,7 @@ VIEW = SampleView(
 
 
 def available(names: list[str]) -> Iterator[str]:
-    """Yield the processors that can run on this machine.
-
-    For each other processor, print the reason why it cannot run.
-    """
+    """Yield those of the named stream processors that can run on this machine. Print why each of the others cannot run."""
     for name in names:
         try:
             if name in STREAMS:

@@ -34,7 +34,7 @@ COSTS = (
 
 @dataclass(frozen=True)
 class ThesisGoal:
-    """The least ratio of a scenario to scenario 1, in every cell and in the median of the cells."""
+    """A goal: in every cell, and in the median of all cells, a scenario reaches at least this ratio to scenario 1."""
 
     scenario: int
     generation: str  # the version of Kafka
@@ -126,7 +126,7 @@ def generations(samples: Sequence[Sample]) -> list[str]:
 
 
 def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario]:
-    """Return the runs of each cell by scenario: the runs with this generation of Kafka, and those without Kafka."""
+    """Return the runs with one generation of Kafka, and the runs that need no Kafka, by cell and by scenario."""
     chosen = [sample for sample in samples if sample.parameters["generation"] in (generation, "")]
     return {
         cell: group_by(runs, lambda run: int(run.parameters["scenario"]))
@@ -135,7 +135,10 @@ def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario
 
 
 def over_first(scenarios: ByScenario, number: int) -> Distribution | None:
-    """Return a scenario's rate divided by that of scenario 1; None for scenario 1 itself, or if one did not run."""
+    """Return the ratio of a scenario's rate to the rate of scenario 1.
+
+    Return None for scenario 1 itself, and if one of the two did not run.
+    """
     if number == 1:
         return None
     return ratios(scenarios.get(number, []), scenarios.get(1, []), lambda run: run.figures[RATE])

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 
     from .line_formats import HeaderPair
 
-    # portions, each with its partition; None: the key selects the partition
+    # Portions of records, each with the number of its partition. None means that the records' keys select the
+    # partitions.
     Batches = Iterator[tuple[Portion, int | None]]
 
 BATCH_SIZE = 256 * 1024  # bytes

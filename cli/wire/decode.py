@@ -169,7 +169,8 @@ def _pieces(words: tuple[str, ...]) -> tuple[str, list[memoryview]]:
 
 def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFrame]:
     """Yield the messages of all pieces. The correlation id connects a response with an earlier request."""
-    # Requests by correlation id, the newest first. Several connections can use the same id.
+    # Requests that have no response yet, by correlation id. Several connections can use the same id, so the value is a
+    # list. The newest request comes first.
     asked: dict[int, list[WireFrame]] = {}
     for piece in pieces:
         position = 0

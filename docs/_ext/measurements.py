@@ -46,7 +46,8 @@ class Results(SphinxDirective):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        # Sphinx always treats a folder as changed, so every build makes the page again.
+        # Sphinx makes a page again when a file changes on which the page depends. It treats a folder as changed in
+        # every build.
         self.env.note_dependency(str(RESULTS))
         path = self._path(self.arguments[0])
         if path is None:

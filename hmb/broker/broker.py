@@ -224,7 +224,8 @@ class BrokerServer:
                 lambda: transactions.expire(config.transactional_id_expiration),
             ),
         ]
-        # A compaction takes long, so it has its own thread.
+        # Each housekeeper is a thread. The compaction of a log takes long, so compaction does not share a thread with
+        # other tasks.
         self.housekeepers = [
             Housekeeper(self._stop, short_tasks),
             Housekeeper(self._stop, [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]),

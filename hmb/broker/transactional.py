@@ -26,19 +26,21 @@ from hmb.storage.log import Log
 
 Parsed = ProducedRecords | KafkaError  # the records of one partition, or the error for its response
 NEVER = 2**15  # greater than any version
-# Clients know PRODUCER_FENCED from these versions on. Produce and TxnOffsetCommit never return it.
+# For each API: the first version in which a client knows the error PRODUCER_FENCED. In other versions and APIs, for
+# example in Produce, the broker returns INVALID_PRODUCER_EPOCH instead.
 FIRST_VERSION_OF_FENCED: Mapping[int, int] = {
     ApiKey.INIT_PRODUCER_ID: 4,
     ApiKey.ADD_PARTITIONS_TO_TXN: 2,
     ApiKey.ADD_OFFSETS_TO_TXN: 2,
     ApiKey.END_TXN: 2,
 }
-# Clients know TRANSACTION_ABORTABLE from these versions on.
+# For each API: the first version in which a client knows the error TRANSACTION_ABORTABLE.
 FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
     ApiKey.PRODUCE: ProduceRequest.FIRST_VERSION_OF_ABORTABLE,
     ApiKey.TXN_OFFSET_COMMIT: 4,
 }
-# Producers do not expect these errors from a partition, and would give up. NOT_ENOUGH_REPLICAS makes them retry.
+# A producer that gets one of these errors for a partition gives up, because only a coordinator is expected to return
+# them. The broker returns NOT_ENOUGH_REPLICAS instead, after which the producer retries.
 COORDINATORS = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,

@@ -53,8 +53,9 @@ MAX_RESPONSE_SIZE = 256 * 1024 * 1024
 FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
 CONNECT_TIMEOUT = 10.0  # seconds; an address that never answers must leave time for the other addresses
-# The APIs of brokers without ApiVersions. Kafka 0.8.2 has the APIs 0 to 10, and Kafka 0.9 adds those of groups. Two
-# APIs (8 and 9) concern committed offsets: their version 0 stores the offsets in ZooKeeper, and version 1 in Kafka.
+# The APIs and versions of a broker that does not support the ApiVersions request. Kafka 0.8.2 has the APIs 0 to 10, and
+# Kafka 0.9 adds those of groups. Version 0 of OffsetCommit (8) and OffsetFetch (9) stores offsets in ZooKeeper, and
+# version 1 stores them in Kafka.
 VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), range(2))
 VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
 
@@ -259,8 +260,8 @@ class Connection:
             if self._known.has_api_versions(self.address):
                 raise
             self._connect()
-            # An old broker answers an old request, and closes the connection after ApiVersions. Any other broker that
-            # closes connections may be shutting down, or may have too many connections.
+            # The broker has closed the connection after ApiVersions. Either it is too old to know ApiVersions: then it
+            # answers this old request. Or it closes connections for another reason, for example because it shuts down.
             self._write(self._protocol.request(ListOffsetsRequest(replica_id=CONSUMER_REPLICA_ID), 0))
             self._read()
             try:

@@ -281,7 +281,8 @@ class Cluster:
                 continue
             if response.error_code:
                 raise answered_error(connection.address, response.error_code)
-            # A broker that has just started may list no brokers.
+            # A broker that has just started may answer with an empty list of brokers. Then the client keeps the nodes
+            # that it knows.
             self._nodes = {it.node_id: Node(it.host, it.port) for it in response.brokers} or self._nodes
             self._controller_id = response.controller_id
             for topic in response.topics:

@@ -46,7 +46,8 @@ from hmb.hailstorm.errors import CodecError
 
 MAX_DEPTH = 100  # the largest number of containers that may be nested
 SMALL_INT = 1 << 63
-# struct's letter for each width, and the limit of its values
+# The letters of module struct for signed integers of 1, 2, 4 and 8 bytes. Each letter comes with the first number that
+# is too large for it.
 INT_WIDTHS = (("b", 1 << 7), ("h", 1 << 15), ("i", 1 << 31), ("q", 1 << 63))
 WIDTH = {letter: struct.calcsize(">" + letter) for letter in "bhiqd"}  # bytes
 FLOAT = struct.Struct(">d")

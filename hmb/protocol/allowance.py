@@ -32,7 +32,7 @@ def pay_nothing(size: int) -> None:
 
 
 class _Allowance(threading.local):
-    """The function with which the current thread pays for the memory of decoded values."""
+    """Holds, for each thread, the function with which the thread pays for the memory of decoded values."""
 
     spend: Spend = staticmethod(pay_nothing)
 

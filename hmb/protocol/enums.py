@@ -19,7 +19,8 @@ CONSUMER_REPLICA_ID = -1  # the replica id in a request of a consumer, which is 
 ALL_BROKERS = ""
 """The resource name that stands for the settings of all brokers."""
 
-# Values of the timestamp in a ListOffsets request that ask for a special offset instead of a time.
+# A ListOffsets request asks for the offset at a timestamp. In its timestamp field, these negative values ask
+# for a special offset instead.
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3  # the record with the greatest timestamp (KIP-734)

@@ -106,7 +106,7 @@ def _ends_early(position: int, size: int) -> str:
 
 
 def frame(parts: list[Part]) -> list[Part]:
-    """Return the parts of one message, with their length before them."""
+    """Return the parts of a frame: the length of the message, followed by `parts`, the parts of the message."""
     prefix = _SIZE.pack(sum(map(part_size, parts)))
     first, *rest = parts
     return [prefix + first, *rest] if isinstance(first, bytes) else [prefix, *parts]

@@ -300,7 +300,10 @@ def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
 
 
 def optional(item: FieldCodec, *, tagged: bool = False) -> FieldCodec:
-    """Return the codec of a nullable struct. A byte precedes it: 1, or -1 for null (0 in a tagged field)."""
+    """Return the codec of a struct that may be null.
+
+    One byte precedes the struct: 1 if it is present, -1 if it is null. In a tagged field, 0 means null.
+    """
     mark, null = (UVARINT, 0) if tagged else (INT8, -1)
 
     def encode(out: Output, value: Any) -> None:

@@ -119,7 +119,7 @@ def defaults(fields: dict[str, Field]) -> Defaults:
 
 
 class Plan:
-    """The fields of one struct in one version: their order and their codecs."""
+    """Encodes and decodes a struct in one version. It lists the fields of that version in order, with their codecs."""
 
     def __init__(self, struct: type[Struct], version: int, flexible: bool) -> None:
         self.struct, self.version, self.flexible = struct, version, flexible

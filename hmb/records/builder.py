@@ -47,8 +47,8 @@ class RecordsBuilder:
         number = len(values)
         encoded, runs = encode_values(values, self.count, timestamp, self.base_timestamp, len(self.data))
         count = self.count + number
-        # The following lines call no function. So Ctrl-C cannot interrupt them and leave records that `count` does not
-        # include.
+        # None of the following lines calls a function, so Ctrl-C cannot interrupt between them. Otherwise `data` could
+        # contain a record that `count` does not include.
         self.data += encoded
         self.runs += runs
         self.count = count

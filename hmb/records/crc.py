@@ -25,7 +25,10 @@ __all__ = ["crc32", "crc32c"]
 
 
 def _extension() -> ModuleType:
-    """Load the extension module of the package crc32c, without the package itself; else return the package."""
+    """Load the compiled part of the package crc32c without the rest of the package.
+
+    If the compiled part cannot be found, load the package.
+    """
     package = find_spec("crc32c")
     found = PathFinder.find_spec("crc32c._crc32c", package.submodule_search_locations) if package else None
     if found is None or found.loader is None:

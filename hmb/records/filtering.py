@@ -114,7 +114,7 @@ def _with_parts(
 
 
 def _newest(batch: RecordBatch, newest_delta: int) -> int:
-    """Return the greatest timestamp (ms) of records. Their greatest timestamp delta is `newest_delta`."""
+    """Return the greatest timestamp (ms) of the remaining records. `newest_delta` is their greatest timestamp delta."""
     if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return batch.max_timestamp  # With log append time, all records have this timestamp.
     return batch.base_timestamp + newest_delta

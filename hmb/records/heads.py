@@ -16,7 +16,10 @@ from hmb.records.reading import Batch
 
 
 class Head(NamedTuple):
-    """The fields of a record that a broker checks. The timestamp is in ms since 1970, or -1 in messages v0."""
+    """The fields of a record that a broker checks: its offset, its timestamp, and whether it has a key.
+
+    The timestamp is in ms since 1970, or -1 in messages v0.
+    """
 
     offset: int
     timestamp: int

@@ -43,7 +43,8 @@ class BatchReader(DataSourceReader):
         options, level = self._options, tasks.isolation_level(self._options)
         with closing(tasks.cluster_of(options)) as cluster:
             partitions = partitions_of(cluster, options)
-            # The connector, too, reads up to the end of the log if no record is at or after the ending time.
+            # If no record has the ending time or a later one, the query reads up to the end of the log, as Spark's
+            # Kafka connector does.
             end = resolve(cluster, options.ending, partitions, level, option="endingOffsets", if_no_record="latest")
             strategy = options.time_strategy
             start = resolve(

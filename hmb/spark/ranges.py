@@ -84,7 +84,8 @@ def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, in
     total = sum(backlog.values())
     if total <= most:
         return dict(end)
-    # A share below 1 is rounded up, as in the connector. Otherwise a small partition would wait forever.
+    # A partition whose share is below 1 record still gets one record, as in Spark's Kafka connector. Otherwise a small
+    # partition would never be read.
     return {
         partition: start[partition] + min(size, max(1, size * most // total)) if size else end[partition]
         for partition, size in backlog.items()

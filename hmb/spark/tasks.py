@@ -56,8 +56,8 @@ COLUMNS = [
     pa.field("timestamp", pa.timestamp("us", "UTC")),
     pa.field("timestampType", pa.int32()),
 ]
-# Spark converts its type for `headers` to exactly this Arrow type. Arrow types differ even if only the names of list
-# items differ, so the name must be "element".
+# Spark accepts exactly this Arrow type for the column `headers`. Two Arrow types differ even if only the names of their
+# list items differ, so the name must be "element".
 HEADERS = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
 SCHEMA = [
     StructField("key", BinaryType()),
@@ -177,7 +177,7 @@ def columns(batch: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
     fields = list(COLUMNS)
     if include_headers:
         headers = named["headers"].cast(HEADERS)
-        # The connector returns null for a record without headers.
+        # Spark's Kafka connector returns null, and not an empty list, if a record has no headers.
         has_none = pc.equal(pc.list_value_length(headers), 0)
         arrays.append(pc.if_else(has_none, pa.scalar(None, HEADERS), headers))
         fields.append(pa.field("headers", HEADERS))

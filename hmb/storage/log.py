@@ -91,8 +91,9 @@ class Log:
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
         self._clock, self._reserve = clock, reserve
-        # Guards segments, offsets and producers. Appends write under this lock. Reads hold it for a moment.
-        # A thread that needs several locks takes the cleanup lock first, then the group commit's lock, then this lock.
+        # This lock guards segments, offsets and producers. A thread appends under this lock, and a read holds it for a
+        # moment. A thread that needs several locks takes the cleanup lock first, then the group commit's lock, then
+        # this lock.
         self._lock = threading.Lock()
         known = Known(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, known, now=clock(), stop=stop)

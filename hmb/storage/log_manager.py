@@ -88,7 +88,8 @@ class LogManager:
         self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.
         self.directory = directory
         self._stop = stop
-        # Guards the table of logs while a thread creates or deletes a log. Look-ups take no lock.
+        # This lock guards the table of logs while a thread creates or deletes a log. Threads that look up a log take no
+        # lock.
         self._lock = threading.Lock()
         self._checkpoint_lock = threading.Lock()  # held while checkpoints are written; taken after _lock
         self._logs: dict[TopicPartition, Log] = {}

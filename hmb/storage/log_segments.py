@@ -57,8 +57,8 @@ class LogSegments:
         name survive a power cut.
         """
         self.active.close()  # The segment needs no descriptor until a client reads from it.
-        # This entry needs no sync. If a power cut loses it, the next segment's entry is lost, too, and the start checks
-        # this segment.
+        # This entry is not synced to the disk. A power cut may lose it. The entry of the next segment is then lost as
+        # well, and the next start checks this segment.
         self.note(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)

@@ -70,7 +70,8 @@ class SimulatedCluster:
         fixed: dict[str, Setting] = {
             "listeners": listeners,
             "listener.security.protocol.map": protocols,
-            # Each Fetch names all its partitions, so that a node can refuse some of them.
+            # Without fetch sessions, each Fetch request names all its partitions. So a node sees which partitions it
+            # must refuse.
             "max.incremental.fetch.session.cache.slots": 0,
         }
         self.broker = Broker(config={**(config or {}), **fixed})

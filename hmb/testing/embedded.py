@@ -128,7 +128,8 @@ class Broker:
         self._is_running = False
 
     def _new_server(self) -> BrokerServer:
-        # Logs survive a kill of the broker without a sync. No test needs a temporary directory after a power cut.
+        # A killed broker loses no records that are in the system's cache, so a temporary directory needs no syncs:
+        # nobody uses it after a power cut.
         syncs = self._names_directory and self._remove_temporary is None
         return BrokerServer(
             *(self._data_dir, *self._address, self._config, self.handlers, self._versions),

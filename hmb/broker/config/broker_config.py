@@ -54,8 +54,9 @@ LOG_DEFAULTS = {
     "min.insync.replicas": "min.insync.replicas",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
-# Kafka's names for a time in coarser units. Each name precedes the finer name that overrides it, and has its unit in
-# ms.
+# Kafka has several settings for one time, in different units: log.retention.hours, log.retention.minutes and
+# log.retention.ms. A setting in a finer unit overrides those in coarser units. Each row lists these names, the coarsest
+# first, with their units in ms.
 HOUR_MS, MINUTE_MS = 60 * 60 * 1000, 60 * 1000
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),

@@ -58,8 +58,8 @@ class DynamicConfig:
         # A thread holds this lock while it reads and replaces a resource's settings, so that no other change is lost.
         # It takes this lock before all other locks.
         self.alterations = threading.Lock()
-        # This lock guards the store and the change of `current`. Listeners run while a thread holds it, and take the
-        # lock of `Topics`.
+        # This lock guards the stored settings and `current`. The thread that changes them calls the listeners while it
+        # holds this lock, and a listener may take the lock of `Topics`.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)

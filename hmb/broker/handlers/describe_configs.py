@@ -28,7 +28,8 @@ Synonym = Entry.DescribeConfigsSynonym
 def handle(request: DescribeConfigsRequest, context: RequestContext) -> DescribeConfigsResponse:
     check_repetitions((each.resource_type, each.resource_name) for each in request.resources)
     response = DescribeConfigsResponse()
-    # Most topics have the same settings. They are looked up once, and all responses share them.
+    # Most topics have the same settings. The handler builds the list of these settings once, and the answers for all
+    # such topics share it.
     described: dict[object, list[Entry]] = {}
     for wanted in request.resources:
         result = Result(resource_type=wanted.resource_type, resource_name=wanted.resource_name)

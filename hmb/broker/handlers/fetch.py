@@ -43,7 +43,8 @@ FIRST_VERSION_OF_MAGIC_1 = 2
 FIRST_VERSION_OF_BATCHES = FetchRequest.first_version("isolation_level")
 FIRST_VERSION_OF_IDS = FetchRequest.first_version("topics.topic_id")
 LOOK_AGAIN = 1.0  # seconds between two looks at the logs of a waiting fetch
-# All responses share these objects, because creating them for each partition would take longer than the read itself.
+# The answers for all partitions share these objects. Creating them for each partition would take longer than reading
+# the records.
 NO_RECORDS = memoryview(b"")
 NO_END, NO_LEADER = PartitionData.EpochEndOffset(), PartitionData.LeaderIdAndEpoch()
 NO_SNAPSHOT = PartitionData.SnapshotId()

@@ -34,7 +34,8 @@ PartitionAnswer = Answer.TxnOffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_LOADING = 2
 FIRST_VERSION_OF_ADDING = 5
-# A producer gets ILLEGAL_GENERATION instead of these errors.
+# A consumer gets these errors from OffsetCommit. A transactional producer gets ILLEGAL_GENERATION instead, because it
+# does not know them.
 ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 
 

@@ -37,7 +37,8 @@ def send(client: socket.socket, parts: Sequence[Part]) -> None:
         if isinstance(part, IN_PIECES):
             if limit.taken:
                 limit.check()
-            # With MSG_MORE the kernel waits for the records, and sends no packet that contains only the header.
+            # MSG_MORE announces that more bytes follow: the records. So the kernel sends no packet that contains only
+            # the header.
             _send_bytes(client, b"".join(pending), limit, MSG_MORE)
             pending.clear()
             if isinstance(part, FileRegion):

@@ -46,7 +46,8 @@ class Topics:
         # Topic name -> settings, for the topics that the broker itself uses, such as __consumer_offsets. A broker that
         # opens another broker's directory also applies them to the topics that it finds there.
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}
-        # This lock guards the tables and the store. A thread takes it before the lock of the log manager.
+        # This lock guards the tables of topics and the file topics.json. A thread takes it before the lock of the log
+        # manager.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / "topics.json", logs.manifest)
         stored = self._store.read()
@@ -236,7 +237,8 @@ class Topics:
         for (topic, total), logs in zip(new.values(), made, strict=True):
             what = "created topic %s, partitions: %d" if not topic.partitions else "topic %s has more partitions: %d"
             LOGGER.info(what, topic.name, total)
-            # The change replaces the whole table, because other threads may be reading the old table.
+            # Other threads may read the table without a lock. So this thread does not change it, but replaces it by a
+            # changed copy.
             topic.partitions = {**topic.partitions, **logs}
             self._add(topic)
         self.version += bool(new)

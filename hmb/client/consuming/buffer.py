@@ -146,7 +146,8 @@ class RecordBuffer:
     def __init__(self, decoder: BatchDecoder) -> None:
         self.decoder = decoder
         self._fetched: deque[FetchedBatches] = deque()
-        # The decoded batch: its records, the index of the next record to return, and the position of its partition.
+        # The batch that was decoded last: its records, the index of the next record to return, and the position of its
+        # partition.
         self._records: list[ConsumerRecord] = []
         self._next = 0
         self._position: Position

@@ -324,8 +324,8 @@ class Consumer(AssignedPartitions):
             if self._group is not None and names != before:
                 self._group.subscribe(names, created=names - before if self._until is None else ())
             if self._group is None and self._until is None:
-                # A topic may be missing in a single response. A partition that then seems to be new may have a position
-                # already.
+                # A single response may lack a topic that exists. When the topic is in the next response, its partitions
+                # seem to be new. But they keep the positions that they already have.
                 self._reader.add({it: "earliest" for it in new if it not in self._reader.positions})
             if self._discovery.is_by_pattern:
                 self._reader.remove_deleted()

@@ -253,8 +253,8 @@ class Fetcher:
                 if batch.last_offset >= position.fetched:
                     batches.append(batch)
         except KafkaError as error:
-            # If intact batches precede the damaged batch, the next fetch begins with the damaged batch and raises the
-            # error.
+            # The error is raised only if the damaged batch is the first batch of the response. Otherwise the intact
+            # batches before it are returned, and the next fetch begins with the damaged batch and raises the error.
             if not batches:
                 where = f"{position.partition} from offset {position.fetched}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error

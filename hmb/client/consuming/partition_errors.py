@@ -95,7 +95,8 @@ class PartitionErrors:
             what = f"{position.partition} was deleted and created again since offset {position.fetched}"
             if self._reset is None:
                 raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: seek to an offset of the new topic")
-            # The consumer reads the new topic from its start, because it has read none of these records.
+            # The topic was deleted, and created again with another id. The consumer has read no records of the new
+            # topic, so it begins at the start.
             position.start, position.topic_id = "earliest", None
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, what)
 

@@ -40,7 +40,8 @@ class Position:
     is_removed: bool = False  # whether the consumer has given up the partition, or has a new position for it
     error: Exception | None = None  # the reason why the consumer cannot read further than the buffered records
     failing_since: float | None = None  # time.monotonic() of the first of consecutive failures
-    # time.monotonic() of the first response of a broker that does not know the topic.
+    # The time (time.monotonic) of the first response in which the broker did not know the topic, or None while it knows
+    # it.
     missing_since: float | None = None
     retry_at: float = 0.0
     high_watermark: int = UNKNOWN

@@ -188,8 +188,8 @@ class AssignmentReader:
             wanted: Offset = "latest" if self._until == "end" else self._until
             ends = resolve(self._cluster, dict.fromkeys(offsets, wanted), self._settings.isolation_level)
             for partition, end in ends.items():
-                # An offset after the end of the log does not exist. A fetch of this offset raises an error that
-                # explains it.
+                # No record has an offset after the end of the log. The reader still fetches this offset, because the
+                # fetch raises an error that explains it.
                 is_after_end = self._until == "end" and offsets[partition] > end
                 self.positions[partition].end = offsets[partition] + 1 if is_after_end else end
         for partition, offset in offsets.items():

@@ -109,7 +109,7 @@ def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
     kept = _kept(all_members, set(claims))
     for member_id, _, _, owned, _ in all_members:
         new = assignment[member_id] - kept[member_id]
-        # Leave out each partition that another member claims, too.
+        # A partition that another member claims too is left out.
         assignment[member_id] -= {it for it in new if claims[it] > (it in owned)}
     return assignment
 
@@ -140,7 +140,8 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
                 claims[partition].append(member)
     kept: Assignment = {member.member_id: set() for member in members}
     for partition, claimants in claims.items():
-        # If two members claim a partition in the same generation, neither may keep it.
+        # If two members claim a partition with the same generation, it is unknown which of them is right. So neither
+        # keeps the partition.
         if len(claimants) == 1 and partition.topic in claimants[0].topics:
             kept[claimants[0].member_id].add(partition)
     return kept

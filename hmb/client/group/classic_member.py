@@ -61,8 +61,8 @@ LOGGER = logging.getLogger(__name__)
 REMOVED_FROM_GROUP = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
-# A member sends heartbeats in these states. In all other states, a JoinGroup or SyncGroup request waits at the
-# coordinator and shows that the member is alive.
+# The states in which a member sends heartbeats. In other states its JoinGroup or SyncGroup request waits at the
+# coordinator. That request shows that the member is alive.
 HEARTBEATING = frozenset(
     {ClassicMemberState.UNJOINED, ClassicMemberState.APPLYING, ClassicMemberState.STABLE}
 )

@@ -56,7 +56,8 @@ PARTITION_ERRORS = frozenset(
     }
 )
 HAS_MEMBERS = "group {!r} has members, and only they may commit; use another group for partitions assigned by hand"
-# A retry succeeds after the next heartbeat, whose response contains the new epoch.
+# STALE_MEMBER_EPOCH means that the member has an old epoch. The response to its next heartbeat contains the new one, so
+# a later commit succeeds.
 TEMPORARY = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
 
 

@@ -84,12 +84,13 @@ class ConsumerGroupMember:
         self._must_call_assigned = False  # whether the listener has not been called for the latest assignment yet
         self._names: dict[UUID, str] = {}
         self._has_looked_up = True  # whether unknown names were looked up since the latest assignment arrived
-        # The values that the coordinator has received from this member. None means unknown, because a response was
-        # lost.
+        # The topics that the coordinator has received from this member, or None if that is unknown, because a response
+        # was lost.
         self._sent_topics: frozenset[str] | None = None
         self._sent_owned: Owned | None = NO_PARTITIONS
         self._backoff = Backoff(settings.retry_backoff)
-        # The consumer's own interval, used until a response contains the coordinator's interval.
+        # The time (seconds) between two heartbeats: at first the consumer's own setting, later the interval of the last
+        # response.
         self._interval = settings.heartbeat_interval
         self._heartbeat_at = self._lookup_at = -NEVER
         self._leave_at = NEVER  # NEVER if the consumer has not polled yet, or not since the member left
@@ -185,7 +186,8 @@ class ConsumerGroupMember:
             self._names.update(response.names)
             self._has_looked_up = True
             self._lookup_at = now + self._interval
-        # The epoch differs if the member was fenced while the request was in flight, or if the request left the group.
+        # A response with another epoch is out of date: the coordinator has fenced the member meanwhile, or this was the
+        # request to leave the group.
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == self._epoch:
             self._heartbeat_answered(request, response, now)
         self._backoff.answered(now)

@@ -64,8 +64,8 @@ class GroupMembership:
         self, cluster: Cluster, settings: MemberSettings, listener: RebalanceListener, member: GroupMember
     ) -> None:
         self._cluster, self._settings, self._listener = cluster, settings, listener
-        # This lock guards the member and `_is_closing`. Every change notifies the waiting threads. No thread takes
-        # another lock while it holds this one.
+        # This lock guards the member and `_is_closing`. A thread that changes one of them notifies all threads that
+        # wait. No thread takes another lock while it holds this one.
         self._changed = threading.Condition()
         self._member = member
         self._is_closing = False
@@ -147,7 +147,7 @@ class GroupMembership:
             while True:
                 call = self._member.next_call()
                 now = time.monotonic()
-                # Without this check, every poll would wake the membership's thread, even if no request is due.
+                # The thread of the membership is woken only if a request is due. Otherwise every poll would wake it.
                 if self._member.deadline() <= now:
                     self._changed.notify_all()
                 if call is not None or self._member.is_stable or self._member.error is not None or now >= deadline:

@@ -19,7 +19,7 @@ from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRe
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-# The last version of OffsetCommit, and of OffsetFetch, that names topics by name.
+# Up to this version, OffsetCommit and OffsetFetch name a topic by its name. Later versions name it by its id.
 NEWEST_BY_NAME = OffsetCommitRequest.first_version("topics.topic_id") - 1
 FIRST_LEAVE_OF_SEVERAL = LeaveGroupRequest.first_version("members")
 FIRST_FETCH_OF_ALL_TOPICS = OffsetFetchResponse.first_version("error_code")

@@ -54,7 +54,8 @@ class Accumulator:
         self._batches = 0
         self._closed = False
         self._all_sender_queues: list[SenderQueues] = []
-        # All batches share one bound method, which saves the garbage collector work.
+        # All batches share this one bound method. A bound method for each batch would give the garbage collector more
+        # objects to visit.
         self._seal_now = self._seal_batch_of
         self.unrouted = self.new_sender_queues()  # the queues whose leader is not known
 

@@ -89,7 +89,7 @@ class BatchCompletion:
             self.deliver(batch, answer.base_offset, answer.log_append_time_ms)
             return None
         if answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            # An earlier attempt has written the batch, and the broker does not remember its offset any more.
+            # The broker has written the batch in an earlier attempt. It does not remember the batch's offset any more.
             self.deliver(batch, UNKNOWN, answer.log_append_time_ms)
             return None
         error = answered_error(batch.partition, answer.error_code, answer.error_message)
@@ -105,7 +105,7 @@ class BatchCompletion:
             batch.queue.window = self.settings.max_in_flight
         self.counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        # This call is the last, so that the batch counts as memory until its callbacks have returned.
+        # This call comes last: the memory of the batch stays reserved until all callbacks of the batch have returned.
         self.accumulator.done(batch)
 
     def fail(self, batch: Batch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
@@ -137,8 +137,8 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # The batches after an expired batch may have expired, too. One more attempt for each of them would take a
-            # request timeout each.
+            # Later batches of the same queue may have expired as well. They fail here too, because one more attempt for
+            # each of them could take a request timeout each.
             for late in self.accumulator.sealed_before(now - self.settings.delivery_timeout, batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:

@@ -108,7 +108,9 @@ def requests(batches: Iterable[Batch], max_size: int) -> list[list[Batch]]:
     A batch that is larger than `max_size` gets a request of its own.
     """
     found: list[list[Batch]] = []
-    # For each partition queue: the index of the first request that may carry the next batch of the queue.
+    # A request contains at most one batch of each partition. So the next batch of a queue goes into a request after the
+    # one with the queue's previous batch. This table holds, for each queue, the index of the first request that can
+    # take its next batch.
     number_of: dict[PartitionQueue, int] = {}
     sizes: list[int] = []
     for batch in batches:

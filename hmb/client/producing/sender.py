@@ -176,7 +176,8 @@ class Sender(threading.Thread):
             batches, since = self._posted[0]
             self._completion.counters.answered(time.monotonic() - since)
             self._complete(batches, response)
-            # This line comes last, so that `_fail_all` finds the batches if the line above raises.
+            # The entry is removed last. If the line above raises an exception, `_fail_all` still finds the entry's
+            # batches.
             self._posted.popleft()
             if not self.connection.has_buffered:
                 return

@@ -49,7 +49,7 @@ from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnO
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-# The newest versions of the requests that belong to transactions of version 1.
+# Transactions of version 1 (before KIP-890) use these requests up to these versions.
 NEWEST_ADD_PARTITIONS = AddPartitionsToTxnRequest.first_version("transactions") - 1
 NEWEST_ADD_OFFSETS, NEWEST_COMMIT, NEWEST_INIT = 4, 4, 5
 NEWEST_END = EndTxnResponse.first_version("producer_id") - 1
@@ -162,7 +162,7 @@ class TransactionManager(AtLeastOnce):
             flush()
         except BaseException:  # BaseException includes Ctrl-C.
             with self._lock:
-                # The coordinator was not asked yet, so the transaction may still be aborted.
+                # No request has reached the coordinator yet, so the application can still abort the transaction.
                 if is_first_try and self._state is TransactionalState.COMMITTING:
                     self._state = TRANSITIONS.next(self._state, TransactionalEvent.COMMIT_INTERRUPTED)
             raise

@@ -161,7 +161,8 @@ class ClassicGroup(ClassicRebalance):
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup of a member. Start a rebalance, or answer with the generation if nothing has changed."""
         member = self.members.check(request.member_id, request.group_instance_id)
-        # The leader of a Stable group joins again when topics change. The metadata in its request stays the same.
+        # If the leader of a Stable group joins again with unchanged metadata, a topic that the group reads has changed.
+        # The group must then rebalance.
         leads = self.state is ClassicGroupState.STABLE and member.member_id == self.members.leader_id
         if self.state is ClassicGroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self.wait_for_generation(member, call)

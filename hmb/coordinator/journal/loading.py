@@ -31,7 +31,8 @@ from hmb.storage.log import Log
 LOGGER = logging.getLogger(__name__)
 READ_BYTES = 1 << 20  # the size of one read; the default of Kafka's offsets.load.buffer.size is five times larger
 
-# A key, its value (an object of the class `key.value`), and the producer id if the record is in an open transaction.
+# One record of the journal: its key, its value (an object of the class `key.value`), and the id of its producer if its
+# transaction is still open.
 Loaded: TypeAlias = tuple[Key, Any, int | None]
 Replay: TypeAlias = Callable[[Key, Any, int | None], None]
 

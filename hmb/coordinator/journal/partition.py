@@ -56,6 +56,6 @@ class JournalPartition:
     def __init__(self, log: Log, state: LoadingState) -> None:
         self.log, self.state = log, state
         self.queue: deque[Pending] = deque()
-        # The thread that holds `turn` writes all queued records. A thread takes `turn` after the lock of a group, and
-        # before the locks of the log.
+        # The thread that holds this lock writes all queued records. A thread that needs several locks takes the lock of
+        # a group first, then this lock, then the locks of the log.
         self.turn = threading.Lock()

@@ -20,7 +20,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMORY = 1 << 20  # bytes of one automaton
 
-# The reasons of RE2, each with the reason of RE2/J that Kafka's message contains.
+# The reasons for which the library RE2 refuses a pattern -> the words of Kafka's library RE2/J for the same reason.
 KAFKAS_REASONS = {
     "missing )": "missing closing )",
     "unexpected )": "missing closing )",

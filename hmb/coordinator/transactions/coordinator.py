@@ -59,7 +59,7 @@ class _Entry:
     transaction: Transaction  # the value on disk
     is_moving: bool = False  # whether a new value or the markers are being written
     # This lock guards `transaction` and `is_moving`. A thread takes it before the locks of groups and logs. No thread
-    # holds the lock during a sync, except a sync that a topic's setting `flush.messages` causes.
+    # holds it while a file is synced to the disk, unless the topic's setting `flush.messages` syncs every append.
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 

@@ -116,7 +116,7 @@ def _age(clock: Clock) -> tuple[int, int]:
 
 
 
-# For each phase that waits: the processors that have to answer, and the test that recognizes an answer.
+# Phase -> (the processors that must answer before the phase ends, the test whether a processor has answered).
 ANSWERS: dict[MasterPhase, tuple[Callable[[Situation], Iterable[str]], Answer]] = {
     MasterPhase.INITIALIZE: (lambda it: it.everyone, lambda state, report: report.epoch > 0),
     MasterPhase.SPOUTS_REWIND: (lambda it: it.everyone, lambda state, report: report.is_ready),

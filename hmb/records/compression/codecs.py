@@ -16,8 +16,8 @@ import cramjam
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.compression import lz4_frame, snappy_framing, zstd_frame
 
-# The largest decompressed size of one batch (bytes), unless the caller passes another limit. Kafka's default limits a
-# compressed batch to 1 MB, so this limit allows a ratio of 32.
+# The largest size (bytes) to which one batch may be decompressed, unless the caller passes another limit. By default
+# Kafka limits a compressed batch to 1 MB, so this limit allows data that compress to 1/32.
 DEFAULT_LIMIT = 32 << 20
 
 _GZIP_WBITS = 16 + zlib.MAX_WBITS  # makes zlib expect the header and the trailer of gzip
@@ -93,8 +93,8 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         stream.truncate(size)
         return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
-        # The codecs raise different errors if the buffer is too small. The buffer is too small only if the limit is
-        # below the bound.
+        # Each codec raises a different error if the buffer is too small for the decompressed data. That can happen only
+        # if the limit is lower than the size that the data could have.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from error

@@ -22,12 +22,12 @@ from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.record import MAX_INT64
 from hmb.records.varint import read_varint
 
-# This table maps the first byte of a key's length to the end of the key, relative to the length's position. For a
-# missing key, or one of more than 63 bytes, the end is so large that it is outside every record.
+# This table maps the first byte of a key's length to the key's end, relative to the position of the length. If a record
+# has no key, or its key is longer than 63 bytes, the table contains a number so large that it exceeds every record.
 _KEY_END = tuple(MAX_INT64 >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # limit for a plain batch: an offset delta has at most two bytes
-# This table maps an offset delta to the first byte of its varint: six bits of the number, and 0x80 if a second byte
-# follows.
+# This table maps an offset delta to its six low bits, at their position in the first byte of a varint. The caller adds
+# 0x80 if a second byte follows.
 _LOW_BITS = tuple(number << 1 for number in range(64))
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # bytes of a timestamp delta, enough for half a year

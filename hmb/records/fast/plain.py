@@ -15,9 +15,9 @@ from hmb.records.record import MAX_INT64
 NULL = 1  # the encoded varint -1, which stands for a missing key or value
 SIGN_BIT = 1  # In zigzag, the lowest bit of the first byte is 1 if the number is negative.
 NEVER = -MAX_INT64
-# The end of a record relative to its start. The index is the first byte of the record, which is also the first byte of
-# its length. For a length of two bytes, add 64 times the second byte. For a negative length (an odd byte) the end is
-# far before the data, where no key can end.
+# END_AFTER_ONE maps the first byte of a record, which is also the first byte of its length, to the record's end
+# relative to its start. END_AFTER_TWO is for lengths of two bytes: 64 times the second byte must be added. An odd byte
+# means a negative length: then the table contains a number far below 0, so no end matches.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 

@@ -18,8 +18,8 @@ from hmb.records.fast.plain import SIGN_BIT
 from hmb.records.record import MAX_INT64
 from hmb.records.varint import VarintError, read_varint
 
-# The oldest timestamp that a record may have (ms). The timestamp delta of an older record might not fit into an int64
-# after compaction has changed the base timestamp of its batch.
+# The oldest timestamp (ms) that a record may have. Compaction can change the base timestamp of a batch. The difference
+# between the new base and an older timestamp might not fit into an int64.
 OLDEST = -(1 << 62)
 
 

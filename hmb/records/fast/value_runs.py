@@ -82,7 +82,10 @@ def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int)
 
 
 def _deltas_of_equal_width(first: int, count: int) -> Iterator[range]:
-    """Yield `count` offset deltas from `first` on as ranges. All varints of a range have the same width."""
+    """Divide `count` offset deltas from `first` on into ranges, and yield the ranges.
+
+    The deltas of one range all need the same number of bytes as varints.
+    """
     end = first + count
     for limit in (1 << 6, 1 << 13, 1 << 20, 1 << 27, 1 << 31):
         if first < min(end, limit):

@@ -66,7 +66,8 @@ class Message(_Header):
 
     __slots__ = ()
 
-    # A `RecordBatch` stores these fields. Every message has the values below.
+    # `RecordBatch` has fields with these names. A message does not store them, so each has the same value for every
+    # message.
     producer_id: ClassVar[int] = -1
     producer_epoch: ClassVar[int] = -1
     base_sequence: ClassVar[int] = -1

@@ -33,15 +33,16 @@ from hmb.records.crc import crc32
 from hmb.records.legacy.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message, head_without_key
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
-# All fields before the key of a message: offset, message size, CRC, magic, attributes, timestamp (magic 0: an empty
-# field), key length. The index is the magic.
+# Decodes all fields of a message before its key: offset, message size, CRC, magic, attributes, timestamp, key length.
+# The index is the magic. Messages of magic 0 have no timestamp.
 _TO_KEY = (Struct(">qiIbb0si"), Struct(">qiIbbqi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _OFFSET_SIZE = Struct(">qi")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# A message with one of these attribute bits is a wrapper, or is invalid. The index is the magic.
+# The attribute bits that make a message special: it is a wrapper that contains compressed messages, or it is invalid.
+# The index is the magic.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 

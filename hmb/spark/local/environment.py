@@ -36,7 +36,8 @@ WRAPPER = """#!/bin/sh
 for each do shift; [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"; done
 exec {java} "$@"
 """
-# PySpark copies the log level of its gateway to all loggers. If the two levels differ, PySpark prints a message.
+# Without equal levels PySpark prints a message that it has changed the log level: it applies the level of its gateway
+# to all loggers.
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer

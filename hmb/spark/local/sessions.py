@@ -53,7 +53,8 @@ def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # Spark then does not resolve the machine's name.
     builder = SparkSession.builder
-    # The context belongs to the whole process. getActiveSession() would find the current thread's session only.
+    # A process has at most one Spark context. getActiveSession() would find a session only if the current thread has
+    # started it.
     if SparkContext._active_spark_context is None:
         local = _for_this_machine() if master.startswith("local") else {}
         builder = _with(builder.appName(app_name).master(master), {**_quiet(), **local})

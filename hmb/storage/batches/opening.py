@@ -21,8 +21,8 @@ from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# A thread holds one of these semaphores while it reads the records of a batch. Each purpose has its own semaphore, so
-# that searches do not delay conversions. A thread that holds one takes no other lock and waits for no client.
+# A thread that reads the records of a batch holds one of these semaphores, so that at most two threads do so for each
+# purpose. A thread that holds one takes no other lock and waits for no client.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 
@@ -49,7 +49,8 @@ class DamageReports:
         """Log the file, the position and the offsets of a damaged batch, unless it was reported before."""
         if position not in self._positions:
             self._positions.add(position)
-            # The first offset of a compressed message is in its compressed part, which may be damaged.
+            # The offset of the first record of a compressed message is in the compressed part, which may be damaged. So
+            # the text names the last offset only.
             first = f"{batch.base_offset} to" if isinstance(batch, RecordBatch) else "up to"
             LOGGER.error(
                 "%s, position %d, offsets %s %d: %s", self._file.path, position, first, batch.last_offset, error.message

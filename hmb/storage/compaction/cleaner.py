@@ -52,7 +52,8 @@ from hmb.storage.time_index import TimestampOffset
 
 LOGGER = logging.getLogger(__name__)
 STINT, REST = 0.005, 0.000_1  # seconds of work, then seconds of sleep
-# The pause (seconds) before a log whose compaction failed is tried again. Each further failure doubles the pause.
+# If the compaction of a log fails, the cleaner waits this long (seconds) before it tries again. Each further failure
+# doubles the pause.
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
 
 
@@ -108,7 +109,8 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
-    # The last batch of a log is never dropped. A reader would wait for it, because the log ends after it.
+    # Compaction always keeps the last batch of a log. Otherwise a reader at the end of the remaining batches would wait
+    # for the records up to the log's end.
     last = max((number for number, segment in enumerate(segments) if segment.size), default=0)
     count = min(last, sum(segment.base_offset < stable for segment in segments))
     if config.min_compaction_lag_ms:
@@ -353,7 +355,8 @@ class Cleaner:
             except Stopped:
                 LOGGER.info("%s: the compaction ends early, because the broker stops", name)
             except swap.UnfinishedSwap:
-                # The log is not compacted again, because its swap is unfinished. The next start completes the swap.
+                # An exchange of the log's files is unfinished. The broker's next start completes it, and the log is not
+                # compacted before.
                 self._failures[log] = _Failure(math.inf, math.inf)
                 raise
             except Exception:

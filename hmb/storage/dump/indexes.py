@@ -153,7 +153,8 @@ def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings
                 if batch is None or batch.last_offset != entry.offset:
                     findings.add(NOT_FOUND, path, entry.offset, -1 if batch is None else batch.last_offset)
                 else:
-                    # A batch without records keeps its timestamp (Kafka's tool reports a mismatch).
+                    # If a batch contains no records any more, its header still has their greatest timestamp. Kafka's
+                    # tool reports a mismatch in this case.
                     newest = max([record.timestamp for record in batch.records()], default=batch.max_timestamp)
                     if newest != timestamp:
                         findings.add(TIMESTAMP_MISMATCH, path, timestamp, newest)

@@ -67,7 +67,8 @@ class IndexReader:
         self.base_offset = int(path.stem)
         self._file = path.open("rb")
         slots = os.fstat(self._file.fileno()).st_size // self.entry_struct.size
-        # The first slot without an entry. A real entry is never all zeros, so bisection finds the slot.
+        # The number of entries: the index of the first slot that is all zeros. No real entry is all zeros, so a binary
+        # search finds this slot.
         self._count = bisect_left(range(slots), True, key=lambda number: self._fields(number) == (0, 0))
 
     def __enter__(self) -> Self:

@@ -39,7 +39,7 @@ ZEROS = bytes(1 << 20)
 MIN_HEADER = MAGIC_POSITION + 1  # bytes that the search needs to decide whether a batch may begin at a position
 HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
 
-# first offset, size, last offset, max timestamp, producer id, attributes
+# The parts: first offset, size (bytes), last offset, maximum timestamp (ms), producer id, attributes.
 CheckedBatch = tuple[int, int, int, int, int, int]
 
 
@@ -156,7 +156,8 @@ def _first_offset(batch: Batch) -> int:
     """Return the first offset of a batch. A compressed message has it only in its content. Raises KafkaError."""
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
-    # The message was within the limit of decompression when it was appended, and the limit may be lower now.
+    # The limit of decompression does not apply here: the message was within the limit when it was appended, and the
+    # limit may be lower now.
     offsets = [record.offset for record in batch.records(limit=sys.maxsize)]
     if offsets[-1] != batch.last_offset:
         raise _corrupt(f"a compressed message at offset {batch.last_offset}, and inside it ends at {offsets[-1]}")
@@ -213,7 +214,8 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
     batch; None if no batch is intact. Raises OSError.
     """
     end = _end_of_data(windows, position)
-    # The pattern matches the first bytes of `lowest`, a size above 0, a leader epoch or CRC, and a magic of 0 to 2.
+    # The pattern finds positions at which a batch may begin: the first bytes of the offset `lowest`, then a size above
+    # 0, a leader epoch or CRC, and a magic of 0 to 2.
     header = re.compile(re.escape(lowest.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
     while position + MIN_HEADER <= end:
         view, index = windows.at(position, MIN_HEADER)

@@ -163,7 +163,7 @@ class _Loading:
                 return end_by_indexes(segment)
             except KafkaError as error:
                 if segment.size:  # A new log has no indexes.
-                    # The zeros of a preallocated file are not damage.
+                    # A preallocated file ends with zeros. They are not damage, so the message is not a warning.
                     level = logging.INFO if self._config.preallocate else logging.WARNING
                     LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
         bounds = self._bounds(segment, following)
@@ -191,7 +191,8 @@ class _Loading:
             path = segment.transaction_index.path
             LOGGER.error("%s is missing or was changed: the broker builds it again from the log", path)
             segment.lacks_transactions = True
-        # After a power cut an unsynced index and the time of a file's last write may have their old values.
+        # After a power cut, an index that was not synced and the modification time of a file may have old values. So
+        # this is a warning only after a clean stop.
         level = logging.WARNING if known.is_clean else logging.INFO
         if found.log != entry.log:
             LOGGER.log(level, "%s was changed since the broker wrote it: the whole file is checked", segment.path)

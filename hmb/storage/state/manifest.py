@@ -116,7 +116,7 @@ class Manifest:
         self._reserve = reserve or DiskReserve(directory)
         self.path = directory / NAME
         self._directory = directory
-        # Guards the entries and the file; no other lock is taken under it.
+        # This lock guards the entries and the file. A thread that holds it takes no other lock.
         self._lock = threading.Lock()
         self._files: dict[str, tuple[FileEntry | None, ...]] = {}  # the contents that each state file may have, by name
         self._partitions: dict[str, Partition] = {}
