@@ -14,7 +14,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Distribution:
-    """The values that one figure had in several runs, at least one value. It knows their median, minimum and maximum."""
+    """The values that one figure had in several runs, at least one value. It knows their median and range."""
 
     values: tuple[float, ...]
 

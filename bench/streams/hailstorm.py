@@ -64,7 +64,7 @@ VIEW = SampleView(
 
 
 def available(names: list[str]) -> Iterator[str]:
-    """Yield those of the named stream processors that can run on this machine. Print why each of the others cannot run."""
+    """Yield those of the named stream processors that can run on this machine. Print why the others cannot."""
     for name in names:
         try:
             if name in STREAMS:

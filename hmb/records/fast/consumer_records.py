@@ -96,7 +96,7 @@ def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, a
 
 
 def _time_step(data: bytes, position: int) -> tuple[int, int]:
-    """Read a varint of several bytes. Return the number in its zigzag form, and the position of the varint's last byte."""
+    """Read a varint of several bytes. Return the number in zigzag, and the position of the varint's last byte."""
     number, end = read_varint(data, position)
     if abs(number) > MAX_PLAIN_TIMESTAMP:
         raise NotPlainError
