@@ -26,9 +26,15 @@ def load_answer(number: int) -> ModuleType:
     If HMB_LAB_SOLUTIONS is set, import the solution of the lab with this number. Raises FileNotFoundError, and
     whatever the module raises.
     """
-    path = Path("answer.py")
-    if os.environ.get(SOLUTIONS):
-        path = next(Path(__file__).parent.glob(f"{number:02}_*")) / "solution.py"
+    return load_solution(number) if os.environ.get(SOLUTIONS) else _load(Path("answer.py"))
+
+
+def load_solution(number: int) -> ModuleType:
+    """Import the solution of a lab, for an experiment that comes before the exercise."""
+    return _load(next(Path(__file__).parent.glob(f"{number:02}_*")) / "solution.py")
+
+
+def _load(path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location("answer", path.resolve())
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -1,0 +1,97 @@
+"""The requirements of lab 11. `answer` is the student's module, and `rng` a source of random cases."""
+
+import random
+
+from hmb.labs.replicated_partition import ReplicatedPartition
+
+
+def compare(answer, name, arguments, expected):
+    found = getattr(answer, name)(*arguments)
+    call = f"{name}({', '.join(map(repr, arguments))})"
+    assert found == expected, f"{call} returns {expected!r}, and not {found!r}"
+
+
+def test_high_watermark(answer, rng):
+    """`high_watermark` is the offset below which each in-sync replica has all records."""
+    compare(answer, "high_watermark", ({"A": 3}, ["A"]), 3)
+    compare(answer, "high_watermark", ({"A": 3, "B": 2}, ["A", "B"]), 2)
+    compare(answer, "high_watermark", ({"A": 5, "B": 2, "C": 4}, ["A", "C"]), 4)
+    for _ in range(50):
+        ends = {name: rng.randrange(10) for name in "ABC"}
+        isr = sorted(rng.sample("ABC", rng.randrange(1, 4)))
+        compare(answer, "high_watermark", (ends, isr), sorted(ends[name] for name in isr)[0])
+
+
+def test_in_sync(answer, rng):
+    """`in_sync` contains the leader, and each replica that was caught up at most `max_lag` steps ago."""
+    compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 9}, 9, 3), ["A", "B"])
+    compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 6}, 9, 3), ["A", "B"])
+    compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 5}, 9, 3), ["A"])
+    compare(answer, "in_sync", ("AB", "B", {"A": 8, "B": 2}, 9, 3), ["A", "B"])
+    for _ in range(50):
+        caught_up = {name: rng.randrange(10) for name in "ABC"}
+        leader, now = rng.choice("ABC"), rng.randrange(9, 12)
+        expected = sorted({leader} | {name for name, time in caught_up.items() if time >= now - 4})
+        compare(answer, "in_sync", ("ABC", leader, caught_up, now, 4), expected)
+
+
+def test_elect(answer):
+    """`elect` returns the first live replica that is in sync, or None."""
+    compare(answer, "elect", ("ABC", ["A", "B", "C"], {"B", "C"}), "B")
+    compare(answer, "elect", ("ABC", ["A", "C"], {"B", "C"}), "C")
+    compare(answer, "elect", ("ABC", ["A"], {"B", "C"}), None)
+    compare(answer, "elect", ("CAB", ["A", "B", "C"], {"A", "B"}), "A")
+
+
+def test_common_length(answer, rng):
+    """`common_length` is the number of records that both logs have in common."""
+    compare(answer, "common_length", ([0, 0], [0, 0]), 2)
+    compare(answer, "common_length", ([0, 0], [0, 0, 1]), 2)
+    compare(answer, "common_length", ([0, 0, 0], [0, 0]), 2)
+    compare(answer, "common_length", ([0, 0, 0], [0, 0, 1, 1]), 2)
+    compare(answer, "common_length", ([], [0, 1]), 0)
+    for _ in range(50):
+        common = sorted(rng.choices([0, 1], k=rng.randrange(5)))
+        compare(answer, "common_length", ([*common, 2, 2][: len(common) + rng.randrange(3)], [*common, 3]), len(common))
+
+
+def test_acknowledgements(answer):
+    """`is_acknowledged` waits for nothing, for the leader's log, or for the high watermark."""
+    for offset, leader_end, mark in ((0, 1, 1), (4, 5, 4), (3, 5, 4), (4, 5, 5), (2, 5, 0)):
+        compare(answer, "is_acknowledged", ("0", offset, leader_end, mark), True)
+        compare(answer, "is_acknowledged", ("1", offset, leader_end, mark), True)
+        compare(answer, "is_acknowledged", ("all", offset, leader_end, mark), offset < mark)
+    compare(answer, "is_acknowledged", ("1", 5, 5, 5), False)
+
+
+def partition_after(answer, acks, seed):
+    partition = ReplicatedPartition(answer, acks)
+    partition.run(random.Random(seed), 60)
+    return partition
+
+
+def test_all_loses_nothing(answer, rng):
+    """With acks=all no run with crashes loses an acknowledged record."""
+    for _ in range(300):
+        seed = rng.randrange(10**6)
+        partition = partition_after(answer, "all", seed)
+        steps = ", ".join(each.step for each in partition.history[-5:])
+        assert not partition.lost, f"run {seed}: {partition.lost[0]!r} was acknowledged and is lost after {steps}"
+
+
+def test_one_loses_records(answer, rng):
+    """With acks=1 some runs lose acknowledged records, so your rules are not too careful."""
+    seeds = [rng.randrange(10**6) for _ in range(300)]
+    partitions = [partition_after(answer, "1", seed) for seed in seeds]
+    has_loss = any(each.lost for each in partitions)
+    assert has_loss, "300 runs with acks=1 lose no record; does every election find a leader?"
+
+
+def test_all_acknowledges(answer, rng):
+    """With acks=all most records are acknowledged."""
+    acknowledged = produced = 0
+    for _ in range(100):
+        partition = partition_after(answer, "all", rng.randrange(10**6))
+        produced += sum(each.step.startswith("produce") for each in partition.history)
+        acknowledged += len(partition.acknowledged)
+    assert acknowledged > produced / 2, f"100 runs with acks=all acknowledge only {acknowledged} of {produced} records"

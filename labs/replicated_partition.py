@@ -1,0 +1,162 @@
+"""A simulated partition with three replicas, for lab 11: logs, a leader, crashes, and acknowledged records.
+
+One broker has no replicas, so this simulation stands for a cluster. It has no network and no clock. Each call of a
+method is one step, and time is the number of steps. The rules of replication come from outside, as functions::
+
+    high_watermark(log_ends, isr)                           the offset below which records are safe
+    in_sync(replicas, leader, caught_up_at, now, max_lag)   the in-sync replicas (ISR)
+    elect(replicas, isr, live)                              the next leader, or None
+    common_length(follower_epochs, leader_epochs)           the records that a follower keeps under a new leader
+    is_acknowledged(acks, offset, leader_end, high_watermark)
+
+For example, the leader A has 3 records, and its followers B and C have 2. With acks=1 the third record is acknowledged.
+If A crashes now, B becomes the leader, and the third record is lost.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+MAX_LAG = 6  # steps after which a follower that is not caught up leaves the ISR
+ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
+
+
+class Rules(Protocol):
+    """The rules of replication. A module with these functions is an object of this type."""
+
+    def high_watermark(self, log_ends: dict[str, int], isr: list[str], /) -> int: ...
+
+    def in_sync(
+        self, replicas: Sequence[str], leader: str, caught_up_at: dict[str, int], now: int, max_lag: int, /
+    ) -> list[str]: ...
+
+    def elect(self, replicas: Sequence[str], isr: list[str], live: set[str], /) -> str | None: ...
+
+    def common_length(self, follower_epochs: list[int], leader_epochs: list[int], /) -> int: ...
+
+    def is_acknowledged(self, acks: str, offset: int, leader_end: int, high_watermark: int, /) -> bool: ...
+
+
+class Stored(NamedTuple):
+    """A record in the log of a replica."""
+
+    epoch: int  # how many leaders the partition had when the record was written
+    value: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of the partition after one step."""
+
+    step: str  # what happened
+    log_ends: dict[str, int]
+    high_watermark: int
+    leader: str | None
+    isr: list[str]
+
+
+@dataclass
+class ReplicatedPartition:
+    """A partition with replicas. `acks` is "0", "1" or "all"."""
+
+    rules: Rules
+    acks: str
+    replicas: Sequence[str] = "ABC"
+    logs: dict[str, list[Stored]] = field(default_factory=dict)
+    caught_up_at: dict[str, int] = field(default_factory=dict)  # the step at which a replica had all records
+    acknowledged: list[str] = field(default_factory=list)
+    history: list[Snapshot] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.logs = {name: [] for name in self.replicas}
+        self.caught_up_at = dict.fromkeys(self.replicas, 0)
+        self.live, self.isr = set(self.replicas), list(self.replicas)
+        self.leader: str | None = self.replicas[0]
+        self.epoch, self.high_watermark = 0, 0
+        # The log ends that the leader knows: a follower's log may have ended in other records before its first fetch.
+        self._known_ends = dict.fromkeys(self.replicas, 0)
+        self._waiting: list[tuple[int, str]] = []  # offset and value of records that are not acknowledged
+        self._note("start")
+
+    @property
+    def lost(self) -> list[str]:
+        """The acknowledged records that the leader does not have."""
+        if self.leader is None:
+            return []
+        values = {record.value for record in self.logs[self.leader]}
+        return [value for value in self.acknowledged if value not in values]
+
+    def produce(self, value: str) -> None:
+        """Append a record to the leader's log. Without a leader the producer gets an error, except with acks=0."""
+        if self.leader is not None:
+            self._waiting.append((len(self.logs[self.leader]), value))
+            self.logs[self.leader].append(Stored(self.epoch, value))
+            self._note(f"produce {value}")
+        elif self.acks == "0":
+            self.acknowledged.append(value)
+
+    def fetch(self, follower: str, count: int | None = None) -> None:
+        """Let a follower copy the next `count` records of the leader, or all. It first removes records that differ."""
+        if self.leader is None or follower == self.leader or follower not in self.live:
+            return
+        mine, theirs = self.logs[follower], self.logs[self.leader]
+        del mine[self.rules.common_length([each.epoch for each in mine], [each.epoch for each in theirs]) :]
+        mine += theirs[len(mine) :][:count]
+        self._known_ends[follower] = len(mine)
+        if len(mine) == len(theirs):
+            self.caught_up_at[follower] = len(self.history)
+        self._note(f"{follower} fetches")
+
+    def crash(self, replica: str) -> None:
+        """Stop a replica. It keeps its log. If it was the leader, the partition elects another one."""
+        self.live.discard(replica)
+        if replica == self.leader:
+            self._elect()
+        self._note(f"{replica} crashes")
+
+    def restart(self, replica: str) -> None:
+        """Start a replica again."""
+        self.live.add(replica)
+        if self.leader is None:
+            self._elect()
+        self._note(f"{replica} restarts")
+
+    def run(self, rng: random.Random, steps: int) -> None:
+        """Do random steps."""
+        for number in range(steps):
+            action, replica = rng.choice(ACTIONS), rng.choice(self.replicas)
+            if action == "produce":
+                self.produce(f"record {number}")
+            elif action == "fetch":
+                self.fetch(replica, rng.choice([1, None]))
+            elif action == "crash":
+                self.crash(replica)
+            else:
+                self.restart(replica)
+
+    def _elect(self) -> None:
+        self.leader = self.rules.elect(self.replicas, list(self.isr), set(self.live))
+        self.epoch += 1
+        self._known_ends = dict.fromkeys(self.replicas, 0)
+        self._waiting.clear()  # The producers get an error.
+
+    def _note(self, step: str) -> None:
+        """Apply the rules after a step, and store the state."""
+        ends = {name: len(log) for name, log in self.logs.items()}
+        if self.leader is not None:
+            now = len(self.history)
+            self.caught_up_at[self.leader], self._known_ends[self.leader] = now, ends[self.leader]
+            self.isr = self.rules.in_sync(self.replicas, self.leader, dict(self.caught_up_at), now, MAX_LAG)
+            safe = self.rules.high_watermark(dict(self._known_ends), list(self.isr))
+            self.high_watermark = max(self.high_watermark, safe)
+            still_waiting = []
+            for offset, value in self._waiting:
+                if self.rules.is_acknowledged(self.acks, offset, ends[self.leader], self.high_watermark):
+                    self.acknowledged.append(value)
+                else:
+                    still_waiting.append((offset, value))
+            self._waiting = still_waiting
+        self.history.append(Snapshot(step, ends, self.high_watermark, self.leader, list(self.isr)))
