@@ -65,6 +65,14 @@ MESSAGES = {
     "13/reads_past_open_transactions": "[('record', None), ('record', 7), ('record', None)]) returns [0]",
     "13/returns_aborted_records": "[('record', 7), ('record', None), ('abort', 7)]) returns [1], and not",
     "13/writes_copies_again": "after 1 batches of 10 records, batch number 1 comes again: append raises OutOfOrder",
+    "14/checks_one_side": "broken_law returns 'associativity', and not 'commutativity'",
+    "14/counts_replayed_tuples": "it counts {'snow': 2, 'rain': 2, 'hail': 1}, and not",
+    "14/forgets_what_is_above": "end_snapshot: the state is ",
+    "14/keeps_one_offset": "and then all of [(0, 0, ",
+    "14/keeps_the_old_snapshot": "begin_snapshot([",
+    "14/means_of_means": "merge_means((0, 0), (6, 2)) returns (6, 2), and not (3.0, 1.0)",
+    "14/merges_into_the_first": "changes its arguments to {'hail': 3} and {'hail': 2}",
+    "14/saves_everything": "end_snapshot returns ",
 }
 
 

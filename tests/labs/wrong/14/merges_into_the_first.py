@@ -1,0 +1,51 @@
+"""Wrong: `merge_counts` changes its first argument."""
+
+
+def merge_counts(a, b):
+    for word, count in b.items():
+        a[word] = a.get(word, 0) + count
+    return a
+
+
+def merge_means(a, b):
+    return a[0] + b[0], a[1] + b[1]
+
+
+def broken_law(empty, merge, states):
+    if any(merge(empty, a) != a or merge(a, empty) != a for a in states):
+        return "identity"
+    triples = [(a, b, c) for a in states for b in states for c in states]
+    if any(merge(merge(a, b), c) != merge(a, merge(b, c)) for a, b, c in triples):
+        return "associativity"
+    if any(merge(a, b) != merge(b, a) for a in states for b in states):
+        return "commutativity"
+    return None
+
+
+class Bolt:
+    def __init__(self, partitions):
+        self.state = {}
+        self.clock = [0] * partitions
+        self.snapshot_clock = None
+        self.above = {}  # the counts of tuples at or above the snapshot's clock
+
+    def receive(self, partition, offset, word):
+        if offset < self.clock[partition]:
+            return  # a tuple that is replayed after a crash
+        self.clock[partition] = offset + 1
+        is_above = self.snapshot_clock is not None and offset >= self.snapshot_clock[partition]
+        counts = self.above if is_above else self.state
+        counts[word] = counts.get(word, 0) + 1
+
+    def begin_snapshot(self, clock):
+        self.snapshot_clock = list(clock)
+
+    def end_snapshot(self):
+        below = dict(self.state)
+        self.state = merge_counts(self.state, self.above)
+        self.above, self.snapshot_clock = {}, None
+        return below
+
+    def restore(self, counts, clock):
+        self.state, self.clock = dict(counts), list(clock)
+        self.above, self.snapshot_clock = {}, None
