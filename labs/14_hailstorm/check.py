@@ -45,7 +45,7 @@ def test_laws(answer):
     ]
     for name, empty, merge, states, expected in cases:
         found = answer.broken_law(empty, merge, states)
-        assert found == expected, f"{name}, with the states {states}: broken_law returns {expected!r}, and not {found!r}"
+        assert found == expected, f"{name}, states {states}: broken_law returns {expected!r}, and not {found!r}"
 
 
 def _mean(a, b):
