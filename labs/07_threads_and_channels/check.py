@@ -116,7 +116,7 @@ def test_a_time_limit_is_a_deadline(answer):
                 channel.get(timeout=0.05)
         except TimeoutError:  # The waiting thread was faster, so this attempt shows nothing.
             continue
-        assert not waiting.is_alive(), "get(timeout=0.4) still waits after 1.5 s; meanwhile another thread puts and gets"
+        assert not waiting.is_alive(), "get(timeout=0.4) still waits after 1.5 s; another thread puts and gets"
         return
 
 

@@ -1,0 +1,33 @@
+"""Wrong: the whole part is read at once."""
+
+import os
+import zlib
+
+CHUNK = 64 * 1024  # bytes
+
+
+def send_copy(descriptor, connection, offset, count):
+    content = os.pread(descriptor, count, offset)
+    connection.sendall(content)
+    return len(content)
+
+
+def send_zero_copy(descriptor, connection, offset, count):
+    sent = 0
+    while sent < count:
+        done = os.sendfile(connection.fileno(), descriptor, offset + sent, count - sent)
+        if done == 0:
+            break  # the end of the file
+        sent += done
+    return sent
+
+
+def checksum(descriptor, offset, count):
+    crc, done = 0, 0
+    while done < count:
+        chunk = os.pread(descriptor, min(CHUNK, count - done), offset + done)
+        if not chunk:
+            break
+        crc = zlib.crc32(chunk, crc)
+        done += len(chunk)
+    return crc

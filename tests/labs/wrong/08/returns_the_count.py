@@ -1,0 +1,38 @@
+"""Wrong: the number that was asked for is returned, also at the end of the file."""
+
+import os
+import zlib
+
+CHUNK = 64 * 1024  # bytes
+
+
+def send_copy(descriptor, connection, offset, count):
+    sent = 0
+    while sent < count:
+        chunk = os.pread(descriptor, min(CHUNK, count - sent), offset + sent)
+        if not chunk:
+            break  # the end of the file
+        connection.sendall(chunk)
+        sent += len(chunk)
+    return count
+
+
+def send_zero_copy(descriptor, connection, offset, count):
+    sent = 0
+    while sent < count:
+        done = os.sendfile(connection.fileno(), descriptor, offset + sent, count - sent)
+        if done == 0:
+            break  # the end of the file
+        sent += done
+    return count
+
+
+def checksum(descriptor, offset, count):
+    crc, done = 0, 0
+    while done < count:
+        chunk = os.pread(descriptor, min(CHUNK, count - done), offset + done)
+        if not chunk:
+            break
+        crc = zlib.crc32(chunk, crc)
+        done += len(chunk)
+    return crc

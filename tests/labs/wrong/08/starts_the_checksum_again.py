@@ -1,0 +1,38 @@
+"""Wrong: each piece begins a new checksum."""
+
+import os
+import zlib
+
+CHUNK = 64 * 1024  # bytes
+
+
+def send_copy(descriptor, connection, offset, count):
+    sent = 0
+    while sent < count:
+        chunk = os.pread(descriptor, min(CHUNK, count - sent), offset + sent)
+        if not chunk:
+            break  # the end of the file
+        connection.sendall(chunk)
+        sent += len(chunk)
+    return sent
+
+
+def send_zero_copy(descriptor, connection, offset, count):
+    sent = 0
+    while sent < count:
+        done = os.sendfile(connection.fileno(), descriptor, offset + sent, count - sent)
+        if done == 0:
+            break  # the end of the file
+        sent += done
+    return sent
+
+
+def checksum(descriptor, offset, count):
+    crc, done = 0, 0
+    while done < count:
+        chunk = os.pread(descriptor, min(CHUNK, count - done), offset + done)
+        if not chunk:
+            break
+        crc = zlib.crc32(chunk)
+        done += len(chunk)
+    return crc
