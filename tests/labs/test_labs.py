@@ -26,6 +26,14 @@ MESSAGES = {
     "02/orders_are_exchanged": 'consume(..., "before") with a crash before operation 2 repeats 1 records',
     "02/remembers_everything": "after 10,000 messages the receiver still has {'seen': 10000}",
     "02/repeats_at_most_once": "a link with the plan 'm' (m: message lost, a: answer lost)",
+    "03/counts_copies": "SpeedView(0), add the clicks with the offsets [0, 1, 1] of ",
+    "03/counts_late_clicks": "returns ([(0, 1)], 1), and not ([(0, 1), (0, 1)], 1)",
+    "03/ends_one_too_late": "(75, 'cart')], 0) returns {}, and not {('home', 0): 1}",
+    "03/follows_the_last_click": "final_windows([",
+    "03/forgets_by_number": ": the counts change to ",
+    "03/ignores_lateness": "(80, 'home')], 60, 20) returns ([(0, 2)], 0), and not ([(0, 1)], 1)",
+    "03/rounds_to_the_nearest": "window_of(59, 60) returns 0, and not 60",
+    "03/the_batch_wins": "in the batch view: merge returns {",
     "04/empties_the_file": "1 records, close, open: end_offset is 1, and not 0",
     "04/keeps_the_torn_tail": "only 1 of 8 bytes of the last frame",
     "04/offset_is_a_position": "append number 2 returns offset 1, and not",
@@ -97,6 +105,12 @@ MESSAGES = {
     "14/means_of_means": "merge_means((0, 0), (6, 2)) returns (6, 2), and not (3.0, 1.0)",
     "14/merges_into_the_first": "changes its arguments to {'hail': 3} and {'hail': 2}",
     "14/saves_everything": "end_snapshot returns ",
+    "15/appends_the_output": "output 0, 1 and again 0: read_output returns ['a', 'b', 'c'], and not",
+    "15/commits_before_the_output": "and a second run: read_output returns [2, 3, 4, 5, 6]",
+    "15/plans_a_new_range": "without a commit, returns (0, 0, 5), and not (0, 0, 8)",
+    "15/sorts_names": "after 11 batches, plan(folder, 12, 1) returns (11, 11, 12), and not (10, 10, 11)",
+    "15/takes_all_records": "plan(folder, 25, 10) returns (0, 0, 10), and not (0, 0, 25)",
+    "15/writes_in_place": "a new record 6, and a second run: JSONDecodeError",
 }
 
 

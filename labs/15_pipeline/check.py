@@ -1,0 +1,122 @@
+"""The requirements of lab 15. `answer` is the student's module, and `tmp_path` an empty folder."""
+
+import sys
+
+
+class Source:
+    """A topic with one partition: the records between two offsets can be read again and again."""
+
+    def __init__(self, records):
+        self.records = list(records)
+
+    def end(self):
+        return len(self.records)
+
+    def read(self, begin, end):
+        return self.records[begin:end]
+
+
+class Crash(BaseException):
+    """The program ends here. Not an Exception, so that `except Exception` in an answer does not catch it."""
+
+
+def crashing(answer, number, call):
+    """Call a function, and crash before line `number` that the answer executes. Return whether it crashed."""
+    left = number
+
+    def trace(frame, event, argument):
+        nonlocal left
+        if frame.f_code.co_filename != answer.__file__:
+            return None
+        if event == "line":
+            left -= 1
+            if left < 0:
+                raise Crash
+        return trace
+
+    sys.settrace(trace)
+    try:
+        call()
+    except Crash:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+
+def compare(name, found, expected):
+    found = tuple(found) if isinstance(found, list) else found
+    assert found == expected, f"{name} returns {expected}, and not {found!r}"
+
+
+def test_ranges(answer, tmp_path):
+    """`plan` returns the next range of at most `max_records` records, or None."""
+    compare("plan(folder, 0, 10)", answer.plan(tmp_path, 0, 10), None)
+    compare("plan(folder, 25, 10)", answer.plan(tmp_path, 25, 10), (0, 0, 10))
+    answer.commit(tmp_path, 0)
+    compare("after commit(folder, 0), plan(folder, 25, 10)", answer.plan(tmp_path, 25, 10), (1, 10, 20))
+    answer.commit(tmp_path, 1)
+    compare("after commit(folder, 1), plan(folder, 25, 10)", answer.plan(tmp_path, 25, 10), (2, 20, 25))
+    answer.commit(tmp_path, 2)
+    compare("after commit(folder, 2), plan(folder, 25, 10)", answer.plan(tmp_path, 25, 10), None)
+    compare("after commit(folder, 2), plan(folder, 26, 10)", answer.plan(tmp_path, 26, 10), (3, 25, 26))
+
+
+def test_an_unfinished_batch(answer, tmp_path):
+    """A batch that was planned and not committed is planned again, with the same range."""
+    compare("plan(folder, 5, 10)", answer.plan(tmp_path, 5, 10), (0, 0, 5))
+    compare("the next plan(folder, 8, 10), without a commit,", answer.plan(tmp_path, 8, 10), (0, 0, 5))
+    answer.commit(tmp_path, 0)
+    compare("after commit(folder, 0), plan(folder, 8, 2)", answer.plan(tmp_path, 8, 2), (1, 5, 7))
+    compare("the next plan(folder, 8, 100), without a commit,", answer.plan(tmp_path, 8, 100), (1, 5, 7))
+
+
+def test_many_batches(answer, tmp_path):
+    """The order of batches is the order of their numbers, also from 10 on."""
+    for number in range(12):
+        found = answer.plan(tmp_path, 12, 1)
+        compare(f"after {number} batches, plan(folder, 12, 1)", found, (number, number, number + 1))
+        answer.write_output(tmp_path, number, [number])
+        answer.commit(tmp_path, number)
+    found = list(answer.read_output(tmp_path))
+    assert found == list(range(12)), f"12 batches with one row each: read_output returns {found}"
+
+
+def test_output(answer, tmp_path):
+    """`write_output` with the same number replaces the rows of the batch."""
+    answer.write_output(tmp_path, 0, ["a", "b"])
+    answer.write_output(tmp_path, 1, ["c"])
+    answer.write_output(tmp_path, 0, ["a", "b"])
+    found = list(answer.read_output(tmp_path))
+    assert found == ["a", "b", "c"], f"output 0, 1 and again 0: read_output returns ['a', 'b', 'c'], and not {found}"
+
+
+def test_run(answer, tmp_path):
+    """`run` processes all records, and later the new ones."""
+    source = Source(range(23))
+    answer.run(tmp_path, source, lambda record: 2 * record, 5)
+    found = list(answer.read_output(tmp_path))
+    assert found == [2 * record for record in range(23)], f"records 0 to 22, doubled: read_output returns {found}"
+    source.records += [100, 101]
+    answer.run(tmp_path, source, lambda record: 2 * record, 5)
+    found = list(answer.read_output(tmp_path))
+    assert found[23:] == [200, 202], f"two new records, 100 and 101: read_output ends with {found[23:]}"
+
+
+def test_crashes(answer, tmp_path):
+    """After a crash before any line, a second run completes the output: nothing is missing, nothing comes twice."""
+    for line in range(2000):
+        folder, source = tmp_path / str(line), Source(range(6))
+        folder.mkdir()
+        has_crashed = crashing(answer, line, lambda source=source, folder=folder: answer.run(folder, source, abs, 2))
+        source.records += [6]
+        case = f"records 0 to 5, max_records 2, a crash before step {line + 1}, a new record 6, and a second run"
+        try:
+            answer.run(folder, source, abs, 2)
+            found = list(answer.read_output(folder))
+        except Exception as error:  # whatever the student's code raises
+            raise AssertionError(f"{case}: {type(error).__name__}: {error}") from error
+        assert found == list(range(7)), f"{case}: read_output returns {found}"
+        if not has_crashed:
+            return
+    raise AssertionError("run needs more than 2,000 lines for six records; does it wait in a loop?")
