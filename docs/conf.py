@@ -25,6 +25,7 @@ extensions = [
     "command_session",
     "docstrings",
     "drawing",
+    "labs",
     "measurements",
     "meanings",
     "notebooks",

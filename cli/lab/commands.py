@@ -6,17 +6,20 @@ it and from the folder beside it.
 
 from __future__ import annotations
 
+import csv
 import json
 import secrets
+import sys
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import click
 
 from ..notebooks import notebook
 from ..shared.errors import ERROR, NOT_FOUND, CliError
-from . import catalog, checking, workspace
+from . import catalog, checking, grading, workspace
 from .catalog import Lab, UnknownLab
 from .checking import CheckFailed, Result
 from .workspace import Workspace, WorkspaceError
@@ -70,13 +73,14 @@ def list_(as_json: bool) -> None:
 
 @command.command()
 @number_argument
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of the random cases; the default is a random one.")
-def start(number: int, seed: int | None) -> None:
+@click.option("--seed", metavar="TEXT", help="A number or your name, which selects the random cases of the checks.")
+def start(number: int, seed: str | None) -> None:
     """Create the folder lab-NN with the text of lab N and the beginning of the answer."""
     lab = _find(number)
     text = json.dumps(notebook(lab.text), indent=1, ensure_ascii=False) + "\n"
     try:
-        made = workspace.start(lab, Path.cwd(), secrets.randbelow(10**9) if seed is None else seed, text)
+        chosen = secrets.randbelow(10**9) if seed is None else grading.seed_of(seed)
+        made = workspace.start(lab, Path.cwd(), chosen, text)
     except WorkspaceError as error:
         raise CliError(str(error)) from error
     click.echo(f"{lab.title}\n")
@@ -180,6 +184,28 @@ def export(number: int, target: str) -> None:
         results = [Result("The answer can be loaded.", str(error))]
     exported = _gradescope(results, found) if target == "gradescope" else _classroom(results)
     click.echo(json.dumps(exported, indent=1))
+
+
+@command.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
+@click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, for a spreadsheet.")
+def grade(folder: Path, as_csv: bool) -> None:
+    """Check the answers of a class: DIR/STUDENT/lab-NN/answer.py. The student's name is the seed."""
+    try:
+        found = grading.submissions(folder)
+    except UnknownLab as error:
+        raise CliError(f"{folder}: {error}", NOT_FOUND) from error
+    if not found:
+        where = f"{folder}/STUDENT/lab-NN/answer.py"
+        raise CliError(f"{folder} contains no answers; they are expected at {where}", NOT_FOUND)
+    lines = csv.writer(sys.stdout, lineterminator="\n")
+    if as_csv:
+        lines.writerow(field.name for field in fields(grading.Grade))
+    for each in grading.grades(found):
+        if as_csv:
+            lines.writerow(asdict(each).values())
+        else:
+            click.echo(f"{each.student:20} lab {each.lab:2}  {each.passed} of {each.of}  {each.problem[:100]}".rstrip())
 
 
 def _gradescope(results: Sequence[Result], found: Workspace) -> dict[str, object]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 import threading
+import zlib
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from hmb.cli.lab.catalog import find
 from hmb.cli.lab.checking import CheckFailed, check
+from hmb.cli.lab.grading import seed_of
 from hmb.cli.lab.requirements_plugin import running_threads
 from hmb.cli.main import main
 
@@ -139,3 +142,28 @@ def test_the_limit_of_processes_counted_processes_and_not_threads() -> None:
         ends.set()
         for thread in threads:
             thread.join()
+
+
+def test_a_class_is_graded_with_the_seeds_of_its_students(folder: Path) -> None:
+    for student, answer in (("anna", LAB.solution), ("ben", LAB.starter), ("carla", "def broken(:\n")):
+        (folder / student / "lab-04").mkdir(parents=True)
+        (folder / student / "lab-04" / "answer.py").write_text(answer)
+    graded = lab("grade", str(folder), "--csv")
+    assert graded.exit_code == 0
+    header, *rows = csv.reader(graded.output.splitlines())
+    assert header == ["student", "lab", "passed", "of", "problem"]
+    assert [row[:4] for row in rows] == [["anna", "4", "7", "7"], ["ben", "4", "1", "7"], ["carla", "4", "0", "0"]]
+    assert rows[0][4] == "" and "answer.py, line 1" in rows[2][4]
+    assert "anna                 lab  4  7 of 7\n" in lab("grade", str(folder)).output
+
+
+def test_a_name_is_a_seed(folder: Path) -> None:
+    assert (seed_of("17"), seed_of("anna")) == (17, zlib.crc32(b"anna"))
+    lab("start", "4", "--seed", "anna")
+    assert json.loads((folder / "lab-04" / ".lab.json").read_text())["seed"] == seed_of("anna")
+
+
+def test_a_folder_without_answers_is_named(folder: Path) -> None:
+    result = lab("grade", str(folder))
+    assert result.exit_code == 3 and "they are expected at" in result.output
+    assert lab("grade", str(folder / "missing")).exit_code == 2

@@ -1,0 +1,66 @@
+"""Grading: checks the answers of a whole class, each with the seed of its student.
+
+A folder of submissions has a folder for each student, with the folders that `hmb lab start` created there::
+
+    submissions/anna/lab-04/answer.py
+    submissions/ben/lab-04/answer.py
+
+The name of the student's folder determines the seed, so students cannot choose easy cases. The command `hmb lab start 4
+--seed anna` uses the same seed.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .catalog import Lab, find
+from .checking import CheckFailed, Result, check
+from .workspace import ANSWER
+
+LAB_FOLDER = re.compile(r"lab-(\d\d)")
+
+
+@dataclass(frozen=True)
+class Grade:
+    """The result of one answer. `problem` says what is wrong with it, or is empty."""
+
+    student: str
+    lab: int
+    passed: int  # requirements that the answer meets
+    of: int
+    problem: str
+
+
+def seed_of(student: str) -> int:
+    """Return the seed of a student: the number itself, or a number computed from the name."""
+    return int(student) if student.isdecimal() else zlib.crc32(student.encode())
+
+
+def submissions(folder: Path) -> list[tuple[str, Lab, Path]]:
+    """Return (student, lab, answer) for each answer below a folder, sorted by student and lab. Raises UnknownLab."""
+    found = []
+    for answer in sorted(folder.glob(f"*/lab-*/{ANSWER}")):
+        if name := LAB_FOLDER.fullmatch(answer.parent.name):
+            found.append((answer.parent.parent.name, find(int(name[1])), answer))
+    return found
+
+
+def grades(found: list[tuple[str, Lab, Path]]) -> Iterator[Grade]:
+    """Check the answers one after the other. An answer that cannot be loaded gets no point."""
+    for student, lab, answer in found:
+        try:
+            results = check(lab, answer, seed_of(student))
+        except (CheckFailed, OSError) as error:
+            yield Grade(student, lab.number, 0, 0, str(error))
+        else:
+            yield _grade(student, lab, results)
+
+
+def _grade(student: str, lab: Lab, results: list[Result]) -> Grade:
+    failed = [result for result in results if result.error is not None]
+    problem = " ".join(f"{failed[0].requirement} {failed[0].error}".split()) if failed else ""
+    return Grade(student, lab.number, len(results) - len(failed), len(results), problem)

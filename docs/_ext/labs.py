@@ -1,0 +1,39 @@
+"""Writes a page for each lab into `docs/labs`, before Sphinx reads the pages.
+
+The text of a lab is a notebook, `labs/NN_name/lab.md`. The build runs it. A notebook measures the student's answer in
+one of its cells; the build measures the lab's solution there, which the page does not show.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from hmb.cli.lab.catalog import Lab, labs
+from hmb.labs import SOLUTIONS
+
+START = "\n\n```text\nhmb lab start {number}\n```\n"
+
+
+def write_pages(app: Sphinx) -> None:
+    """Write the pages that have changed."""
+    os.environ[SOLUTIONS] = "1"  # The notebooks run in child processes, which inherit the variable.
+    folder = Path(app.srcdir) / "labs"
+    for lab in labs():
+        path, text = folder / f"lab-{lab.number:02}.md", page(lab)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+
+
+def page(lab: Lab) -> str:
+    """Return the text of a lab, with the command that starts it below the heading."""
+    heading = f"\n# {lab.title}"
+    return lab.text.replace(heading, heading + START.format(number=lab.number).rstrip("\n"), 1)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("builder-inited", write_pages)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
