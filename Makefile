@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test spark lint docs clean
+.PHONY: help demo test spark lint docs epub clean
 
 help:
 	@echo "make demo   a broker, real data through it, its log shown"
@@ -13,6 +13,7 @@ help:
 	@echo "make spark  what the tests on Spark and the notebooks need, some 500 MB; without it they are left out"
 	@echo "make lint   ruff and mypy --strict"
 	@echo "make docs   the documentation, in docs/_build/html; what it shows is run"
+	@echo "make epub   the documentation as one file for a reader of books, docs/_build/epub/HMB.epub"
 	@echo "make clean  remove $(VENV) and caches"
 
 demo: $(VENV)/core.stamp
@@ -30,6 +31,10 @@ lint: $(VENV)/dev.stamp
 docs: $(VENV)/docs.stamp
 	@$(BIN)/python -m sphinx -q -W --keep-going -j auto docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+epub: $(VENV)/docs.stamp
+	@$(BIN)/python -m sphinx -q -W --keep-going -j auto -b epub -d docs/_build/epub-doctrees docs docs/_build/epub
+	@echo "docs/_build/epub/HMB.epub"
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

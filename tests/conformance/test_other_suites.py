@@ -15,6 +15,7 @@ from tests.conformance import other_suites
 
 @pytest.mark.external
 @pytest.mark.slow
+@pytest.mark.timeout(other_suites.SUITE_SECONDS + 600)  # for the suite, and for the installation of its packages
 @pytest.mark.parametrize("name", other_suites.SUITES)
 def test_a_suite_fails_only_where_its_list_says_so(name: str) -> None:
     folder = Path(os.environ.get("HMB_SUITES", ""), name)
