@@ -49,7 +49,7 @@ Lift = Callable[[Any], Any]  # takes a tuple; returns the state that contains on
 
 
 class Bolt:
-    """The declaration of a bolt.
+    """A bolt as the user declares it: the monoid of its states, and the functions that Hailstorm calls for each tuple.
 
     Invariants: `monoid` obeys the laws; `event_time` is set if and only if the monoid drops old windows.
     """
@@ -67,14 +67,17 @@ class Bolt:
 
     @classmethod
     def over(cls, monoid: Monoid[Any], transform: Transform, lift: Lift | None = None) -> Self:
-        """Return a bolt whose state belongs to a monoid of the library. By default the monoid lifts the tuple."""
+        """Return a bolt whose states belong to `monoid`.
+
+        Without `lift`, the monoid's own `lift` turns a tuple into a state.
+        """
         bolt = cls(transform, monoid.empty, monoid.merge, lift or monoid.lift)
         bolt.monoid = monoid
         return bolt
 
     @classmethod
     def stateless(cls, transform: Callable[[Any], Iterable[Any]]) -> Self:
-        """Return a bolt without a state: `transform` sees only the tuple."""
+        """Return a bolt that remembers nothing. Its outputs for a tuple depend on this tuple only."""
         return cls.over(NoState(), lambda item, state: transform(item))
 
     @classmethod
@@ -110,7 +113,7 @@ class Bolt:
 
     @property
     def windows(self) -> WindowsOf | None:
-        """The monoid, if it drops old windows; else None."""
+        """The monoid of the bolt if it has windows of event time, which end and are then dropped; otherwise None."""
         return self.monoid if isinstance(self.monoid, WindowsOf) and self.event_time else None
 
 

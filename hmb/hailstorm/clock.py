@@ -37,7 +37,7 @@ EncodedClock = list[tuple[str, int, int]]  # topic, partition, offset
 
 
 class Clock(Mapping[TopicPartition, int]):
-    """The next offset of each partition; immutable.
+    """A point in the input of a topology: for each partition, the offset of the next record. A clock never changes.
 
     Invariants: offsets are not negative; two clocks are compared only if they have the same partitions.
     """
@@ -96,7 +96,7 @@ class Clock(Mapping[TopicPartition, int]):
         )
 
     def moved(self, offsets: Mapping[TopicPartition, int]) -> Clock:
-        """Return a copy with the offsets of these partitions replaced or added."""
+        """Return a copy of this clock in which the partitions in `offsets` have these offsets."""
         return Clock({**self._offsets, **offsets})
 
     def to_value(self) -> EncodedClock:

@@ -231,7 +231,7 @@ def _registered(name: str) -> RegisteredType:
 
 
 def _encode_column(out: bytearray, values: Sequence[Any], depth: int) -> None:
-    """Append a column: the count, the kind, and the values in the kind's layout."""
+    """Append a list of values of one type as a column: the count, the type, and the values in the type's layout."""
     _write_varint(out, len(values))
     if not values:
         return

@@ -35,7 +35,10 @@ from hmb.hailstorm.clock import Clock
 
 
 class MasterPhase(Enum):
-    """The states of a topology, named as in the paper. A state in parentheses has a clock."""
+    """The phases in which the negotiator leads a topology, with the paper's names.
+
+    A phase in parentheses has a clock.
+    """
 
     DISCONNECTED = "Disconnected"
     INITIALIZE = "Initialize"
@@ -49,7 +52,9 @@ class MasterPhase(Enum):
 
 @dataclass(frozen=True)
 class MasterState:
-    """The value of the registry's `master` node.
+    """The phase of the topology, its clock and its epoch.
+
+    The negotiator writes them to the registry's node `master`.
 
     epoch        the number of this start of the topology; each recovery begins a new epoch
     number       the number of this value in its epoch, from 0
@@ -89,7 +94,7 @@ class MasterState:
 
 @dataclass
 class Report:
-    """The value of a processor's registry entry.
+    """The state of one processor, as the processor reports it in its node of the registry.
 
     epoch        the epoch of the master state that the processor follows; 0 before it has seen one
     seen         the number of the newest master state that the processor has seen; the report answers this state

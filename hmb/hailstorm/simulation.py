@@ -55,7 +55,7 @@ Partitions = Sequence[Sequence[ConsumerRecord]]  # the records of one topic, by 
 
 @dataclass
 class Save:
-    """A save in progress. First the store saves the state, and then the processor learns that the save has ended."""
+    """A save that the simulation has begun. Its first step stores the state. Its second step notifies the processor."""
 
     participant: Participant
     machine: Machine  # the machine that began the save
@@ -226,7 +226,9 @@ class Simulation:
             self._note(f"negotiator: {master}")
 
     def _return_from_hanging(self) -> None:
-        """Let a hung negotiator take the step that follows from its last view of the registry.
+        """Let a negotiator that hung take one more step.
+
+        It decides on what it read from the registry before it hung.
 
         The registry refuses its master state.
         """
@@ -275,7 +277,7 @@ class Simulation:
     # -- results
 
     def _take_results(self, participant: Participant) -> None:
-        """Send a machine's outbox, begin its save, and publish its report."""
+        """Send the payloads in a machine's outbox, begin the save that it requests, and publish its report."""
         machine = participant.machine
         if machine is not None:
             for receiver, payloads in machine.outbox:

@@ -34,7 +34,7 @@ def value_text(record: ConsumerRecord) -> str:
 
 @dataclass(frozen=True)
 class Spout:
-    """The declaration of a spout.
+    """A spout as the user declares it: the topic that it reads, and the function that turns a record into a tuple.
 
     topic            the topic whose partitions are read
     convert          makes a tuple of a record, or returns None

@@ -52,7 +52,7 @@ NEGOTIATOR = "negotiator"
 
 @dataclass(frozen=True)
 class Declaration:
-    """One node of a topology: its spout, bolt or sink, the nodes before it, and the number of its instances."""
+    """One node of a topology as the user declares it: a spout, bolt or sink, its upstream nodes, its parallelism."""
 
     name: str
     runs: Spout | Bolt | AnySink
@@ -216,7 +216,7 @@ class Processors:
     def _upstreams(
         node: Declaration, instances: Mapping[str, list[Processor]], reached: Mapping[str, set[TopicPartition]]
     ) -> dict[TopicPartition, frozenset[str]]:
-        """Return, for each partition, the processors that send its tuples to a node."""
+        """Return, for each partition, the upstream processors from which `node` receives this partition's tuples."""
         found: dict[TopicPartition, set[str]] = {}
         for before in node.after:
             for processor in instances[before]:

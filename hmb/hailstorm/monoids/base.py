@@ -52,7 +52,7 @@ class Monoid(Generic[S]):
         return self.merge(a, b)
 
     def view(self, a: S, b: S) -> S:
-        """Return merge(a, b) as a state that the caller only reads. The state is valid until `a` or `b` changes."""
+        """Return merge(a, b) for a caller that only reads the result. The result is valid until `a` or `b` changes."""
         return self.merge(a, b)
 
     def to_value(self, state: S) -> Any:

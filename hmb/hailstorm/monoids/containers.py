@@ -20,7 +20,10 @@ V = TypeVar("V")
 
 
 class MergedMap(Mapping[Any, Any]):
-    """A read-only view of two maps of monoids, which looks like one merged map."""
+    """A read-only map that shows two maps of states as if they were merged.
+
+    It merges two states only when they are read.
+    """
 
     __slots__ = ("_a", "_b", "_values")
 

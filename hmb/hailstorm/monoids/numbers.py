@@ -33,7 +33,7 @@ def to_units(number: float) -> int:
 
 
 def from_units(units: int, count: int = 1) -> float:
-    """Return units / count as the nearest float."""
+    """Return `units` (multiples of 2**-1074) divided by `count`, rounded to the nearest float."""
     return float(Fraction(units, count << UNIT_BITS))
 
 
@@ -67,7 +67,7 @@ class FloatSum(Monoid[int]):
 
 
 class Mean(Monoid[tuple[int, int]]):
-    """The arithmetic mean.
+    """The arithmetic mean of floats. A state is the exact sum of the values and their number.
 
     A state is (exact total in units of 2**-1074, count); `result` returns None if no value was added.
     """

@@ -32,7 +32,7 @@ class NegotiatorSettings:
 
 
 class RegistryView(NamedTuple):
-    """The facts on which the negotiator decides its next step."""
+    """The parts of the registry from which the negotiator decides its next step."""
 
     living: Mapping[str, Report]  # the reports, by the names of processors
     now: float  # the present time in seconds, from a clock that never goes back
@@ -42,7 +42,7 @@ class RegistryView(NamedTuple):
 
 @dataclass
 class Situation:
-    """The values on which the conditions depend."""
+    """The registry, the present phase and the time, as the negotiator sees them before a step."""
 
     state: MasterState
     view: RegistryView

@@ -41,7 +41,7 @@ class EpochStore(Protocol):
 
 
 class Negotiator:
-    """The negotiator of one topology.
+    """Leads one topology from phase to phase: starts the processors, takes snapshots, and begins again after a crash.
 
     `snapshots` counts the complete snapshots. `why` is the reason for which the present epoch began.
     """
@@ -149,7 +149,10 @@ class Negotiator:
         self.state = replace(self.state, completed=clock, clock=None)
 
     def _leave_incomplete(self, before: Situation, why: str) -> None:
-        """Continue without the present snapshot, because the store cannot record the snapshot as complete."""
+        """Continue without this snapshot, because the snapshot store cannot mark it as complete.
+
+        `why` is the reason.
+        """
         LOGGER.warning("the snapshot at %s is not complete: %s", before.state.clock, why)
         phase, error = MasterPhase.FLOWING, None
         if before.state.ending:

@@ -31,7 +31,7 @@ class SaveRequest(NamedTuple):
 
 
 class BoltMachine:
-    """One bolt instance in one epoch."""
+    """Runs one instance of a bolt during one epoch: it merges tuples, sends outputs, and takes part in snapshots."""
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:
         assert isinstance(processor.node.runs, Bolt)
@@ -85,7 +85,7 @@ class BoltMachine:
         self._save_if_eligible()
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """End a save, which succeeded (`error` is None) or failed. Join A and B to one state again."""
+        """Continue after a save. `error` is None if the save succeeded. The states A and B become one state again."""
         self._is_saving, self.save = False, None
         if error is None:
             self.report.stored = clock
@@ -97,7 +97,10 @@ class BoltMachine:
     # -- tuples
 
     def _without_waiting(self, payloads: Payloads, clock: Clock) -> Payloads:
-        """Keep the tuples above the desired clock until A is complete, and return the payloads without these tuples."""
+        """Return the payloads without their tuples above the desired clock.
+
+        Those tuples are kept until state A is complete.
+        """
         boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # The offsets ascend, so bisection works.
         if boundary == len(payloads):
             return payloads
@@ -105,7 +108,10 @@ class BoltMachine:
         return payloads.slice(0, boundary)
 
     def _process(self, payloads: Payloads) -> Results:
-        """Merge the tuples into S, A or B, and return the outputs of `transform` for each tuple."""
+        """Merge the tuples into the state S, or during a snapshot into A or B.
+
+        Return the outputs of `transform` for each tuple.
+        """
         state, results = self.state, cast(Results, [])
         try:
             if state.b is None:
@@ -164,7 +170,10 @@ class BoltMachine:
         self._emit((*payloads.path, self._node), payloads.partition, tuples, offsets, numbers)
 
     def _emit(self, path: tuple[str, ...], partition: TopicPartition, *columns: Any) -> None:
-        """Send tuples with the mark. While tuples above a clock wait, the mark must not pass them."""
+        """Send tuples, followed by the low water mark of their partition.
+
+        The mark stays below tuples that still wait.
+        """
         mark, times = self.marks.clock, self.watermark.marks()
         if self._waits_at is not None:
             mark, times = mark.minimum(self._waits_at), {}
@@ -182,7 +191,10 @@ class BoltMachine:
             self._save_if_eligible()
 
     def _save_if_eligible(self) -> None:
-        """Save A when nothing at or below the desired clock can arrive any more, and go on with B."""
+        """Save the state A when no more tuples at or below the desired clock can arrive.
+
+        The bolt continues with the state B.
+        """
         clock = self.state.clock
         if clock is not None and self.state.is_gathering and self.marks.clock.has_reached(clock):
             self.state.freeze()
@@ -199,7 +211,7 @@ class BoltMachine:
             self._emit((self._node,), next(iter(self.marks.clock)), [], [])
 
     def _end_round(self) -> None:
-        """Join A and B to one state if the snapshot was not completed, because another processor could not save."""
+        """Join the states A and B to one state. The snapshot was given up, because another processor could not save."""
         self._desired, self.report.split, self.report.not_saved = None, None, None
         if self.state.clock is not None and not self._is_saving:
             self.state.join()

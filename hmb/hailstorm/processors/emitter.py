@@ -16,7 +16,7 @@ from hmb.hailstorm.topology import Processor, Processors
 
 
 class Emitter:
-    """Fills the outbox of one processor: `[(receiver, payloads)]`, in the order in which they must be sent."""
+    """Collects the payloads that one processor sends, as pairs of a receiver and payloads, in the order of sending."""
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int) -> None:
         self.outbox: list[tuple[str, Payloads]] = []

@@ -62,7 +62,7 @@ class PartitionTimes:
 
 
 class Watermark:
-    """The event-time watermark of a bolt or a sink.
+    """Computes the event-time watermark of a bolt or a sink from the time marks of its upstream processors.
 
     Invariant: `time` never goes back.
     """

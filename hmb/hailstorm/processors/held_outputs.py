@@ -22,7 +22,7 @@ from hmb.hailstorm.payload import Payloads
 
 
 class HeldOutputs:
-    """Outputs in the order of their arrival, each with its origin."""
+    """Outputs that a sink holds back until a snapshot contains them, in the order of arrival, with their origins."""
 
     def __init__(self) -> None:
         self.tuples: list[Any] = []

@@ -25,7 +25,7 @@ from hmb.hailstorm.payload import Payloads
 
 
 class LowWaterMarks:
-    """The marks of the upstream processors, and their minimum.
+    """The low water marks that each upstream processor has sent, and the minimum of them for each partition.
 
     Invariant: neither a mark nor the minimum ever goes back. A rewind begins a new epoch, with a new object.
     """

@@ -32,7 +32,7 @@ Machine = SpoutMachine | BoltMachine | SinkMachine
 
 
 class Participant:
-    """One processor, its machine of the present epoch, and its report.
+    """A processor as the negotiator knows it: its machine in the present epoch, and its report in the registry.
 
     `first_offset` returns the offset at which a spout begins if no snapshot exists.
     """

@@ -28,7 +28,7 @@ from hmb.hailstorm.topology import Processor, Processors
 
 
 class SinkMachine:
-    """One sink instance in one epoch.
+    """Runs one instance of a sink during one epoch: it writes outputs, or holds them back until a snapshot is complete.
 
     The driver calls `open` first, which opens the target and writes restored outputs.
     """
@@ -98,7 +98,7 @@ class SinkMachine:
         self._save_if_eligible()
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """End a save: it succeeded, or failed with an error."""
+        """Continue after a save. `error` is None if the save succeeded."""
         self._is_saving, self.save = False, None
         if error is None:
             self.report.stored = clock

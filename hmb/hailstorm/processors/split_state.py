@@ -24,7 +24,7 @@ from hmb.hailstorm.processors.event_time import NO_TIME
 
 
 class SplitState:
-    """The state of one bolt instance.
+    """The state of a bolt instance: S, or during a snapshot A (tuples at or below the clock) and B (tuples above it).
 
     a         S, or A during a snapshot
     b         B while A is frozen, else None
@@ -49,7 +49,7 @@ class SplitState:
         return self.clock is not None and self.b is None
 
     def merged(self) -> Any:
-        """Return the merged state of A and B, or S. The caller only reads it."""
+        """Return S, or during a snapshot the merged state of A and B. The caller may only read it."""
         return self.a if self.b is None else self._monoid.view(self.a, self.b)
 
     def split(self, clock: Clock, watermark: int) -> None:
@@ -65,7 +65,7 @@ class SplitState:
         self.clock = clock
 
     def freeze(self) -> None:
-        """Let further tuples enter B, because A is complete."""
+        """Note that the state A is complete. All further tuples enter the state B."""
         self.b = self._monoid.empty()
 
     def join(self) -> None:

@@ -22,7 +22,7 @@ from hmb.hailstorm.topology import Processor, Processors
 
 
 class SpoutMachine:
-    """The spout of one partition in one epoch.
+    """Runs the spout of one partition during one epoch: it turns records into tuples, and pauses for snapshots.
 
     position      the next offset to read
     is_flowing    whether the driver may call `take`
@@ -74,7 +74,7 @@ class SpoutMachine:
                 self.save = SaveRequest(master.clock, EventTimesSnapshot(self._times))
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """End a save: it succeeded, or failed with an error."""
+        """Continue after a save. `error` is None if the save succeeded."""
         self.save = None
         if error is None:
             self.report.stored = clock

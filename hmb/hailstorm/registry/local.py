@@ -17,7 +17,7 @@ class RegistryNode:
 
 
 class LocalRegistry:
-    """The tree of nodes.
+    """The nodes of a registry in the memory of this process. A node is a path with a value.
 
     The registry calls watches while it holds its lock, so each watch receives the changes in order.
     """

@@ -22,7 +22,7 @@ LOOK_INTERVAL = 0.02  # seconds between two checks for crashed processors
 
 
 class Runner:
-    """A running topology.
+    """A topology that runs: it starts the processors and the negotiator, and starts them again after a crash.
 
         with ThreadRunner(topology, settings, store) as runner:
             ...
@@ -156,7 +156,7 @@ class Runner:
         raise NotImplementedError
 
     def _replace_silent(self, names: list[str]) -> None:
-        """End processors that have not registered for too long, so that they are started again."""
+        """End processors that have not joined the present epoch in time. They are then started again."""
         LOGGER.warning("the topology waits for %s: not registered for too long", ", ".join(names))
 
     # -- methods that all runners share

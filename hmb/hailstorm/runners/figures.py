@@ -11,7 +11,7 @@ from hmb.hailstorm.processors.spouts import SpoutMachine
 
 
 def figures_of(machine: Machine | None, queued: int) -> dict[str, Any]:
-    """Return the figures of a processor that a display shows.
+    """Return numbers about a processor, for example its queue, which the live display of a topology shows.
 
     tuples     number of tuples that it has sent (a spout) or received since the epoch began
     position   a spout's next offset

@@ -99,7 +99,7 @@ class ProcessorThread(threading.Thread):
             self._release()
 
     def step(self) -> None:
-        """Pass through the loop once: take work, do it, send the results."""
+        """Take a payload or a notice from the mailbox, let the machine process it, and send the results."""
         work = self._next_work()
         try:
             self._do(work)

@@ -12,7 +12,9 @@ from hmb.hailstorm.master import MasterState
 
 
 class RestartLimit:
-    """Counts restarts without progress.
+    """Counts how often processors were restarted without a new complete snapshot.
+
+    Too many restarts end the topology.
 
     `problem` is an error message as soon as more than `limit` restarts are counted.
     """

@@ -27,7 +27,7 @@ Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # takes a tuple; re
 
 
 class TopicTarget:
-    """A topic in the cluster that holds the source topics.
+    """A target that writes the outputs to a topic, in one transaction of Kafka with the clock.
 
     name      the name of the topology: sinks of other topologies must not share the group
     encode    returns the key and the value of an output

@@ -23,7 +23,7 @@ CHECK_INTERVAL = 0.05  # seconds after which a waiting sender checks again wheth
 
 
 class SaveNotice(NamedTuple):
-    """A save of this machine has ended, with an error or without."""
+    """The notice that the saver thread has ended a save of this processor, with an error or without one."""
 
     machine: Machine
     clock: Clock

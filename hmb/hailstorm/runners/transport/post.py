@@ -44,7 +44,7 @@ class BrokenChannelError(HailstormError):
 
 
 class Post:
-    """The mailboxes of one process, by the names of their processors."""
+    """Delivers payloads between the processors of one process. It has the mailbox of each processor by name."""
 
     def __init__(self) -> None:
         self._mailboxes: dict[str, Mailbox] = {}
@@ -159,7 +159,7 @@ class RemotePost(Post):
 
 
 class Channel:
-    """The sending side of one connection, for one epoch."""
+    """A connection that carries the payloads of one sender to one receiver in another process, during one epoch."""
 
     def __init__(self, address: tuple[str, int], receiver: str, sender: str, epoch: int) -> None:
         """Connect. Raises BrokenChannelError."""
