@@ -33,7 +33,10 @@ COMMANDS = {  # name: (module in hmb.bench, line of `hmb bench --help`)
 
 
 class BenchGroup(click.Group):
-    """Lists all commands and imports a command only when it runs."""
+    """The group of the benchmark commands.
+
+    It lists all of them, and imports the module of a command only when the command runs.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

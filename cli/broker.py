@@ -121,7 +121,7 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
 
 
 def _embedded(properties: dict[str, str]) -> dict[str, str]:
-    """Return the settings of a broker for tests. The given settings win over its defaults."""
+    """Return the settings of a broker for tests. The given settings replace the defaults of the embedded broker."""
     from hmb.testing.embedded import EMBEDDED_DEFAULTS, setting_text
 
     return {name: setting_text(name, value) for name, value in EMBEDDED_DEFAULTS.items()} | properties
@@ -193,7 +193,7 @@ def run(
 
 @contextmanager
 def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
-    """Block signals while the block runs.
+    """Block these signals while the `with` block runs. A blocked signal is delivered after the block.
 
     At the end, drop pending signals, which the user has sent again during the stop.
     """

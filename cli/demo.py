@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 @dataclass
 class DemoResult:
-    """The figures that `--json` prints."""
+    """The results of the demo, which `--json` prints."""
 
     records: int = 0
     bytes: int = 0

@@ -17,7 +17,7 @@ COUNT = 18_979
 
 
 class WeatherEvent(NamedTuple):
-    """A record to send: the fields have the order of a producer's arguments."""
+    """A record for the demo. Its fields are the arguments of `Producer.send` after the topic, in the same order."""
 
     key: bytes
     value: bytes

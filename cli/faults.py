@@ -104,7 +104,7 @@ def requests(address: str, token: str, clear: bool) -> None:
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that the user has given."""
+    """Return those options that the user has named on the command line, without the others' defaults."""
     return {name: value for name, value in options.items() if value is not None}
 
 

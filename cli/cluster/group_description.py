@@ -35,7 +35,10 @@ WATCH_INTERVAL = 2.0  # seconds
 
 @dataclass
 class Trend:
-    """The last measured lags, from which the next measurement computes the change."""
+    """The lags that the last measurement of `--watch` found.
+
+    The next measurement computes from them how the lags change.
+    """
 
     seen_at: float = 0.0  # the time.monotonic() of the last measurement
     lags: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)

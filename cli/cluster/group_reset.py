@@ -128,7 +128,7 @@ def _print(group: str, plan: Plan, executed: bool, export: bool, as_json: bool) 
 
 
 def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
-    """Return the option that determines the new offsets; None if a file contains them."""
+    """Return the option that says how to compute the new offsets. Return None if a file contains the offsets."""
     from hmb.client.admin import ShiftBy
     from hmb.client.offsets import AtTime
 

@@ -90,11 +90,14 @@ def command(
 
 
 def _ends(partition: TopicPartition, first: int, end: str, last: int) -> dict[str, Any]:
-    """Return the output row of a partition. `end` is the name of the column for its last offset."""
+    """Return a partition as a row of the output: its first offset, and under the name `end` its last offset."""
     return partition._asdict() | {"log_start_offset": first, end: last, "span": last - first}
 
 
 def _at_time(partition: TopicPartition, name: str, listed: Any) -> dict[str, Any]:
-    """Return the row of a time. Offset and timestamp are None where no record is at or after the time."""
+    """Return a partition as a row of the output, with the first record at or after a time.
+
+    Without such a record, offset and timestamp are None.
+    """
     values = {"time": name, "offset": listed.offset, "timestamp": listed.timestamp}
     return partition._asdict() | {key: None if value == -1 else value for key, value in values.items()}

@@ -93,7 +93,7 @@ def _new_starts(
     admin: Admin, end: Mapping[TopicPartition, int], offset: int | None, timestamp: int | None, keep: int | None,
     everything: bool,
 ) -> Offsets:  # fmt: skip
-    """Return, for each partition, the first offset that stays: the records below it are deleted."""
+    """Return, for each partition, the offset below which the command deletes the records."""
     if everything:
         return dict(end)
     if keep is not None:

@@ -136,7 +136,7 @@ class _FileProgress:
             sys.stderr.flush()
 
     def clear(self) -> None:
-        """Remove the line before other output."""
+        """Remove the progress line from the terminal, so that other output can follow."""
         if self._is_shown:
             self._is_shown = False
             sys.stderr.write("\r\x1b[K")

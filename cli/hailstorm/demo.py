@@ -107,7 +107,10 @@ def _follow(runner: Any, sender: threading.Thread, count: int, *, kill: bool) ->
 
 
 def _crash(runner: ThreadRunner, chance: random.Random) -> None:
-    """End the thread of one processor, which loses its state and its payloads."""
+    """Stop the thread of one processor, chosen at random.
+
+    The processor loses its state and the payloads in its mailbox.
+    """
     runner.threads[chance.choice(sorted(runner.threads))].stop()
 
 

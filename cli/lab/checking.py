@@ -76,7 +76,10 @@ def _process(folder: Path, seed: int) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _results(events: list[dict[str, str | None]], output: str, timeout: float, *, was_stopped: bool) -> list[Result]:
-    """Combine the events of one run to the results. Raises CheckFailed."""
+    """Return one result for each requirement, computed from the events that the process of the check has written.
+
+    Raises CheckFailed.
+    """
     broken = [event["broken"] for event in events if "broken" in event]
     if broken:
         raise CheckFailed(str(broken[0]))

@@ -42,7 +42,7 @@ class TooSlow(BaseException):
 
 
 class Events:
-    """The file in which this process reports to the one that started it."""
+    """The file in which the process of a check writes what happens. The command reads this file at the end."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", encoding="utf-8")
@@ -53,7 +53,7 @@ class Events:
 
 
 class RequirementsPlugin:
-    """Reports the plan, and the beginning and the end of each requirement."""
+    """Writes three kinds of events: the requirements that will be checked, and the beginning and the end of each."""
 
     def __init__(self, events: Events, answer: ModuleType) -> None:
         self._events, self._answer = events, answer

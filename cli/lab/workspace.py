@@ -37,7 +37,7 @@ class State:
 
 
 class Workspace:
-    """One folder, and the state in it."""
+    """The folder of one student for one lab, and the content of its state file."""
 
     def __init__(self, folder: Path, state: State) -> None:
         self.folder, self.state = folder, state

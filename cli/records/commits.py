@@ -24,7 +24,7 @@ GRACE = 5.0  # seconds to commit and to leave the group at the end
 
 
 class GroupCommits:
-    """Stores the offset after the last printed record of each partition, and commits these offsets."""
+    """Collects the offset after the last printed record of each partition, and commits these offsets for the group."""
 
     def __init__(self) -> None:
         self._printed: dict[TopicPartition, int] = {}  # for each partition: the offset after the last printed record
@@ -35,7 +35,10 @@ class GroupCommits:
 
     @contextmanager
     def printing(self, consumer: Consumer) -> Iterator[None]:
-        """Enclose the printing of the last poll. Commit afterwards if COMMIT_INTERVAL has passed."""
+        """Run the block, which prints the records of one poll.
+
+        Afterwards commit their offsets if COMMIT_INTERVAL has passed.
+        """
         known = (it for it in consumer.assignment if consumer.lag(it) is not None)
         positions = {partition: consumer.position(partition) for partition in known}
         yield

@@ -70,7 +70,7 @@ def command(**given: Any) -> None:
 
 
 def writer(options: ConsumeOptions) -> Write:
-    """Return the function from records to the bytes that are printed."""
+    """Return the function that turns records into the bytes that the command prints."""
     if options.as_json:
         from .record_json import to_json
 
@@ -97,7 +97,7 @@ def writer(options: ConsumeOptions) -> Write:
 
 @dataclass
 class ReadProgress:
-    """The progress of reading, from which `Patience` sees whether the broker is silent."""
+    """Shows how far the reading has come. `Patience` prints a line if this does not change for some time."""
 
     until: Until
     in_group: bool
@@ -109,7 +109,10 @@ class ReadProgress:
     is_joining: bool = False  # Whether the group has not assigned partitions yet.
 
     def state(self) -> tuple[int, int] | None:
-        """Return a value that changes with each response; None while the command does not wait for the broker."""
+        """Return a value that changes when the broker sends a response.
+
+        Return None while the command does not wait for the broker.
+        """
         return (self.polled, self.answers) if self.is_waiting else None
 
 

@@ -35,7 +35,7 @@ OUTPUT = under("How to print them")
 
 @dataclass(frozen=True)
 class ConsumeOptions:
-    """The values of the options below, under the same names."""
+    """The values of all options of `hmb consume`, under the options' names."""
 
     client: ClientConfig
     topics: tuple[str, ...]

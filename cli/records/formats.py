@@ -111,7 +111,7 @@ NUMBER_MODIFIERS: dict[str, Callable[[int], bytes]] = {
 
 @dataclass(frozen=True)
 class Piece:
-    """A letter of a format: its field, its modifier, and its directive (`%d` or `%b`) in the template."""
+    """A field in a format, for example `%d`: the letter, its modifier, and the directive of Python that prints it."""
 
     directive: bytes
     field: Getter
@@ -169,7 +169,7 @@ def parse_format(text: str) -> RecordFormat:
 
 
 class FormatParser:
-    """A parser that reads a format once, from `position` on."""
+    """Reads a format once from left to right. `position` is the index of the next character."""
 
     def __init__(self, text: str, letters: Letters, position: int = 0) -> None:
         self._text, self._letters, self._position = text, letters, position

@@ -35,7 +35,7 @@ def is_true(name: str, text: str) -> bool:
 
 
 def kafka_format(properties: Iterable[tuple[str, str]]) -> tuple[RecordFormat, bytes]:
-    """Return the format for these properties, and the text for null."""
+    """Return the format and the text for null that these properties of kafka-console-consumer describe."""
     switches, texts = {"print.value": True}, dict(TEXTS)
     for name, text in properties:
         if name in SWITCHES:

@@ -35,7 +35,7 @@ HeaderPair = tuple[str, bytes | None]
 
 
 class LineRecord(NamedTuple):
-    """The parts of a record that a line contains. Options and the producer add the others."""
+    """The parts of a record that a line of input contains. The options and the producer add the other parts."""
 
     key: bytes | None
     value: bytes | None
@@ -70,7 +70,7 @@ def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | Non
 
 
 class KafkaLine:
-    """The parser for kafka-console-producer's properties. It raises ValueError for a line with an error."""
+    """Parses a line by the properties of kafka-console-producer. Raises ValueError for a line with an error."""
 
     def __init__(self, properties: Iterable[tuple[str, str]], key: bytes | None) -> None:
         self._key = key

@@ -39,7 +39,7 @@ OFFSETS = re.compile(r"(?P<start>[+-]?\d+|[a-z]+)?(?P<colon>:(?P<until>\d+|end)?
 
 @dataclass(frozen=True)
 class Span:
-    """The start and the end of reading; None where the text has no start or no end."""
+    """The two ends of a range of offsets or times. An end is None if the user did not name it."""
 
     start: Offset | None = None
     until: Until = None

@@ -206,7 +206,10 @@ def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: 
 
 
 def _divide(portions: Iterator[Portion], partition: int | None, count: int | None) -> Batches:
-    """Divide portions into one for each call: one partition, each large value alone, at most `count` records."""
+    """Divide portions of records into parts, one for each call.
+
+    A part has one partition. A large value is alone in its part. All parts have at most `count` records together.
+    """
     left = count
     for portion in portions:
         some = portion if left is None else portion[:left]
@@ -227,7 +230,7 @@ def _divide(portions: Iterator[Portion], partition: int | None, count: int | Non
 
 
 def _by_partition(portion: Portion) -> Batches:
-    """Divide a portion into one for each partition that its lines of JSON name."""
+    """Divide a portion of records by the partitions that the lines of JSON name."""
     records, lines = portion.records, portion.lines
     if records is None or lines is None or all(record.partition is None for record in records):
         yield portion, None

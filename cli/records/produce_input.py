@@ -25,7 +25,7 @@ STDIN = "-"
 
 @dataclass
 class RecordInput:
-    """All files of the command, or standard input. `stop` ends the reading, from any thread."""
+    """The input of `hmb produce`: all its files, or standard input. Any thread may call `stop` to end the reading."""
 
     files: tuple[str, ...]
     in_lines: bool
@@ -93,7 +93,10 @@ class RecordInput:
             lines.close()
 
     def _parsed(self, parse: Parse, name: str, numbers: range, block: list[bytes]) -> Iterator[Portion]:
-        """Yield the records of the lines. A line that cannot be parsed is an error after the lines before it."""
+        """Parse lines, and yield their records in one portion.
+
+        If a line cannot be parsed, the records of the earlier lines are yielded before the error is raised.
+        """
         places: list[int] = []
         records: list[LineRecord] = []
         problem: CliError | None = None

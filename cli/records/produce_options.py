@@ -58,7 +58,7 @@ def _complete_words(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 @dataclass(frozen=True)
 class ProduceOptions:
-    """The values of the options below, under the same names."""
+    """The values of all options of `hmb produce`, under the options' names."""
 
     client: ClientConfig
     words: tuple[str, ...]

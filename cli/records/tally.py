@@ -24,7 +24,10 @@ BLAME_TIMEOUT = 1.0  # seconds
 
 @dataclass(slots=True, eq=False)
 class Portion:
-    """Records that are sent together, each with its position in the input."""
+    """Consecutive records of the input that are sent with one call.
+
+    Each record has a position in the input, for messages.
+    """
 
     source: str  # "standard input", or the name of a file
     lines: Sequence[int] | None  # the line number of each record; None: the file is one record
@@ -44,7 +47,7 @@ class Portion:
 
 
 class Tally:
-    """Counts the delivered and lost records of all portions.
+    """Counts how many records were delivered and how many were lost, over all portions.
 
     At the first lost record, the tally calls `on_error`, in any thread.
     """
@@ -73,7 +76,9 @@ class Tally:
         error: BaseException | None = None,
         is_collateral: bool = False,
     ) -> None:
-        """Record the end of a portion: the indexes of its lost records, the index of the cause, and the error.
+        """Note that a portion has ended.
+
+        `lost` contains the indexes of its lost records. The record with the index `guilty` caused the loss, by `error`.
 
         With `is_collateral`, the cause is a record of another portion in the same batch. That portion reports its own
         error, which then replaces this one.
@@ -97,7 +102,10 @@ class Tally:
             self._settled.wait_for(lambda: self.error is not None or not self._in_flight)
 
     def wait_for_the_rest(self, patience: float, at_most: float) -> None:
-        """Wait until all portions are settled, at most `patience` seconds for the next one and `at_most` for all."""
+        """Wait until all portions have ended.
+
+        Give up after `patience` seconds without the end of a portion, and after `at_most` seconds.
+        """
         deadline = time.monotonic() + at_most
         with self._settled:
             while self._in_flight and time.monotonic() < deadline:

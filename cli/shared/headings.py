@@ -18,7 +18,7 @@ OTHER = "Options"
 
 
 class GroupedOption(click.Option):
-    """An option with a heading and with synonyms."""
+    """An option of a command that `--help` lists under a heading, with further names that `--help` does not list."""
 
     def __init__(self, *arguments: Any, heading: str = OTHER, synonyms: Sequence[str] = (), **settings: Any) -> None:
         names, *rest = arguments

@@ -36,7 +36,10 @@ def read_settings(path: str | Path | None) -> dict[str, str]:
 
 
 def plain_values(properties: Mapping[str, str], origin: str) -> dict[str, str]:
-    """Return settings with Kafka's numbers. Raises CliError with the origin of a value that is wrong."""
+    """Return the settings with units converted to plain numbers, for example `1h` to `3600000`.
+
+    Raises CliError, which names the setting and its origin.
+    """
     found = {}
     for name, value in properties.items():
         try:

@@ -34,7 +34,7 @@ MAX_CANDIDATES = 8  # the largest number of possible responses that an error lis
 
 
 class Expected(NamedTuple):
-    """The kind of message that the options name."""
+    """The message that the options of the command describe: a request or a response, its API and its version."""
 
     request: type[Request] | None
     version: int | None

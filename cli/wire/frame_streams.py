@@ -80,7 +80,7 @@ class OpenRequests:
 
 
 class _FrameStream:
-    """One direction of a connection."""
+    """The frames that pass in one direction of a connection."""
 
     head_struct: Struct
 
@@ -118,7 +118,7 @@ class _FrameStream:
         return int.from_bytes(self._kept[:SIZE], "big", signed=True)
 
     def _begin_frame(self, out: list[bytes | memoryview]) -> None:
-        """Determine the message of a frame whose head is complete."""
+        """Determine which message a frame contains, as soon as the first bytes of the frame have arrived."""
         if self._has_bad_size():
             self._warn(f"byte {self._position}: not a frame of Kafka's protocol; all bytes from here on are passed on")
             self._is_raw = True
@@ -153,11 +153,11 @@ class _FrameStream:
         self._is_held = False
 
     def _must_hold(self) -> bool:
-        """Whether the stream keeps the current frame until the frame is complete. The frame's head is known."""
+        """Whether the stream keeps the bytes of the current frame until all of them have arrived."""
         return False
 
     def _show_frame(self, wire: memoryview) -> bytes | memoryview:
-        """Show the frame, whose kept bytes are `wire`. Return the bytes to send if the frame was held."""
+        """Show a whole frame, whose bytes are `wire`. Return the bytes to send if they were kept until now."""
         raise NotImplementedError
 
 

@@ -39,7 +39,7 @@ IDENTITIES = frozenset({  # fields in which 0 is a valid id, not only a default 
 
 
 class WireFrame(NamedTuple):
-    """Bytes, with the class and the version of the message as which they are decoded."""
+    """The bytes of one message, and the class and the version with which they are decoded."""
 
     kind: Literal["request", "response", "records"]
     wire: memoryview

@@ -114,7 +114,7 @@ def _pieces(lines: list[str]) -> Iterator[bytes]:
 
 
 def _repeat(piece: bytearray, row: bytes, end: int, number: int) -> None:
-    """Repeat a row until the piece has `end` bytes."""
+    """Repeat a row of a dump until the piece has `end` bytes. A line with `*` in a dump stands for such rows."""
     if not row or not len(piece) <= end <= MAX_REPEATED:
         raise HexError(f"line {number}: a row of * cannot reach to {end:x}")
     while len(piece) < end:

@@ -85,7 +85,10 @@ class Proxy:
     # Listeners
 
     def _listen(self, at: Address, servers: Sequence[Address]) -> Address:
-        """Accept connections for the first of these servers that can be reached. Raises OSError for a used port."""
+        """Accept connections at an address, and connect each of them to the first of `servers` that can be reached.
+
+        Raises OSError if the port is in use.
+        """
         family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
         listener = socket.create_server(at, family=family, backlog=BACKLOG)
         address = Address(*listener.getsockname()[:2])
@@ -220,7 +223,7 @@ def _connect(servers: Sequence[Address]) -> socket.socket:
 
 
 def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | ResponseStream) -> None:
-    """Pass bytes from the source to the target until the source ends. Then close the sending half of the target.
+    """Pass bytes from one socket to another until the source ends. Then close the sending direction of the target.
 
     If the target has closed, shut the source down.
     """

@@ -47,7 +47,7 @@ def _struct(field: Field) -> type[Struct] | None:
 
 
 def readdressed(frame: WireFrame, replacement: Callable[[Address, bool], Address]) -> tuple[bytes | memoryview, str]:
-    """Return the response with new addresses, and a note on the changes or on the reason why none were possible.
+    """Return the bytes of a response in which `replacement` has replaced each address, and a note about the changes.
 
     `replacement` returns the new address for an old one. Its second argument is True for the only broker of a cluster.
     """
