@@ -31,6 +31,7 @@ extensions = [
     "notebooks",
     "parts",
     "protocol_pages",
+    "settings",
     "states",
 ]
 exclude_patterns = ["_build", "_ext"]

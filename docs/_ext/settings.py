@@ -1,0 +1,72 @@
+"""The directive `settings`: a table of the broker's or the topics' settings, made from their declarations.
+
+```{settings} hmb.broker.config.broker_config:TOPIC_KEYS
+```
+
+A row has the name, the default, and the effect of a setting. The table of the broker's settings also says whether a
+change takes effect now or after a restart. All settings of topics can be changed while the broker runs. The table leaves
+out settings without an effect.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from tables import TableDirective
+
+from hmb.broker.config.keys import ConfigKey
+
+NO_LIMIT = 2**31 - 1  # Defaults from this number on mean "no limit".
+NO_EFFECT = ("This setting has no effect", "no effect")
+
+
+class Settings(TableDirective):
+    """Shows a dictionary from names to `ConfigKey` as a table with one row for each setting that has an effect."""
+
+    def run(self) -> list[nodes.Node]:
+        keys, source = self.table()
+        shown = [key for _, key in sorted(keys.items()) if not key.doc.startswith(NO_EFFECT)]
+        has_column = any(key.dynamic for key in shown)
+        titles = ["setting", "default", *(["a change counts"] if has_column else []), "effect"]
+        lines = [titles, ["---"] * len(titles), *(row(key, has_column) for key in shown)]
+        node = nodes.container()
+        self.state.nested_parse(StringList([f"| {' | '.join(line)} |" for line in lines], source=source), 0, node)
+        return node.children
+
+
+def row(key: ConfigKey, has_column: bool) -> list[str]:
+    """Return the cells of one setting. With `has_column`, one cell says when a change counts."""
+    effect = (key.doc[:1].upper() + key.doc[1:]).replace("|", "\\|").rstrip(".") + "."
+    moment = ["now" if key.dynamic else "after a restart"] if has_column else []
+    return [f"`{key.name}`", default(key), *moment, effect]
+
+
+def default(key: ConfigKey) -> str:
+    """Return the default as text, with a unit if the name of the setting ends with one."""
+    if key.default is None or key.default == "":
+        return "none"
+    if isinstance(key.default, (int, float)) and not isinstance(key.default, bool):
+        if key.default >= NO_LIMIT:
+            return "no limit"
+        if key.default > 0 and (found := amount(key.default, key.name)):
+            return found
+    text = str(key.default).lower() if isinstance(key.default, bool) else str(key.default)
+    return f"`{text}`"
+
+
+def amount(number: float, name: str) -> str | None:
+    """Return a time or a size in its largest whole unit, for example "7 days"; None for any other setting."""
+    units = {"ms": ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"), (1, "ms"))}.get(
+        name.rpartition(".")[2], ()
+    )
+    if name.endswith((".bytes", ".size")) and "group" not in name:
+        units = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
+    return next((f"{number // size:,.0f} {unit}" for size, unit in units if number % size == 0), None)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("settings", Settings)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
