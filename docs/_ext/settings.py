@@ -4,8 +4,8 @@
 ```
 
 A row has the name, the default, and the effect of a setting. The table of the broker's settings also says whether a
-change takes effect now or after a restart. All settings of topics can be changed while the broker runs. The table leaves
-out settings without an effect.
+change takes effect now or after a restart. All settings of topics can be changed while the broker runs. A setting
+without an effect has no row.
 """
 
 from __future__ import annotations
