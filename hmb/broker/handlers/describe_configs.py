@@ -36,7 +36,7 @@ def handle(request: DescribeConfigsRequest, context: RequestContext) -> Describe
         response.results.append(result)
         with answering(result):
             resource = config_resources.find(wanted.resource_type, wanted.resource_name, context.broker)
-            # An empty list of names also means all settings.
+            # An empty list of names selects all settings, as null does.
             names = frozenset(wanted.configuration_keys or ())
             is_broker = wanted.resource_type == ResourceType.BROKER
             alike = wanted.resource_name if is_broker else frozenset(resource.altered.items())

@@ -29,11 +29,11 @@ R = TypeVar("R", bound=Response)
 
 
 def merged(refused: Sequence[T], answered: Sequence[T]) -> list[T]:
-    """Return the topics of a response, with one entry for each topic, as Kafka does.
+    """Merge two lists of topics into the topics of a response, as Kafka does. Each topic gets one entry.
 
-    `refused` contains the partitions that the handler refused, `answered` those that the group answered. In the result
-    the refused partitions come first. If no partition was refused, the result is `answered`, which may contain a topic
-    twice.
+    `refused` contains the partitions that the handler has refused. They come first in the entry of their topic.
+    `answered` contains the partitions that the group has answered. If no partition was refused, the result is
+    `answered`, which may contain a topic twice.
     """
     if not refused:
         return list(answered)

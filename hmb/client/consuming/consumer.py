@@ -358,7 +358,7 @@ def _reader(cluster: Cluster, settings: ConsumerSettings) -> AssignmentReader:
 
 
 def _group_reading(cluster: Cluster, reader: AssignmentReader, settings: ConsumerSettings) -> GroupReading | None:
-    """Return the object that reads as a member of the group in the settings, or None without a group."""
+    """Return the reader that takes part in the group that the settings name. Return None if they name no group."""
     if settings["group"] is None:
         return None
     group = MemberSettings(

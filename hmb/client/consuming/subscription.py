@@ -113,7 +113,7 @@ class Discovery:
 
         Raises KafkaError if a named topic does not exist, unless the discovery waits for topics.
         """
-        # The time of the next attempt if this refresh fails.
+        # If this refresh fails, the next one is tried at this time.
         self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]

@@ -79,7 +79,7 @@ class AtLeastOnce:
         return None
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Let the numbers of a partition start from 0 again."""
+        """Let the sequence numbers of a partition begin at 0 again, with a new epoch of the producer."""
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
         """Prepare for the first batch of each of these partitions. Only transactions need a request for it."""

@@ -219,7 +219,10 @@ class TransactionCoordinator:
         return self._entries[transactional_id]
 
     def _step(self, entry: _Entry, change: Change) -> Transaction:
-        """Make a change durable, and complete a decided transaction. Raises as `change` and `_write` do."""
+        """Write a change to the journal. If the change decides the transaction, also write its markers.
+
+        Raises the errors of `change` and of `_write`.
+        """
         after = self._write(entry, change)
         if not after.is_decided:
             return after
