@@ -25,5 +25,5 @@ Read in this order:
 - `disk/`     commands for files of a log: dump-log, index-inspect
 - `broker`, `demo`                                    run a broker
 - `profile`, `completion`, `help`                     settings of the command line itself
-- `bench`, `spark`, `notebooks`                       lead to other folders of the project
+- `bench`, `spark`                                    lead to other folders of the project
 """

@@ -47,7 +47,6 @@ COMMANDS = {
     "hailstorm": CommandEntry("hailstorm", "Run, watch and check exactly-once stream topologies."),
     "bench": CommandEntry("bench", "Measure brokers and clients, HMB and Apache Kafka."),
     "lab": CommandEntry("lab.commands", "Learn how a broker works: exercises with checks."),
-    "notebooks": CommandEntry("notebooks", "Copy the notebooks on Spark, for Jupyter."),
     "profile": CommandEntry("profile", "Store addresses of clusters, and choose one of them."),
     "completion": CommandEntry("completion", "Print the script that completes commands and names with Tab."),
     "help": CommandEntry("help", "Show the help of a command."),

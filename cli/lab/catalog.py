@@ -9,6 +9,7 @@ from pathlib import Path
 
 FOLDER_NAME = re.compile(r"(\d\d)_\w+")
 HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
+OWN_PAGES = ("lab.md", "hints.md")  # the pages that every lab has
 HINT = re.compile(r"^## ", re.MULTILINE)
 
 
@@ -18,7 +19,7 @@ class UnknownLab(Exception):
 
 @dataclass(frozen=True)
 class Lab:
-    """One lab. `folder` contains its five files."""
+    """One lab. `folder` contains its five files, and in some labs further notebooks."""
 
     number: int
     folder: Path
@@ -27,6 +28,12 @@ class Lab:
     def text(self) -> str:
         """The lab's notebook in MyST Markdown."""
         return (self.folder / "lab.md").read_text(encoding="utf-8")
+
+    @property
+    def further_notebooks(self) -> dict[str, str]:
+        """The notebooks besides `lab.md`, which read topics with Spark: name -> text in MyST Markdown."""
+        paths = sorted(self.folder.glob("*.md"))
+        return {path.stem: path.read_text(encoding="utf-8") for path in paths if path.name not in OWN_PAGES}
 
     @property
     def title(self) -> str:

@@ -17,11 +17,11 @@ from pathlib import Path
 
 import click
 
-from ..notebooks import notebook
 from ..shared.errors import ERROR, NOT_FOUND, CliError
 from . import catalog, checking, grading, workspace
 from .catalog import Lab, UnknownLab
 from .checking import CheckFailed, Result
+from .jupyter import notebook_file
 from .workspace import Workspace, WorkspaceError
 
 POLL = 0.3  # seconds between two looks at the answer's file
@@ -77,14 +77,16 @@ def list_(as_json: bool) -> None:
 def start(number: int, seed: str | None) -> None:
     """Create the folder lab-NN with the text of lab N and the beginning of the answer."""
     lab = _find(number)
-    text = json.dumps(notebook(lab.text), indent=1, ensure_ascii=False) + "\n"
+    texts = {"lab": lab.text, **lab.further_notebooks}
     try:
         chosen = secrets.randbelow(10**9) if seed is None else grading.seed_of(seed)
-        made = workspace.start(lab, Path.cwd(), chosen, text)
+        made = workspace.start(lab, Path.cwd(), chosen, {name: notebook_file(text) for name, text in texts.items()})
     except WorkspaceError as error:
         raise CliError(str(error)) from error
     click.echo(f"{lab.title}\n")
     click.echo(f"read      {made.folder.name}/lab.md (or open {made.folder.name}/lab.ipynb in Jupyter)")
+    for name in lab.further_notebooks:
+        click.echo(f"also      {made.folder.name}/{name}.ipynb, which needs Spark: pip install 'hmb[spark]'")
     click.echo(f"complete  {made.folder.name}/answer.py")
     click.echo(f"check     hmb lab check {number}")
 

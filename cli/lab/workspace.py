@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -81,8 +82,8 @@ class Workspace:
         new.replace(self.folder / STATE)
 
 
-def start(lab: Lab, parent: Path, seed: int, notebook: str) -> Workspace:
-    """Create the folder of a lab in `parent`. `notebook` is the lab's text in Jupyter's format.
+def start(lab: Lab, parent: Path, seed: int, notebooks: Mapping[str, str]) -> Workspace:
+    """Create the folder of a lab in `parent`. `notebooks` maps names to notebooks in Jupyter's format.
 
     An existing folder is not changed, because it may contain an answer. Raises WorkspaceError, OSError.
     """
@@ -91,7 +92,8 @@ def start(lab: Lab, parent: Path, seed: int, notebook: str) -> Workspace:
         raise WorkspaceError(f"{folder} exists already; go on there, or rename it to start again")
     folder.mkdir(parents=True)
     (folder / "lab.md").write_text(lab.text, encoding="utf-8")
-    (folder / "lab.ipynb").write_text(notebook, encoding="utf-8")
+    for name, notebook in notebooks.items():
+        (folder / f"{name}.ipynb").write_text(notebook, encoding="utf-8")
     (folder / ANSWER).write_text(lab.starter, encoding="utf-8")
     workspace = Workspace(folder, State(lab.number, seed))
     workspace.save()

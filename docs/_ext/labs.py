@@ -1,4 +1,4 @@
-"""Writes a page for each lab into `docs/labs`, before Sphinx reads the pages.
+"""Writes a page for each notebook of a lab into `docs/labs`, before Sphinx reads the pages.
 
 The text of a lab is a notebook, `labs/NN_name/lab.md`. The build runs it. A notebook measures the student's answer in
 one of its cells; the build measures the lab's solution there, which the page does not show.
@@ -19,11 +19,16 @@ START = "\n\n```text\nhmb lab start {number}\n```\n"
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write the pages that have changed."""
+    """Write the pages that have changed, and remove those of notebooks that no longer exist."""
     os.environ[SOLUTIONS] = "1"  # The notebooks run in child processes, which inherit the variable.
     folder = Path(app.srcdir) / "labs"
-    for lab in labs():
-        path, text = folder / f"lab-{lab.number:02}.md", page(lab)
+    pages = {f"lab-{lab.number:02}.md": page(lab) for lab in labs()}
+    pages |= {f"lab-{lab.number:02}-{name}.md": text for lab in labs() for name, text in lab.further_notebooks.items()}
+    for path in folder.glob("lab-*.md"):
+        if path.name not in pages:
+            path.unlink()
+    for name, text in pages.items():
+        path = folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
 

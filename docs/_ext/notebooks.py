@@ -1,4 +1,4 @@
-"""Runs the notebooks during the build of the pages, if Spark can run on this machine.
+"""Runs the notebooks that read topics with Spark during the build of the pages, if Spark can run on this machine.
 
 Spark needs PySpark and Java, which `pip install 'hmb[spark]'` installs. The pages can be built without both. Each
 notebook then shows its code without results, and a note at its top names the reason.
@@ -6,17 +6,19 @@ notebook then shows its code without results, and a note at its top names the re
 
 from __future__ import annotations
 
+import re
 from importlib.util import find_spec
 from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-FOLDER = "notebooks/"
+SPARK_PAGE = re.compile(r"labs/lab-\d\d-\w+")  # labs.py writes these pages
+SPARK_PAGES = "labs/lab-??-*.md"
 NOTE = """
 :::{{note}}
 This page has no results, because its code could not run during the build: {problem}. Install the missing part and build
-the pages again, or run the notebook yourself (`hmb notebooks`).
+the pages again, or run the notebook yourself (`hmb lab start`).
 :::
 """
 
@@ -40,12 +42,12 @@ def configure(app: Sphinx, config: Config) -> None:
     """Exclude all notebooks from execution if they cannot run."""
     app.add_config_value("notebooks_problem", problem(), "env")
     if config.notebooks_problem:
-        config.nb_execution_excludepatterns = [*config.nb_execution_excludepatterns, f"{FOLDER}*.md"]
+        config.nb_execution_excludepatterns = [*config.nb_execution_excludepatterns, SPARK_PAGES]
 
 
 def add_note(app: Sphinx, name: str, source: list[str]) -> None:
     """Add the note below the heading of a notebook that did not run. `source` is a list with the text of one page."""
-    if app.config.notebooks_problem and name.startswith(FOLDER) and "file_format: mystnb" in source[0]:
+    if app.config.notebooks_problem and SPARK_PAGE.fullmatch(name):
         before, heading, after = source[0].partition("\n# ")
         title, rest = after.split("\n", 1)
         source[0] = before + heading + title + "\n" + NOTE.format(problem=app.config.notebooks_problem) + rest

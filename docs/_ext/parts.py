@@ -2,7 +2,6 @@
 
     ```{part} Labs
     labs/*
-    notebooks/index
     ```
 
 The argument is the title of the part, and each line is a page or a pattern, relative to the page with the directive. A

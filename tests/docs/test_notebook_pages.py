@@ -20,22 +20,22 @@ def noted(problem: str | None, name: str, text: str) -> str:
 
 
 def test_a_notebook_that_did_not_run_has_a_note_below_its_heading() -> None:
-    text = noted("no Java was found", "notebooks/events", NOTEBOOK)
+    text = noted("no Java was found", "labs/lab-03-events", NOTEBOOK)
     heading, note, rest = text.index("# Events"), text.index("no Java was found"), text.index("Text.")
     assert heading < note < rest
 
 
 def test_other_pages_and_notebooks_that_ran_stay_as_they_are() -> None:
-    assert noted(None, "notebooks/events", NOTEBOOK) == NOTEBOOK
-    assert noted("no Java was found", "notebooks/index", "# Notebooks\n") == "# Notebooks\n"
-    assert noted("no Java was found", "log", NOTEBOOK) == NOTEBOOK
+    assert noted(None, "labs/lab-03-events", NOTEBOOK) == NOTEBOOK
+    assert noted("no Java was found", "labs/index", "# Labs\n") == "# Labs\n"
+    assert noted("no Java was found", "labs/lab-03", NOTEBOOK) == NOTEBOOK
 
 
 def test_without_spark_notebooks_are_not_executed(monkeypatch: pytest.MonkeyPatch) -> None:
     notebooks = load("notebooks")
     added = {}
     app = SimpleNamespace(add_config_value=lambda name, value, _: added.update({name: value}))
-    for problem, excluded in ((None, ["other"]), ("no Java was found", ["other", "notebooks/*.md"])):
+    for problem, excluded in ((None, ["other"]), ("no Java was found", ["other", "labs/lab-??-*.md"])):
         monkeypatch.setattr(notebooks, "problem", lambda problem=problem: problem)
         config = SimpleNamespace(nb_execution_excludepatterns=["other"], notebooks_problem=problem)
         notebooks.configure(app, config)

@@ -167,3 +167,9 @@ def test_a_folder_without_answers_is_named(folder: Path) -> None:
     result = lab("grade", str(folder))
     assert result.exit_code == 3 and "they are expected at" in result.output
     assert lab("grade", str(folder / "missing")).exit_code == 2
+
+
+def test_a_lab_with_a_notebook_for_spark_copies_it(folder: Path) -> None:
+    started = lab("start", "3").output
+    assert "lab-03/events.ipynb, which needs Spark: pip install 'hmb[spark]'" in started
+    assert json.loads((folder / "lab-03" / "events.ipynb").read_text())["nbformat"] == 4

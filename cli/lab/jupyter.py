@@ -1,0 +1,34 @@
+"""Converts the notebooks of the labs from MyST Markdown to Jupyter's format.
+
+A lab contains its notebooks as text (MyST Markdown), which people and `git diff` can read. Code is in fences with the
+word `{code-cell}`, and everything else is prose. Jupyter reads JSON. In Jupyter's format (nbformat 4.5), a cell is a
+kind and a list of lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+CODE = re.compile(r"^```\{code-cell\}[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FRONT_MATTER = re.compile(r"\A---\n.*?^---\n", re.MULTILINE | re.DOTALL)
+KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+
+
+def notebook_file(text: str) -> str:
+    """Return the content of a file `.ipynb` for a notebook in MyST Markdown."""
+    return json.dumps(notebook(text), indent=1, ensure_ascii=False) + "\n"
+
+
+def notebook(text: str) -> dict[str, object]:
+    """Convert a notebook from MyST Markdown to Jupyter's format."""
+    parts = CODE.split(FRONT_MATTER.sub("", text))  # Prose and code alternate in this list.
+    kinds = [("code" if number % 2 else "markdown", part.strip("\n")) for number, part in enumerate(parts)]
+    cells = [_cell(kind, number, part) for number, (kind, part) in enumerate(kinds) if part]
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": KERNEL}, "cells": cells}
+
+
+def _cell(kind: str, number: int, text: str) -> dict[str, object]:
+    cell: dict[str, object] = {"cell_type": kind, "id": f"cell-{number}", "metadata": {}}
+    cell["source"] = text.splitlines(keepends=True)
+    return cell | {"execution_count": None, "outputs": []} if kind == "code" else cell
