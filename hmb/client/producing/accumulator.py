@@ -28,7 +28,7 @@ from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
-from hmb.client.producing.batch import Batch, PartitionQueue, SenderQueues
+from hmb.client.producing.batch import PartitionQueue, ProducerBatch, SenderQueues
 from hmb.client.producing.columns import Row
 from hmb.client.producing.delivery import BatchResult, BatchSlice, Delivery
 from hmb.client.producing.metrics import Counters
@@ -147,7 +147,7 @@ class Accumulator:
         with self._lock:
             return list(self._queues)
 
-    def wait_for_batches(self, sender_queues: SenderQueues, timeout: float | None = None) -> list[Batch]:
+    def wait_for_batches(self, sender_queues: SenderQueues, timeout: float | None = None) -> list[ProducerBatch]:
         """Wait for batches that may be sent. Seal and return them: from each queue as many as its window allows.
 
         Returns an empty list after `timeout` seconds, or once the producer is finished.
@@ -156,7 +156,7 @@ class Accumulator:
         with self._lock:
             while True:
                 now = time.monotonic()
-                due: list[Batch] = []
+                due: list[ProducerBatch] = []
                 wakes_at = deadline
                 for queue in sender_queues.queues:
                     wakes_at = min(wakes_at, self._take_due(queue, now, due))
@@ -166,7 +166,7 @@ class Accumulator:
                 sender_queues.changed.wait(None if wakes_at == math.inf else wakes_at - now)
                 sender_queues.wakes_at = -math.inf
 
-    def encoded(self, batch: Batch, data: bytes) -> None:
+    def encoded(self, batch: ProducerBatch, data: bytes) -> None:
         """Replace a batch's records by their encoded form, which may take less memory."""
         with self._lock:
             if not batch.completed:
@@ -174,7 +174,7 @@ class Accumulator:
             batch.data, batch.records.data = data, bytearray()
             self._memory_freed.notify_all()
 
-    def done(self, batch: Batch) -> None:
+    def done(self, batch: ProducerBatch) -> None:
         """Remove a completed batch from its queue and free its memory."""
         with self._lock:
             if batch.completed:
@@ -191,7 +191,7 @@ class Accumulator:
             if self.finished:
                 self._wake_all()
 
-    def split(self, batch: Batch, halves: Sequence[Batch]) -> None:
+    def split(self, batch: ProducerBatch, halves: Sequence[ProducerBatch]) -> None:
         """Replace a batch that was too large by smaller ones, at the same position of the queue."""
         with self._lock:
             if batch.completed:
@@ -207,17 +207,17 @@ class Accumulator:
             self._batches += len(halves) - 1
             self._used += sum(half.size for half in halves) - batch.size
 
-    def sealed_before(self, moment: float, queue: PartitionQueue) -> list[Batch]:
+    def sealed_before(self, moment: float, queue: PartitionQueue) -> list[ProducerBatch]:
         """Return the sealed batches at the front of a queue that were opened at or before `moment`."""
         with self._lock:
             return list(takewhile(lambda batch: batch.opened <= moment and batch is not queue.open, queue.batches))
 
-    def is_first(self, batch: Batch) -> bool:
+    def is_first(self, batch: ProducerBatch) -> bool:
         """Return whether no batch that was sent before this one is left in its queue."""
         with self._lock:
             return bool(batch.queue.batches) and batch.queue.batches[0] is batch
 
-    def batches_after(self, batch: Batch) -> list[Batch]:
+    def batches_after(self, batch: ProducerBatch) -> list[ProducerBatch]:
         """Return the batches after this one in its queue that have been sent already."""
         with self._lock:
             batches = iter(batch.queue.batches)
@@ -266,7 +266,7 @@ class Accumulator:
         for batch in batches:
             batch.fail(error)
 
-    def _batch_with_room(self, topic: str, partition: int | None, partitions: int, size: int) -> Batch:
+    def _batch_with_room(self, topic: str, partition: int | None, partitions: int, size: int) -> ProducerBatch:
         """Return an open batch with room for `size` bytes, after a wait until so much memory is free."""
         if self._used + size > self._memory or self._closed or self._waiting:
             self._wait_for_memory(size)
@@ -287,8 +287,8 @@ class Accumulator:
         """Return how many bytes of records a batch of this queue may hold."""
         return min(self._batch_size, queue.max_size) - RECORD_BATCH_OVERHEAD
 
-    def _open(self, queue: PartitionQueue) -> Batch:
-        batch = Batch(queue, time.monotonic(), BatchResult(queue.partition))
+    def _open(self, queue: PartitionQueue) -> ProducerBatch:
+        batch = ProducerBatch(queue, time.monotonic(), BatchResult(queue.partition))
         batch.result.send_now = self._seal_now
         # No line before the append calls a function, so Ctrl-C cannot interrupt these lines. Otherwise a batch could be
         # counted, but missing in its queue, and would never be sent.
@@ -300,7 +300,7 @@ class Accumulator:
             queue.sender_queues.changed.notify()
         return batch
 
-    def _close(self, batch: Batch) -> None:
+    def _close(self, batch: ProducerBatch) -> None:
         """Seal a batch, and wake the sender if the batch is first in its queue."""
         batch.queue.open = None
         if batch.queue.batches[0] is batch:
@@ -319,7 +319,7 @@ class Accumulator:
         drawn = random.sample(range(partitions), min(2, partitions))
         return min([self._queue(topic, number) for number in drawn], key=lambda queue: len(queue.batches))
 
-    def _take_due(self, queue: PartitionQueue, now: float, due: list[Batch]) -> float:
+    def _take_due(self, queue: PartitionQueue, now: float, due: list[ProducerBatch]) -> float:
         """Seal the batches of a queue that may be sent now, and add them to `due`.
 
         Returns the time (monotonic) at which the next batch may be sent, or infinity. A batch that still takes records
@@ -354,7 +354,7 @@ class Accumulator:
                 queue.open = None
         self._wake_all()
 
-    def _all_batches(self) -> list[Batch]:
+    def _all_batches(self) -> list[ProducerBatch]:
         return [batch for queues in self._queues.values() for queue in queues.values() for batch in queue.batches]
 
     def _wake_all(self) -> None:

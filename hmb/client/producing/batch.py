@@ -71,8 +71,8 @@ class PartitionQueue:
 
     partition: TopicPartition
     sender_queues: SenderQueues
-    batches: deque[Batch] = field(default_factory=deque)
-    open: Batch | None = None  # the last batch, while it takes more records
+    batches: deque[ProducerBatch] = field(default_factory=deque)
+    open: ProducerBatch | None = None  # the last batch, while it takes more records
     max_size: int = 1 << 31  # the size limit of a batch in bytes, lowered when the broker has rejected a larger batch
     sequence: PartitionSequence | None = None
     in_flight: int = 0  # the number of unanswered batches; they are the first in the queue unless the window is 0
@@ -80,7 +80,7 @@ class PartitionQueue:
 
 
 @dataclass(slots=True, eq=False)
-class Batch:
+class ProducerBatch:
     """Records of one partition that are sent together."""
 
     queue: PartitionQueue

@@ -20,7 +20,7 @@ from hmb.client.connection import ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster
 from hmb.client.producing.accumulator import Accumulator
-from hmb.client.producing.batch import Batch, PartitionQueue
+from hmb.client.producing.batch import PartitionQueue, ProducerBatch
 from hmb.client.producing.encoding import Encoding, halves
 from hmb.client.producing.idempotence import (
     SEQUENCE_ERRORS,
@@ -61,7 +61,7 @@ class SenderSettings:
 class FailedBatch:
     """A batch whose last attempt failed."""
 
-    batch: Batch
+    batch: ProducerBatch
     error: Exception
     # The message for each invalid record, by its number in the batch.
     record_errors: dict[int, str] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class BatchCompletion:
         self.counters = accumulator.counters
         self.last_error: str | None = None  # the reason why the last batch was postponed; None after a delivery
 
-    def answered(self, batch: Batch, answer: PartitionAnswer | None) -> FailedBatch | None:
+    def answered(self, batch: ProducerBatch, answer: PartitionAnswer | None) -> FailedBatch | None:
         """Deliver a batch that the broker has written. Otherwise return the failure that the answer reports.
 
         None as the answer means that the response does not contain the batch's partition.
@@ -98,7 +98,7 @@ class BatchCompletion:
         messages = {it.batch_index: it.batch_index_error_message or error.message for it in answer.record_errors}
         return FailedBatch(batch, error, messages, answered=True)
 
-    def deliver(self, batch: Batch, base_offset: int, log_append_time: int) -> None:
+    def deliver(self, batch: ProducerBatch, base_offset: int, log_append_time: int) -> None:
         """Complete a batch that the broker has written."""
         self.last_error = None
         if batch.queue.window == 1 and is_of_current_epoch(batch) and not self.accumulator.batches_after(batch):
@@ -108,7 +108,7 @@ class BatchCompletion:
         # This call comes last: the memory of the batch stays reserved until all callbacks of the batch have returned.
         self.accumulator.done(batch)
 
-    def fail(self, batch: Batch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
+    def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
         """Complete a batch that has failed and is not sent again."""
         release_numbers(batch, self.accumulator.batches_after(batch), self.guarantee)
         self.guarantee.failed(error)
@@ -126,7 +126,9 @@ class BatchCompletion:
         if is_postponed:  # The queue moves after all decisions, because it then belongs to another thread.
             self.accumulator.move(queue, self.accumulator.unrouted)
 
-    def retry_or_fail(self, batch: Batch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False) -> bool:
+    def retry_or_fail(
+        self, batch: ProducerBatch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False
+    ) -> bool:
         """Postpone a batch if a retry may help and the delivery timeout allows it. Otherwise fail the batch.
 
         With `can_retry`, a retry helps although the error is not retriable. Returns whether the batch is postponed.
@@ -151,7 +153,7 @@ class BatchCompletion:
             return True
         return False
 
-    def sendable(self, batches: Iterable[Batch]) -> list[Batch]:
+    def sendable(self, batches: Iterable[ProducerBatch]) -> list[ProducerBatch]:
         """Return the batches that may be sent. If the transaction is to be aborted, fail all of them instead."""
         reason = self.guarantee.abort_reason
         if reason is None:
@@ -178,7 +180,7 @@ class BatchCompletion:
             self.fail(batch, error, failure.record_errors)
         return False
 
-    def _follows_another(self, batch: Batch) -> bool:
+    def _follows_another(self, batch: ProducerBatch) -> bool:
         """Return whether an earlier batch is the reason for a sequence error of this batch.
 
         In the first case, the earlier batch is still in the queue. In the second case, it has just failed, and its
@@ -188,17 +190,17 @@ class BatchCompletion:
             return False
         return batch.number is None or not self.accumulator.is_first(batch)
 
-    def _can_renumber(self, batch: Batch) -> bool:
+    def _can_renumber(self, batch: ProducerBatch) -> bool:
         """Return whether the batch may get new numbers, because the broker has no copy of it and can get none."""
         return batch.number is not None and not batch.uncertain_attempts and not self.settings.encoding.transactional
 
-    def _split(self, batch: Batch) -> None:
+    def _split(self, batch: ProducerBatch) -> None:
         """Replace a batch that is too large by two halves, as Kafka's producer does."""
         parts = halves(batch)
         self.counters.split()
         self.accumulator.split(batch, parts)
 
-    def _timed_out(self, batch: Batch, error: ConnectionFailed | KafkaError) -> Exception:
+    def _timed_out(self, batch: ProducerBatch, error: ConnectionFailed | KafkaError) -> Exception:
         what = f"{batch.records.count} records for {batch.partition}"
         what = f"{what} not delivered in {self.settings.delivery_timeout:g} s: {error}"
         if isinstance(error, ConnectionFailed):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from hmb.client.producing.batch import Batch, BatchNumber, PartitionQueue, ProducerIdentity
+from hmb.client.producing.batch import BatchNumber, PartitionQueue, ProducerBatch, ProducerIdentity
 from hmb.client.producing.idempotence import MAX_SEQUENCE, number
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
@@ -42,7 +42,7 @@ class Encoding:
             what = f"{self.codec.name.lower()} has no compression level {self.level}"
             raise ValueError(f"{what}: {error}") from error
 
-    def encode(self, batch: Batch, version: int, identity: ProducerIdentity | None, address: str) -> bytes:
+    def encode(self, batch: ProducerBatch, version: int, identity: ProducerIdentity | None, address: str) -> bytes:
         """Return the bytes of a batch for this version of Produce.
 
         Raises KafkaError if the broker is too old for the codec or for record headers.
@@ -65,7 +65,7 @@ class Encoding:
             transactional=self.transactional,
         )
 
-    def _message_set(self, batch: Batch, magic: int, address: str) -> bytes:
+    def _message_set(self, batch: ProducerBatch, magic: int, address: str) -> bytes:
         gathered = batch.records
         if self.codec is Codec.NONE and (messages := gathered.message_set(magic)) is not None:
             return messages
@@ -84,7 +84,7 @@ def renumbered(data: bytes, new: BatchNumber) -> bytes:
     return RecordBatch.parse(data).with_producer(*new)
 
 
-def halves(batch: Batch) -> list[Batch]:
+def halves(batch: ProducerBatch) -> list[ProducerBatch]:
     """Split an encoded batch into two batches that are not encoded yet. The halves share its sequence numbers."""
     records = list(read_records(batch.data or b""))
     middle = len(records) // 2
@@ -93,7 +93,7 @@ def halves(batch: Batch) -> list[Batch]:
         builder = RecordsBuilder()
         for record in piece:
             builder.append(record.timestamp, record.key, record.value, record.headers)
-        half = Batch(batch.queue, batch.opened, batch.result, batch.first + first, builder)
+        half = ProducerBatch(batch.queue, batch.opened, batch.result, batch.first + first, builder)
         half.uncertain_attempts = batch.uncertain_attempts
         if batch.number is not None:
             base_sequence = (batch.number.base_sequence + first) & MAX_SEQUENCE
@@ -102,12 +102,12 @@ def halves(batch: Batch) -> list[Batch]:
     return parts
 
 
-def requests(batches: Iterable[Batch], max_size: int) -> list[list[Batch]]:
+def requests(batches: Iterable[ProducerBatch], max_size: int) -> list[list[ProducerBatch]]:
     """Group batches into requests of at most `max_size` bytes, with one batch of a partition in each request.
 
     A batch that is larger than `max_size` gets a request of its own.
     """
-    found: list[list[Batch]] = []
+    found: list[list[ProducerBatch]] = []
     # A request contains at most one batch of each partition. So the next batch of a queue goes into a request after the
     # one with the queue's previous batch. This table holds, for each queue, the index of the first request that can
     # take its next batch.
@@ -127,7 +127,7 @@ def requests(batches: Iterable[Batch], max_size: int) -> list[list[Batch]]:
 
 
 def produce_request(
-    batches: Sequence[Batch], acks: int, timeout_ms: int, transactional_id: str | None
+    batches: Sequence[ProducerBatch], acks: int, timeout_ms: int, transactional_id: str | None
 ) -> ProduceRequest:
     """Return one request for encoded batches."""
     topics: dict[str, TopicProduceData] = {}

@@ -50,7 +50,7 @@ from itertools import takewhile
 
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
-from hmb.client.producing.batch import Batch, BatchNumber, PartitionQueue, PartitionSequence, ProducerIdentity
+from hmb.client.producing.batch import BatchNumber, PartitionQueue, PartitionSequence, ProducerBatch, ProducerIdentity
 from hmb.protocol.enums import MAX_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
@@ -132,7 +132,7 @@ class Idempotence(AtLeastOnce):
                 self._identity = None
 
 
-def number(batch: Batch, identity: ProducerIdentity) -> BatchNumber:
+def number(batch: ProducerBatch, identity: ProducerIdentity) -> BatchNumber:
     """Give a batch the next number of its partition, and return it."""
     sequence = batch.queue.sequence
     if sequence is None or sequence.identity is not identity:
@@ -142,7 +142,7 @@ def number(batch: Batch, identity: ProducerIdentity) -> BatchNumber:
     return batch.number
 
 
-def is_of_current_epoch(batch: Batch) -> bool:
+def is_of_current_epoch(batch: ProducerBatch) -> bool:
     """Return whether the next batch of the partition gets the epoch of this batch. True if batches have no numbers."""
     number, sequence = batch.number, batch.queue.sequence
     if number is None:
@@ -150,7 +150,7 @@ def is_of_current_epoch(batch: Batch) -> bool:
     return sequence is not None and number[:2] == (sequence.identity.producer_id, sequence.epoch)
 
 
-def release_numbers(batch: Batch, after: list[Batch], guarantee: AtLeastOnce) -> None:
+def release_numbers(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
     """Decide which sequence numbers remain in use when a batch fails.
 
     `after` are the batches that were sent after it.
@@ -167,7 +167,7 @@ def release_numbers(batch: Batch, after: list[Batch], guarantee: AtLeastOnce) ->
     _clear_numbers(rejected)
 
 
-def renumber_in_new_epoch(batch: Batch, after: list[Batch], guarantee: AtLeastOnce) -> None:
+def renumber_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
     """Let a batch, and the batches sent after it, get new numbers in a new epoch.
 
     Call it when the broker does not know the producer's numbers any more and has certainly not written the batch.
@@ -177,7 +177,7 @@ def renumber_in_new_epoch(batch: Batch, after: list[Batch], guarantee: AtLeastOn
     _clear_numbers([batch, *after])
 
 
-def _have_the_last_numbers(batches: list[Batch]) -> bool:
+def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
     """Return whether these batches have all sequence numbers from the first batch's number to the last assigned number.
 
     Otherwise the broker has accepted a batch between them.
@@ -188,7 +188,7 @@ def _have_the_last_numbers(batches: list[Batch]) -> bool:
     return (first.base_sequence + sum(other.records.count for other in batches)) & MAX_SEQUENCE == sequence.next
 
 
-def _clear_numbers(batches: list[Batch]) -> None:
+def _clear_numbers(batches: list[ProducerBatch]) -> None:
     """Let these batches get new numbers when they are sent again. No copy of them can reach the broker any more."""
     for batch in batches:
         batch.number, batch.uncertain_attempts = None, 0

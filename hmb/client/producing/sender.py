@@ -24,7 +24,7 @@ from contextlib import suppress
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.metadata import Node
-from hmb.client.producing.batch import Batch, PartitionQueue, ProducerIdentity, SenderQueues
+from hmb.client.producing.batch import PartitionQueue, ProducerBatch, ProducerIdentity, SenderQueues
 from hmb.client.producing.completion import UNKNOWN, BatchCompletion, FailedBatch
 from hmb.client.producing.encoding import (
     FIRST_VERSION_OF_BATCHES,
@@ -80,7 +80,7 @@ class LeaderRouter(threading.Thread):
         for sender in list(self._senders.values()):
             sender.connection.interrupt()
 
-    def _route(self, batch: Batch) -> None:
+    def _route(self, batch: ProducerBatch) -> None:
         leader = self._completion.cluster.leader(batch.partition)
         sender = self._senders.get(leader)
         if sender is None:
@@ -98,9 +98,9 @@ class Sender(threading.Thread):
         self.queues: SenderQueues = completion.accumulator.new_sender_queues()
         self.connection: Connection = completion.cluster.connect(leader)
         self._completion, self._settings = completion, completion.settings
-        self._taken: list[Batch] = []  # batches taken from the queues and not sent yet
+        self._taken: list[ProducerBatch] = []  # batches taken from the queues and not sent yet
         # Unanswered requests, each with the time (monotonic) at which it was sent.
-        self._posted: deque[tuple[list[Batch], float]] = deque()
+        self._posted: deque[tuple[list[ProducerBatch], float]] = deque()
         # Failed batches by queue, kept until the batches that were sent after them are answered, too.
         self._failed: dict[PartitionQueue, list[FailedBatch]] = {}
 
@@ -133,7 +133,7 @@ class Sender(threading.Thread):
         if grouped:
             self._post(grouped, version)
 
-    def _encode(self, batch: Batch, version: int, identity: ProducerIdentity | None) -> bool:
+    def _encode(self, batch: ProducerBatch, version: int, identity: ProducerIdentity | None) -> bool:
         """Encode a batch. Returns False if the broker cannot take it, and then the batch has failed."""
         if batch.data is None:
             try:
@@ -147,7 +147,7 @@ class Sender(threading.Thread):
             batch.data = renumbered(batch.data, number(batch, identity))
         return True
 
-    def _post(self, grouped: list[list[Batch]], version: int) -> None:
+    def _post(self, grouped: list[list[ProducerBatch]], version: int) -> None:
         """Send one request for each group of batches, without waiting for the responses."""
         acks, timeout_ms = self._settings.acks, int(self._settings.request_timeout * 1000)
         transactional_id, now = self._completion.guarantee.transactional_id, time.monotonic()
@@ -182,7 +182,7 @@ class Sender(threading.Thread):
             if not self.connection.has_buffered:
                 return
 
-    def _complete(self, batches: Iterable[Batch], response: ProduceResponse) -> None:
+    def _complete(self, batches: Iterable[ProducerBatch], response: ProduceResponse) -> None:
         answers = {
             TopicPartition(topic.name, answer.index): answer
             for topic in response.responses
@@ -216,5 +216,5 @@ class Sender(threading.Thread):
         for queue in list(self._failed):
             self._resolve(queue)
 
-    def _in_flight(self) -> list[Batch]:
+    def _in_flight(self) -> list[ProducerBatch]:
         return [batch for batches, _ in self._posted for batch in batches]

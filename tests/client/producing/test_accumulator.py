@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from hmb.client.producing.accumulator import Accumulator
-from hmb.client.producing.batch import Batch, PartitionQueue
+from hmb.client.producing.batch import PartitionQueue, ProducerBatch
 from hmb.client.producing.delivery import BatchSlice, Delivery
 from hmb.client.producing.encoding import halves
 from hmb.client.producing.record_checks import RECORD_OVERHEAD
@@ -43,11 +43,11 @@ def append_values(to: Accumulator, values: list[bytes], partition: int | None = 
     return parts
 
 
-def take(of: Accumulator) -> list[Batch]:
+def take(of: Accumulator) -> list[ProducerBatch]:
     return of.wait_for_batches(of.unrouted)
 
 
-def values(*batches: Batch) -> list[bytes | None]:
+def values(*batches: ProducerBatch) -> list[bytes | None]:
     found: list[bytes | None] = []
     for batch in batches:
         it = batch.records

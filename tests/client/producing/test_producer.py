@@ -10,7 +10,7 @@ import pytest
 import hmb
 from hmb.client import Consumer, Producer
 from hmb.client.producing.accumulator import Accumulator
-from hmb.client.producing.batch import Batch
+from hmb.client.producing.batch import ProducerBatch
 from hmb.client.producing.partitioner import partition_of_key
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
@@ -129,7 +129,7 @@ def test_a_batch_leaves_its_queue_when_its_futures_are_set_so_that_flush_waits_f
     set_before: list[bool] = []
     done = Accumulator.done
 
-    def watched(accumulator: Accumulator, batch: Batch) -> None:
+    def watched(accumulator: Accumulator, batch: ProducerBatch) -> None:
         set_before.append(batch.result.completed)
         done(accumulator, batch)
 
