@@ -54,7 +54,7 @@ MESSAGES = {
     "07/closing_wakes_one_thread": "three threads wait in get: close does not wake all of them",
     "07/has_no_limit": "Channel(1) has 1 items, and put does not wait",
     "07/looks_again_and_again": "of the processor; use wait and notify_all",
-    "07/responses_as_they_come": "the response to request 0 is 'response ",
+    "07/responses_as_they_come": "the response to request ",
     "07/starts_the_time_again": "get(timeout=0.4) still waits after 1.5 s",
     "07/takes_the_newest": "..., and get returns [",
     "07/waits_only_once": "three threads wait in get, and 1 items come: 3 threads end",
