@@ -10,6 +10,7 @@ from pathlib import Path
 FOLDER_NAME = re.compile(r"(\d\d)_\w+")
 HEADING = re.compile(r"^# (.+)$", re.MULTILINE)
 OWN_PAGES = ("lab.md", "hints.md")  # the pages that every lab has
+REQUIREMENT = re.compile(r"^def test_", re.MULTILINE)
 HINT = re.compile(r"^## ", re.MULTILINE)
 
 
@@ -45,6 +46,11 @@ class Lab:
     def hints(self) -> list[str]:
         """The hints, from the most general one to the most specific one."""
         return [hint.strip() for hint in HINT.split((self.folder / "hints.md").read_text(encoding="utf-8"))[1:]]
+
+    @property
+    def requirement_count(self) -> int:
+        """The number of requirements: each one is a test in `check.py`."""
+        return len(REQUIREMENT.findall((self.folder / "check.py").read_text(encoding="utf-8")))
 
     @property
     def starter(self) -> str:

@@ -31,7 +31,7 @@ class Grade:
     student: str
     lab: int
     passed: int  # requirements that the answer meets
-    of: int
+    of: int  # requirements of the lab
     problem: str
 
 
@@ -55,7 +55,7 @@ def grades(found: list[tuple[str, Lab, Path]]) -> Iterator[Grade]:
         try:
             results = check(lab, answer, seed_of(student))
         except (CheckFailed, OSError) as error:
-            yield Grade(student, lab.number, 0, 0, str(error))
+            yield Grade(student, lab.number, 0, lab.requirement_count, str(error))
         else:
             yield _grade(student, lab, results)
 

@@ -152,7 +152,7 @@ def test_a_class_is_graded_with_the_seeds_of_its_students(folder: Path) -> None:
     assert graded.exit_code == 0
     header, *rows = csv.reader(graded.output.splitlines())
     assert header == ["student", "lab", "passed", "of", "problem"]
-    assert [row[:4] for row in rows] == [["anna", "4", "7", "7"], ["ben", "4", "1", "7"], ["carla", "4", "0", "0"]]
+    assert [row[:4] for row in rows] == [["anna", "4", "7", "7"], ["ben", "4", "1", "7"], ["carla", "4", "0", "7"]]
     assert rows[0][4] == "" and "answer.py, line 1" in rows[2][4]
     assert "anna                 lab  4  7 of 7\n" in lab("grade", str(folder)).output
 
