@@ -17,6 +17,8 @@ The folders, in the order in which they import each other:
 - `hmb.testing`      `Broker` and fixtures for tests; uses the broker and the client
 - `hmb.cli`          the commands (in the folder `cli/`)
 - `hmb.bench`        benchmarks of HMB and Kafka (in the folder `bench/`)
+- `hmb.labs`         exercises in which students build a broker's parts (in the folder `labs/`)
+- `state_table`, `units`, `defaults`  small modules that several folders use
 
 The short reading: fifteen files with at most 3,000 lines explain the whole broker in this order. All other files add
 versions, faults, speed or conveniences to them. The docstring of each folder names those files.
