@@ -1,10 +1,11 @@
 """HMB: a Kafka-compatible message broker that people can read.
 
-Producers send messages to a broker, and consumers read them from it. Kafka's idea is that the broker is little more
-than a log. A producer appends record batches to the end of a log, and a consumer reads from any offset. The bytes of a
-batch are the same in the producer's request, in the log's file and in the consumer's response.
+Producers send messages to a broker, and consumers read these messages from the broker. In Kafka, the broker mainly
+keeps logs: files to which messages are only appended. A producer appends record batches to the end of a log. A consumer
+reads from any offset. The bytes of a batch are the same in the producer's request, in the log's file and in the
+consumer's response.
 
-The folders, in the order in which they import each other:
+The folders, from the lowest layer to the highest:
 
 - `hmb.protocol`     the messages of Kafka's protocol: from bytes to objects and back; does no I/O
 - `hmb.records`      the records inside the messages: record batches, compression, checksums
@@ -20,8 +21,9 @@ The folders, in the order in which they import each other:
 - `hmb.labs`         exercises in which students build a broker's parts (in the folder `labs/`)
 - `state_table`, `units`, `defaults`  small modules that several folders use
 
-The short reading: fifteen files with at most 3,000 lines explain the whole broker in this order. All other files add
-versions, faults, speed or conveniences to them. The docstring of each folder names those files.
+The short reading: these fifteen files, read in this order, explain the whole broker. They have at most 3,000 lines
+together. All other files support older versions, handle faults, add speed or add conveniences. The docstring of each
+folder names these other files.
 
  1. `protocol/framing.py` a frame: the length of a message, then its bytes
  2. `protocol/messages/produce.py` a message class: one field in each line, for all versions of Produce
@@ -39,8 +41,9 @@ versions, faults, speed or conveniences to them. The docstring of each folder na
 14. `client/producing/sender.py` a producer's thread: send batches to a broker, and handle the responses
 15. `client/consuming/fetcher.py` a consumer's fetches: send them ahead, and return the records in order
 
-The four tours below follow a request through the code. Each line names a function, and a request calls these functions
-in this order. `tests/test_tours.py` compares the tours with the calls of real requests.
+Each of the four tours below follows one kind of request through the code. Each line names a function. A request causes
+calls of these functions in this order. The test `tests/test_tours.py` compares the tours with the calls that real
+requests cause.
 
 Produce, a tour of at most 9 files:
 
@@ -55,9 +58,9 @@ Produce, a tour of at most 9 files:
 9. `storage/segment.py` `Segment.note` decides whether the indexes get an entry, one for each 4 KiB
 10. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that reads find the batch again
 
-With acks=all, the response waits in `Log.flush` until the records are on disk (`broker/deferred.py`). A client may send
-several requests before it reads a response. The module `broker/network/gathering.py` then sends several responses
-together.
+With acks=all, the broker sends the response only after `Log.flush` has written the records to disk
+(`broker/deferred.py`). A client may send several requests before it reads a response. In this case, the module
+`broker/network/gathering.py` sends several responses together.
 
 Fetch, a tour of at most 9 files:
 
@@ -102,8 +105,9 @@ Producer.send, a tour of at most 10 files:
 
 from importlib import import_module
 
-# This name replaces `typing.TYPE_CHECKING`. Type checkers treat it as true. An import of typing would take 3 ms, and
-# Ctrl-C during an import prints a traceback.
+# Type checkers treat a variable of this name as true, like `typing.TYPE_CHECKING`. This module does not import
+# `typing`, because that import takes 3 ms. If a user presses Ctrl-C during an import, Python prints a traceback, so the
+# imports must be short.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.broker.config.keys import ConfigError
@@ -157,12 +161,12 @@ _MODULES = dict.fromkeys(__all__, "hmb.client") | {
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when it is first used, because `import hmb` alone must cost nothing."""
+    """Import a name when a program first uses it, so that `import hmb` alone takes almost no time."""
     if name not in _MODULES:
         raise AttributeError(f"module 'hmb' has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    """Return the names that `hmb` offers, also those that are not imported yet."""
+    """Return all public names of `hmb`, including the names that are not imported yet."""
     return [*__all__, "__version__"]

@@ -1,8 +1,8 @@
-"""State machines as tables of states, events and next states.
+"""State machines. Each state machine is a table of states, events and next states.
 
-Groups, transactions and members of groups are state machines. Each of them is declared as one table, and the table
-drives the machine: the code looks up the next state in it. A transition that the table does not contain is an internal
-error. The documentation draws its diagrams from the same tables.
+Groups, transactions and members of groups are state machines. The code declares each state machine as one table. When
+an event happens, the code looks up the next state in this table. If the table contains no transition for the current
+state and the event, this is an internal error. The diagrams in the documentation are drawn from the same tables.
 
 For example, a door::
 
@@ -38,7 +38,7 @@ class Transition(NamedTuple, Generic[StateT, EventT]):
 
 
 class StateTable(Generic[StateT, EventT]):
-    """The transitions of a state machine. A pair of a state and an event has at most one transition."""
+    """The transitions of a state machine. For each state and each event, the table has at most one transition."""
 
     def __init__(self, *transitions: tuple[StateT, EventT, StateT]) -> None:
         self._transitions = [Transition(*transition) for transition in transitions]
@@ -53,6 +53,9 @@ class StateTable(Generic[StateT, EventT]):
         return (state, event) in self._after
 
     def next(self, state: StateT, event: EventT) -> StateT:
-        """Return the state that follows. Raises AssertionError for an event that cannot happen in this state."""
+        """Return the state to which `event` leads from `state`.
+
+        Raises AssertionError if `event` cannot happen in `state`.
+        """
         assert self.allows(state, event), f"{event} cannot happen in state {state}"
         return self._after[state, event]

@@ -6,11 +6,12 @@ Kafka's settings are plain numbers. The unit is in the setting's name: `retentio
     retention.ms=604800000      retention.ms=7d
     segment.bytes=1073741824    segment.bytes=1GiB
 
-`plain_value` accepts values with and without a unit, and returns Kafka's plain number. The commands and the embedded
-broker use it for each setting that they are given. A request never contains a unit, so the units also work with Apache
-Kafka. A value without a unit stays unchanged, and so does a setting whose name shows no unit.
+`plain_value` accepts values with and without a unit, and returns the plain number that Kafka uses. The commands and the
+embedded broker call `plain_value` for each setting that a user passes to them. A request contains only the plain
+number. Therefore the units also work when a command sends settings to Apache Kafka. A value without a unit stays
+unchanged. If the name of a setting shows no unit, its value stays unchanged, too.
 
-A duration is a sequence of numbers with units: `500ms`, `90s`, `1h30m`, `7d`, `2w`.
+A duration consists of one or more numbers with units: `500ms`, `90s`, `1h30m`, `7d`, `2w`.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ import re
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 DURATION = r"-?(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+"
-LONGEST = 2**63 - 1  # ms
-TIME_UNITS = {  # last part of a setting's name -> its unit in ms
+LONGEST = 2**63 - 1  # the longest duration, in ms
+TIME_UNITS = {  # last part of a setting's name -> milliseconds in this unit
     "ms": UNITS["ms"],
     "seconds": UNITS["s"],
     "minutes": UNITS["m"],
@@ -33,7 +34,10 @@ SIZE_UNITS |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
 
 def plain_value(name: str, value: str) -> str:
-    """Return a setting's value as Kafka writes it. Raises ValueError if the setting's unit cannot express the value."""
+    """Return a setting's value without a unit, as Kafka needs it.
+
+    Raises ValueError if the value is no whole number in the setting's unit: `30m` for a setting in hours.
+    """
     if is_time(name) and is_duration(value):
         return in_unit_of(name, parse_duration(value))
     if SIZE_NAMES.search(name) and (size := SIZE.fullmatch(value)) is not None:
@@ -47,7 +51,10 @@ def is_time(name: str) -> bool:
 
 
 def in_unit_of(name: str, milliseconds: int) -> str:
-    """Return a duration in the unit that the setting's name ends with. Raises ValueError if it is no whole number."""
+    """Return a duration as a number in the unit of the setting `name`: 7,200,000 ms are `2` for `log.retention.hours`.
+
+    Raises ValueError if the result is not a whole number.
+    """
     unit = name.rpartition(".")[2]
     if milliseconds % TIME_UNITS[unit]:
         raise ValueError(f"must be a whole number of {unit}")
@@ -60,7 +67,10 @@ def is_duration(text: str) -> bool:
 
 
 def parse_duration(text: str) -> int:
-    """Return the milliseconds of a text that matches DURATION. Raises ValueError for more than 64 bits."""
+    """Return the number of milliseconds of a duration such as `1h30m`. The text must match DURATION.
+
+    Raises ValueError if the number is greater than LONGEST.
+    """
     parts = re.findall(r"([\d.]+)(ms|[smhdw])", text)
     milliseconds = sum(float(number) * UNITS[unit] for number, unit in parts)
     if milliseconds > LONGEST:

@@ -1,8 +1,9 @@
-"""Settings of the broker, of topics and of groups, with Kafka's names.
+"""The settings of the broker, of topics and of groups. Their names are the names that Kafka uses.
 
-A setting gets its value from the first of these sources that has one: a dynamic setting (`hmb configs alter`), an
-option `-X name=value`, an environment variable, the file server.properties, the default. A description of the setting
-names the source (`DescribeConfigs`).
+A user can set a setting in several places. The broker uses the value from the first of these places that contains one:
+the dynamic settings (`hmb configs alter`), the option `-X name=value`, an environment variable, the file
+server.properties, the default value. The response to a `DescribeConfigs` request names the place that the value comes
+from.
 
 Read in this order:
 
@@ -12,10 +13,10 @@ Read in this order:
 
 A first reading can skip the rest:
 
-- `names.py`             names of settings in files and in the environment; the nearest name to a misspelled one
-- `no_effect.py`         Kafka's settings that have no effect on one broker
+- `names.py`             names of settings in files and in the environment; warnings about misspelled names
+- `no_effect.py`         settings of Kafka that the broker accepts, but that change nothing
 - `group_configs.py`     settings of consumer groups
 - `loggers.py`           log levels as settings
-- `resources.py`, `entries.py`    settings as the APIs DescribeConfigs and AlterConfigs show them
+- `resources.py`, `entries.py`    the settings of one topic, broker or group, for DescribeConfigs and AlterConfigs
 - `store.py`             the file of dynamic settings
 """

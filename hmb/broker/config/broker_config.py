@@ -1,8 +1,10 @@
 """The broker's settings, with the names of Kafka's `server.properties`.
 
-One field declares a setting: its Kafka name, default, meaning, minimum and maximum. Settings that are defaults for
-topics belong to `LogConfig` (storage/config.py). LOG_DEFAULTS maps the broker's names to them. A setting that may be
-altered while the broker runs (dynamic.py) is declared as dynamic. All settings in LOG_DEFAULTS are dynamic.
+Each field of `BrokerConfig` declares one setting: its name in Kafka, its default, its meaning, its minimum and its
+maximum. Some settings of the broker are defaults for topics. `LogConfig` (storage/config.py) declares these settings
+under their topic names, and LOG_DEFAULTS maps the broker's name to the topic's name: `log.segment.bytes` to
+`segment.bytes`. Clients may alter a *dynamic* setting while the broker runs (dynamic.py). All settings in LOG_DEFAULTS
+are dynamic.
 """
 
 from __future__ import annotations
@@ -54,9 +56,10 @@ LOG_DEFAULTS = {
     "min.insync.replicas": "min.insync.replicas",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
-# Kafka has several settings for one time, in different units: log.retention.hours, log.retention.minutes and
-# log.retention.ms. A setting in a finer unit overrides those in coarser units. Each row lists these names, the coarsest
-# first, with their units in ms.
+# Kafka has several names for one time setting, in different units: log.retention.hours, log.retention.minutes and
+# log.retention.ms. If a user sets several of them, the setting in the finest unit (ms) applies. Each row of TIMES
+# contains: a name in a coarser unit -> the name in the finest unit, and the coarser unit in ms. Of two names for one
+# setting, the name with the coarser unit comes first.
 HOUR_MS, MINUTE_MS = 60 * 60 * 1000, 60 * 1000
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
@@ -66,8 +69,8 @@ TIMES = {
     "log.flush.scheduler.interval.ms": ("log.flush.interval.ms", 1),
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
-THREADING = ("connection", "staged")  # network/server.py, network/staged.py
-OVERRULED = [*TIMES, "log.dir"]  # If a file contains two names of one setting, these names have no effect.
+THREADING = ("connection", "staged")  # The modules network/server.py and network/staged.py contain the two layouts.
+OVERRULED = [*TIMES, "log.dir"]  # If a file sets one setting under two names, the value under these names is ignored.
 
 
 def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **rest: Any) -> Any:
@@ -260,12 +263,15 @@ class BrokerConfig:
 
     @classmethod
     def from_properties(cls, properties: Mapping[str, str]) -> BrokerConfig:
-        """Create the settings from names and values. Unknown names are left out (see names.py). Raises ConfigError."""
+        """Create the settings from names and values.
+
+        Unknown names are ignored (names.py warns about them). Raises ConfigError for an invalid value.
+        """
         values: dict[str, object] = {}
         log_values: dict[str, Any] = {}
         in_order = [name for name in OVERRULED if name in properties]
         in_order += [name for name in properties if name not in OVERRULED]
-        for given in in_order:  # so that an error names the setting as the user wrote it
+        for given in in_order:  # An error message contains `given`: the name that the user wrote.
             text, name = properties[given], ALIASES.get(given, given)
             if name in TIMES:
                 finest, unit = TIMES[name]
@@ -277,7 +283,7 @@ class BrokerConfig:
             elif name in BROKER_KEYS:
                 key = BROKER_KEYS[name]
                 values[key.field] = key.parse(text, given)
-            if log_values.get("retention_ms") == 0:  # Only a topic may have retention.ms=0.
+            if log_values.get("retention_ms") == 0:  # A topic may have retention.ms=0, a broker may not.
                 raise ConfigError("must be at least 1, or -1 to keep records forever", given, text)
         log_values.pop(UNHEEDED, None)
         values.pop(UNHEEDED, None)
@@ -286,7 +292,7 @@ class BrokerConfig:
         return dataclasses.replace(config, log=log)
 
 
-UNHEEDED = ""  # the field of a setting that has no effect
+UNHEEDED = ""  # the value of `ConfigKey.field` for settings that have no effect
 TOPIC_KEYS = {key.name: key for key in config_no_effect.TOPIC} | {
     (name := f.name.replace("_", ".")): ConfigKey.of(name, f) for f in dataclasses.fields(LogConfig) if f.metadata
 }
@@ -296,7 +302,10 @@ BROKER_KEYS = {key.name: key for key in [*config_no_effect.BROKER, *config_no_ef
 
 
 def log_config(configs: Mapping[str, str], default: LogConfig) -> LogConfig:
-    """Return a topic's settings: the topic's own values, and `default` for the others. Raises ConfigError."""
+    """Return all settings of a topic: the values in `configs`, and the values of `default` for all other settings.
+
+    Raises ConfigError.
+    """
     values: dict[str, Any] = {}
     for name, text in configs.items():
         key = TOPIC_KEYS.get(name)
@@ -318,7 +327,10 @@ def check_consistency(config: LogConfig) -> None:
 
 
 def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
-    """Return a time in ms. `text` contains it in units of `unit` ms. A negative time means forever."""
+    """Return the time that `text` contains, in ms. `unit` is the length of the unit of `text`, in ms.
+
+    A negative time means forever, and is returned unchanged.
+    """
     time = key.parse(text, name)
     assert isinstance(time, int)
     if time * unit > key.maximum:
@@ -327,12 +339,12 @@ def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
 
 
 def _broker_configs() -> Iterator[ConfigKey]:
-    """Return every setting of a broker under each of its names, with the default of that name."""
+    """Return every setting of a broker once for each of its names, with the default for that name."""
     yield from BROKER_KEYS.values()
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        default = None if name in finest_names else key.default  # Only the coarsest name has a default.
+        default = None if name in finest_names else key.default  # Only the name in the coarsest unit has one.
         yield dataclasses.replace(key, name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():
         key = TOPIC_KEYS[LOG_DEFAULTS[finest]]

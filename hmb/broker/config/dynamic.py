@@ -1,20 +1,21 @@
-"""The broker's current settings, and the source of each value.
+"""The broker's current settings, and where the value of each setting comes from.
 
-A setting gets its value from the first of these sources that has one (KIP-226):
+The value of a setting can come from four sources. The first source in this list that contains a value applies
+(KIP-226):
 
-1. the value that AlterConfigs has set for this broker;
-2. the value that AlterConfigs has set for all brokers, under the name "";
-3. the value at the start, from `server.properties`, the environment or the option -X;
+1. the value that a client has set for this broker, with AlterConfigs;
+2. the value that a client has set for all brokers, with AlterConfigs for the broker name "";
+3. the value that the broker read when it started: from `server.properties`, the environment or the option -X;
 4. the default.
 
-The file `configs.json` contains the values that AlterConfigs has set (store.py). The declaration of a setting states
-whether it is dynamic (broker_config.py). A part of the broker that stores a value listens for changes. All other parts
-read `current` each time.
+The file `configs.json` contains the values that clients have set (store.py). Clients can alter only the settings that
+are declared as dynamic (broker_config.py). Most parts of the broker read a setting from `current` each time that they
+need it. A part that keeps a copy of a setting registers a function with `listen`, which is called after each change.
 
-A setting that is a default for topics has two names: `log.retention.ms` for the broker and `retention.ms` for the
-topic. Times also have names in coarser units. The synonyms of a setting are all sources that could have its value, in
-the order of the sources. HMB omits the synonyms before the first one with exactly the requested name, as Kafka does. An
-admin client that shows `log.retention.ms` should not have to explain `log.retention.hours`.
+One setting can have several names. `log.retention.ms` of the broker is the default for `retention.ms` of a topic. A
+time also has names in coarser units, such as `log.retention.hours`. A *synonym* of a setting is one value that one
+source contains under one of these names. `synonyms` lists them in the order of the sources. A client requests a setting
+by one name. HMB leaves out all synonyms before the first synonym with this name, as Kafka does.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.state.identity import DataDirectoryError
 
 LOGGER = logging.getLogger(__name__)
-MOST_SETTINGS = 1000  # altered settings of one broker; a client can invent any number of unknown settings
-MOST_GROUPS = 10_000  # groups that may have altered settings
-MOST_CHARACTERS = 1 << 20  # in all altered names and values of one broker; also in all group names
-MOST_WARNINGS = 10  # warnings about unknown settings for one request
+MOST_SETTINGS = 1000  # altered settings of one broker, most of which may be unknown settings
+MOST_GROUPS = 10_000  # groups with altered settings
+MOST_CHARACTERS = 1 << 20  # characters in one broker's altered settings; also characters in all group names
+MOST_WARNINGS = 10  # warnings about unknown settings in the log, for one request
 IDS = ("broker.id", "node.id")
 
 
 class Synonym(NamedTuple):
-    """A source that could have the value of a setting, with the name that the setting has in this source."""
+    """One value that is set for a setting: its source, and the name under which this source contains it."""
 
     name: str
     value: str | None  # None if the value is sensitive
@@ -49,17 +50,21 @@ class Synonym(NamedTuple):
 
 
 class DynamicConfig:
-    """The settings of one broker, which clients may change while it runs."""
+    """The settings of one broker, which clients may change while the broker runs."""
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
-        """Use the settings of the start (`properties`) and the altered ones. Raises ConfigError, DataDirectoryError."""
+        """Combine the settings of the broker's start (`properties`) and the settings that clients altered (`store`).
+
+        Raises ConfigError for an invalid value in `properties`, and DataDirectoryError for an invalid value in
+        `store`.
+        """
         self._static = _with_both_ids(properties)
         self._store = store
-        # A thread holds this lock while it reads and replaces a resource's settings, so that no other change is lost.
-        # It takes this lock before all other locks.
+        # A thread holds this lock from reading a resource's settings until it has replaced them. Otherwise a change by
+        # another thread between these two steps would be lost. A thread takes this lock before all other locks.
         self.alterations = threading.Lock()
-        # This lock guards the stored settings and `current`. The thread that changes them calls the listeners while it
-        # holds this lock, and a listener may take the lock of `Topics`.
+        # This lock guards the stored settings and `current`. A thread that changes them calls the functions in
+        # `_listeners` while it holds this lock. Such a function may take the lock of `Topics`.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)
@@ -69,7 +74,7 @@ class DynamicConfig:
             raise DataDirectoryError(f"{store.path}: {error}") from error
 
     def listen(self, listener: Callable[[BrokerConfig], None]) -> None:
-        """Call the listener with the settings, now and after each change."""
+        """Call the function `listener` with the settings: once now, and again after each change."""
         with self._lock:
             self._listeners.append(listener)
             listener(self.current)
@@ -79,7 +84,10 @@ class DynamicConfig:
         return self._store.brokers.get(broker, {})
 
     def alter(self, broker: str, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
-        """Replace all altered settings of the broker. Raises INVALID_REQUEST, KAFKA_STORAGE_ERROR."""
+        """Replace all settings that clients have altered for `broker` by `configs`.
+
+        Raises INVALID_REQUEST for invalid settings, and OSError if the file cannot be written.
+        """
         with self._lock:
             configs = _checked(configs, self.altered(broker))
             brokers = {**self._store.brokers, broker: configs}
@@ -99,7 +107,10 @@ class DynamicConfig:
         return self._store.groups.get(group, {})
 
     def alter_groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
-        """Replace all altered settings of these groups. Raises INVALID_REQUEST (too many groups), OSError."""
+        """Replace all settings that clients have altered for these groups.
+
+        Raises INVALID_REQUEST for too many groups, and OSError.
+        """
         with self._lock:
             changed = {**self._store.groups, **groups}
             if len(changed) > max(MOST_GROUPS, len(self._store.groups)):
@@ -119,7 +130,7 @@ class DynamicConfig:
         return key.default_text if text is None else key.normal(text)
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """Return the sources of a broker's setting that have a value; the first one has the current value."""
+        """Return all values that are set for a broker's setting. The first one is the current value."""
         names = _names_for(name)
         layers = [
             (ConfigSource.DYNAMIC_BROKER_CONFIG, self.altered(self.name)),
@@ -140,7 +151,10 @@ class DynamicConfig:
 
 
 def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return settings with their values in the normal form. The result contains unknown settings, too, as in Kafka."""
+    """Return the settings with each value in its normal form: `true` for ` TRUE`. Raises INVALID_REQUEST.
+
+    The result also contains unknown settings, because Kafka stores them, too.
+    """
     new = [name for name in configs if name not in before]
     if len(configs) > MOST_SETTINGS:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{len(configs)} settings, at most {MOST_SETTINGS} are kept")
@@ -165,12 +179,12 @@ def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str,
 
 
 def _names_for(name: str) -> list[str]:
-    """Return all names that Kafka has for a setting. The name with the finest unit is the first."""
+    """Return all names of a setting, the finest unit first: log.retention.ms, then minutes, then hours."""
     finest = TIMES[name][0] if name in TIMES else name
     return [finest, *(coarse for coarse, (finer, _) in reversed(TIMES.items()) if finer == finest)]
 
 
 def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings with the broker's id under each of the names in IDS."""
+    """Return a copy of the settings that contains the broker's id under both names, `broker.id` and `node.id`."""
     given = next((properties[name] for name in IDS if name in properties), None)
     return {**properties, **({} if given is None else dict.fromkeys(IDS, given))}

@@ -1,4 +1,4 @@
-"""Settings as DescribeConfigs returns them: the value, its source, and the other sources that have a value."""
+"""The descriptions of settings in a DescribeConfigs response: the current value, its source, and all other values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ TOLD_IF_SET = {key.name for key in RATES}
 
 @dataclass(frozen=True, slots=True)
 class ConfigDescription:
-    """One setting of one resource, with its value, the value's source, and all sources that have a value."""
+    """One setting of a topic, a broker or a group: its current value, the source of this value, and its synonyms.
+
+    The synonyms are all values that are set for the setting, such as the default (dynamic.py).
+    """
 
     key: ConfigKey
     value: str | None
@@ -28,7 +31,7 @@ class ConfigDescription:
 
 
 def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator[ConfigDescription]:
-    """Return all settings of a topic. `configs` contains the settings that the topic has of its own."""
+    """Return all settings of a topic. `configs` contains the settings that were set for this topic."""
     for name, key in sorted(TOPIC_KEYS.items()):
         broker_name = BROKER_NAMES.get(name)
         synonyms = broker.synonyms(broker_name) if broker_name else []
@@ -39,14 +42,14 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator
 
 
 def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> str | None:
-    """Return the value of a setting for topics that have no value of their own."""
+    """Return the value of a setting for all topics for which no client has set it."""
     if key.field:
         return key.text(getattr(broker.current.log, key.field))
     return broker.value(broker_name) if broker_name else key.default_text
 
 
 def broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
-    """Return the settings of this broker."""
+    """Return all settings of this broker."""
     altered = {**broker.altered(ALL_BROKERS), **broker.altered(broker.name)}
     for name in sorted({*BROKER_CONFIGS, *altered} - (TOLD_IF_SET - altered.keys())):
         synonyms = broker.synonyms(name)
@@ -58,7 +61,7 @@ def broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
 
 
 def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
-    """Return the settings that clients have altered for all brokers."""
+    """Return the settings that clients have set for all brokers of the cluster at once."""
     for name, value in sorted(broker.altered(ALL_BROKERS).items()):
         synonyms = [Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)]
         if (key := BROKER_CONFIGS.get(name)) is None:
@@ -68,7 +71,7 @@ def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]
 
 
 def _unknown(name: str, synonyms: Sequence[Synonym]) -> ConfigDescription:
-    """Return the entry of an unknown setting, without its value, because the value may be a secret."""
+    """Return the description of a setting that the broker does not know. Hide its value, because it may be a secret."""
     key = ConfigKey(name, ConfigType.UNKNOWN, None, "")
     hidden = [synonym._replace(value=None) for synonym in synonyms]
     return ConfigDescription(key, None, synonyms[0].source, hidden, read_only=True, is_sensitive=True)

@@ -1,6 +1,9 @@
-"""Settings of single groups (KIP-848). Each one overrides the broker's setting with the same name after `group.`.
+"""The settings of a single consumer group (KIP-848).
 
-Two settings of the broker limit the value: `consumer.session.timeout.ms` of a group must be between
+A group's setting overrides the broker's default: `consumer.session.timeout.ms` of a group overrides
+`group.consumer.session.timeout.ms` of the broker.
+
+Two more settings of the broker limit the group's value. In this example it must be between
 `group.consumer.min.session.timeout.ms` and `group.consumer.max.session.timeout.ms`.
 """
 
@@ -28,7 +31,7 @@ GROUP_KEYS = {
 
 
 def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupSettings:
-    """Return the current settings of a group of KIP-848. The coordinator reads them during each heartbeat."""
+    """Return the current settings of a consumer group. The coordinator calls this function at each heartbeat."""
     config, own = broker.current, broker.altered_of_group(group)
     return ConsumerGroupSettings(
         session_timeout=int(own.get("consumer.session.timeout.ms", config.consumer_session)),
@@ -39,7 +42,7 @@ def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupS
 
 
 class GroupResource:
-    """The settings of one group, which need not exist yet."""
+    """The settings of one group. Clients may set them before the group exists."""
 
     def __init__(self, name: str, broker: DynamicConfig) -> None:
         if not name:
@@ -59,7 +62,7 @@ class GroupResource:
             yield ConfigDescription(key, synonyms[0].value, synonyms[0].source, synonyms)
 
     def check(self, configs: Mapping[str, str]) -> None:
-        """Raise INVALID_CONFIG unless the settings are valid for a group."""
+        """Raise INVALID_CONFIG if one of the settings is unknown for a group or has an invalid value."""
         self._normal(configs)
 
     def _normal(self, configs: Mapping[str, str]) -> dict[str, str]:
@@ -76,7 +79,10 @@ class GroupResource:
         return [outcome_of(partial(broker.configs.alter_groups, configs))] * len(changes)
 
     def _key(self, name: str) -> ConfigKey:
-        """Return a setting of groups with its current limits. Raises ConfigError for an unknown name."""
+        """Return the declaration of a group's setting, with its current minimum and maximum.
+
+        Raises ConfigError for an unknown name.
+        """
         if name not in GROUP_KEYS:
             known = ", ".join(GROUP_KEYS)
             raise ConfigError(f"unknown group config {name!r}{nearest(name, GROUP_KEYS)}; known: {known}")

@@ -1,11 +1,12 @@
-"""The description of a setting: its name, type, default, allowed values and purpose.
+"""The declaration of a setting: its name, its type, its default, its allowed values and its purpose.
 
-A setting is declared once. A setting that has an effect is a field of `LogConfig` or `BrokerConfig`, where the code
-that uses it finds it. A setting without an effect is in no_effect.py: clients and tools set it, so the broker has to
-accept it. The broker uses the declarations to parse `server.properties` and the settings of topics, to answer
-DescribeConfigs, and to find out which settings are dynamic.
+Each setting is declared in one place. A setting that the broker uses is a field of `LogConfig` or `BrokerConfig`. The
+other settings are listed in no_effect.py: the broker accepts them, because clients and tools set them, but they change
+nothing. The broker uses the declarations for three purposes: to parse `server.properties` and the settings of topics,
+to answer DescribeConfigs, and to decide which settings clients may alter while the broker runs.
 
-The type of a number follows from its maximum: Kafka has ints and longs, and a setting up to 2^31-1 is an int.
+Kafka distinguishes ints (32 bits) and longs (64 bits). HMB derives the type from the maximum: a setting with a maximum
+of at most 2^31-1 is an int.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from hmb.storage.config import INT_MAX
 
 
 class ConfigError(HmbError):
-    """An error about a value that a setting cannot have. The message names the setting and the allowed values."""
+    """The error for a setting with an invalid value. The message contains the setting's name and the allowed values."""
 
     def __init__(self, problem: str, name: str = "", value: str = "") -> None:
         super().__init__(problem, name, value)
@@ -37,11 +38,11 @@ class ConfigError(HmbError):
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """The declaration of one setting."""
+    """The declaration of one setting: its name, its type, its default and its allowed values."""
 
     name: str
     type: ConfigType
-    default: Any  # None if the setting has no value until a client sets one
+    default: Any  # None if the setting has no default
     doc: str
     minimum: float = -math.inf
     maximum: float = math.inf
@@ -52,7 +53,7 @@ class ConfigKey:
 
     @classmethod
     def of(cls, name: str, field: dataclasses.Field[Any]) -> ConfigKey:
-        """Return the setting that a field of `LogConfig` or `BrokerConfig` declares."""
+        """Return the declaration of the setting `name`, made from its field in `LogConfig` or `BrokerConfig`."""
         declared = {key: value for key, value in field.metadata.items() if key not in ("name", "is_list")}
         type = _number_type(declared["maximum"]) if field.type == "int" else TYPES[str(field.type)]
         if field.metadata.get("is_list"):
@@ -60,7 +61,7 @@ class ConfigKey:
         return cls(name=name, type=type, default=field.default, field=field.name, **declared)
 
     def parse(self, text: str, name: str = "") -> float | str | bool:
-        """Return the value of a text. Raises ConfigError, whose message contains `name`."""
+        """Convert a text to the value of this setting. Raises ConfigError; the message contains `name`."""
         name = name or self.name
         check_length(text, name)
         if self.type is ConfigType.LIST:
@@ -80,13 +81,13 @@ class ConfigKey:
         is_whole = self.type is not ConfigType.DOUBLE
         try:
             value = int(text) if is_whole else float(text)
-            if "_" in text:  # Python would read 1_000 as a number, but Kafka does not.
+            if "_" in text:  # Python accepts 1_000 as a number, but Kafka does not.
                 raise ValueError
         except ValueError:
             raise ConfigError(f"must be a {'whole ' if is_whole else ''}number", name, text) from None
         if value > self.maximum:
             raise ConfigError(f"must be at most {self.maximum}", name, text)
-        if not value >= self.minimum:  # `not >=` is also true for NaN, so NaN is refused.
+        if not value >= self.minimum:  # `not >=` instead of `<`, so that NaN is refused: `NaN < minimum` is false.
             raise ConfigError(f"must be at least {self.minimum}", name, text)
         return value
 
@@ -100,7 +101,7 @@ class ConfigKey:
         return ",".join(items)
 
     def text(self, value: object) -> str | None:
-        """Return the text of a value, as Java writes it."""
+        """Convert a value to text, as Kafka (Java) writes it: `true` for True, `1.0E20` for 1e+20."""
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, float):
@@ -108,7 +109,7 @@ class ConfigKey:
         return None if value is None else str(value)
 
     def normal(self, text: str) -> str:
-        """Return the normal form of a value's text. Raises ConfigError."""
+        """Convert the text of a value to its normal form: `true` for ` TRUE`, `7` for `07`. Raises ConfigError."""
         return self.text(self.parse(text)) or ""
 
     @property
@@ -123,25 +124,27 @@ def _number_type(maximum: float) -> ConfigType:
     return ConfigType.INT if maximum <= INT_MAX else ConfigType.LONG
 
 
-MOST_LETTERS_OFF = 6  # the greatest difference in length between a misspelled name and the intended one
+MOST_LETTERS_OFF = 6  # the greatest difference in length between a misspelled name and a name that `nearest` suggests
 
 
 def check_length(text: str, name: str) -> None:
-    """Raise ConfigError if the value of setting `name` is too long for a string of DescribeConfigs."""
+    """Raise ConfigError if `text`, the value of the setting `name`, is too long for a DescribeConfigs response."""
     if (size := len(text.encode())) > LONGEST_STRING:
         raise ConfigError(f"has {size} bytes, at most {LONGEST_STRING} are allowed", name, text)
 
 
 def split_list(text: str) -> list[str]:
-    """Return the items of a list, each once. An empty text is an empty list."""
+    """Return the items of a comma-separated list, without repetitions. For an empty text, return an empty list."""
     return list(dict.fromkeys(item.strip() for item in text.split(","))) if text.strip() else []
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return the end of a message about an unknown name: the known name that was probably intended, if there is one.
+    """Return a question for the end of an error message about an unknown name: `, did you mean 'retention.ms'?`.
 
-    Only names of a similar length with the same first letter are compared. A request may contain thousands of unknown
-    names, and a comparison takes some 20 microseconds.
+    If no known name is similar to the unknown name, return an empty text.
+
+    A comparison of two names takes about 20 microseconds, and a request may contain thousands of unknown names.
+    Therefore the function compares only names with the same first letter and a similar length.
     """
     alike = [other for other in known if other[:1] == name[:1] and abs(len(other) - len(name)) <= MOST_LETTERS_OFF]
     matches = difflib.get_close_matches(name, alike, 1, cutoff)

@@ -1,6 +1,7 @@
-"""The broker's loggers as settings. A setting's name is a logger's name, and its value is the level (KIP-412).
+"""The log levels of the broker, which clients read and change as settings (KIP-412).
 
-The loggers are Python's, with Kafka's names for the levels. A level applies until the broker stops.
+The name of such a setting is the name of a Python logger, and its value is the logger's level. The levels have Kafka's
+names, for example WARN instead of Python's WARNING. A level that a client has set applies until the broker stops.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from hmb.protocol.enums import ConfigSource, ConfigType
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 ROOT = "root"
-TRACE = 5  # a level without a name in Python
+TRACE = 5  # Kafka's level TRACE. Python has no name for a level below DEBUG (10).
 LEVELS = {
     "FATAL": logging.CRITICAL,
     "ERROR": logging.ERROR,
@@ -26,11 +27,11 @@ LEVELS = {
 
 
 class Loggers:
-    """The loggers of this process, as a resource whose settings are the levels."""
+    """All loggers of this process. The level of each logger is one setting."""
 
     @property
     def altered(self) -> Mapping[str, str]:
-        """The level of each logger that does not inherit its parent's level."""
+        """The level of each logger for which a level is set. All other loggers inherit their parent's level."""
         return {name: _level_name(logger.level) for name, logger in _loggers().items() if logger.level}
 
     def entries(self) -> Iterator[ConfigDescription]:
@@ -40,7 +41,7 @@ class Loggers:
             yield ConfigDescription(key, level, ConfigSource.DYNAMIC_BROKER_LOGGER_CONFIG)
 
     def check(self, configs: Mapping[str, str]) -> None:
-        """Raise KafkaError for a logger or a level that does not exist, or if the root logger has no level."""
+        """Raise KafkaError if a logger or a level does not exist, or if the root logger would have no level."""
         loggers = _loggers()
         for name, level in configs.items():
             if name not in loggers:
@@ -52,7 +53,7 @@ class Loggers:
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Loggers, Mapping[str, str]]], broker: object) -> list[KafkaError | None]:
-        """Set the levels of the named loggers; all other loggers inherit the level of their parents."""
+        """Set the level of each logger that a change names. All other loggers inherit the level of their parents."""
         for _, configs in changes:
             for name, logger in _loggers().items():
                 logger.setLevel(LEVELS[configs[name]] if name in configs else logging.NOTSET)
@@ -65,5 +66,5 @@ def _loggers() -> dict[str, logging.Logger]:
 
 
 def _level_name(level: int) -> str:
-    """Return Kafka's name of a level. A level without a name gets the name of the next finer one."""
+    """Return Kafka's name of a Python level. For a level between two named levels, return the name of the lower one."""
     return next((name for name, known in LEVELS.items() if level >= known), "TRACE")

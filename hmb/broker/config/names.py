@@ -7,12 +7,12 @@ from collections.abc import Iterable, Mapping
 from hmb.broker.config.broker_config import BROKER_CONFIGS
 from hmb.broker.config.keys import nearest
 
-CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables that clients of the command line read
+CLIENT_VARIABLES = {"HMB_BOOTSTRAP_SERVERS"}  # variables that the command-line clients read
 VARIABLES = {"HMB_" + name.upper().replace(".", "_"): name for name in BROKER_CONFIGS}
 
 
 def unknown_names(properties: Iterable[str]) -> list[str]:
-    """Return a warning for each name that is not a setting, with the most similar name that is one."""
+    """Return a warning for each name that is no setting's name. The warning suggests the most similar setting."""
     return [
         f"unknown setting {name!r} is ignored{nearest(name, BROKER_CONFIGS)}"
         for name in properties
@@ -21,7 +21,7 @@ def unknown_names(properties: Iterable[str]) -> list[str]:
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """Return a warning for each environment variable that looks like a setting but is not one."""
+    """Return a warning for each environment variable that is probably a misspelled setting: HMB_LOG_SEGMENT_BYTE."""
     return [
         f"unknown setting {variable!r} is ignored{found}"
         for variable in environment
@@ -31,5 +31,5 @@ def unknown_variables(environment: Iterable[str]) -> list[str]:
 
 
 def environment_properties(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return settings from variables such as HMB_LOG_SEGMENT_BYTES, which sets log.segment.bytes."""
+    """Return the settings that environment variables set. HMB_LOG_SEGMENT_BYTES sets log.segment.bytes."""
     return {VARIABLES[variable]: value for variable, value in environment.items() if variable in VARIABLES}

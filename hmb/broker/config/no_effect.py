@@ -1,8 +1,8 @@
-"""Kafka's settings that this broker accepts, stores and returns, but that have no effect.
+"""Settings of Kafka that HMB's broker accepts, stores and returns, but does not use.
 
-For example, one broker has no replicas to throttle or to wait for, no rack and no tiered storage. It has as many
-threads as connections. Clients create topics with settings that have no effect, and tools set them on brokers. A broker
-that refused the settings would refuse these clients.
+For example, Kafka has settings for replicas, racks and tiered storage. HMB runs one broker without any of these. The
+broker accepts the settings anyway. Some clients create topics with these settings, and some tools set them on brokers.
+An error would make these clients and tools fail.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from hmb.storage.config import INT_MAX, NEVER
 
 ONE_BROKER = "This setting has no effect, because the cluster has one broker."
 NO_TIERS = "This setting has no effect, because HMB has no tiered storage."
-REPLICA = r"\*|\d+:\d+"  # "*" for all replicas, or "partition:broker"
+REPLICA = r"\*|\d+:\d+"  # an item is "*" (all replicas), or a partition and a broker, such as "0:1"
 THREADS = "This setting has no effect, because each connection has a thread."
 
 
@@ -77,7 +77,7 @@ BROKER = [
     _int("socket.send.buffer.bytes", 102_400, "no effect: the system decides", -1),
     _int("socket.receive.buffer.bytes", 102_400, "no effect: the system decides", -1),
 ]
-# Settings that tools alter while they move replicas. They are returned only if they are set.
+# Tools set these settings while they move replicas. DescribeConfigs returns such a setting only if it is set.
 RATES = [
     _long("leader.replication.throttled.rate", None, ONE_BROKER, 0, dynamic=True),
     _long("follower.replication.throttled.rate", None, ONE_BROKER, 0, dynamic=True),

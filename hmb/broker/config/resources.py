@@ -1,11 +1,13 @@
 """The resources that have settings: topics, brokers, the broker's loggers, groups.
 
-DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name. `find` returns the
-object for it. Every kind of resource returns the settings that clients have set (`altered`) and all its settings with
-their sources (`entries`). Every kind can check new settings and replace the old ones by them.
+The requests DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name. `find`
+returns an object for this resource. The object returns the settings that clients have set for the resource (`altered`),
+and all its settings with their sources (`entries`). It also checks new settings (`check`), and replaces the old
+settings by the new ones (`alter_all`).
 
-AlterConfigs and IncrementalAlterConfigs use `alter_each`. It first checks each resource of a request. Then it alters
-all resources of one kind together, because each change of a settings file costs a write of the whole file.
+The handlers of AlterConfigs and IncrementalAlterConfigs call `alter_each`. This function first checks the new settings
+of each resource in the request. Then it alters all resources of one type together, so that the broker writes the file
+with their settings only once.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from hmb.protocol.topics import NO_TOPIC_ID, check_topic_name
 
 
 class Resource(Protocol):
-    """A topic, a broker, a group or the loggers: an object that has settings."""
+    """An object that has settings: a topic, a broker, a group or the loggers."""
 
     @property
     def altered(self) -> Mapping[str, str]:
@@ -49,7 +51,10 @@ class Resource(Protocol):
 
 
 def find(type: int, name: str, broker: BrokerContext) -> Resource:
-    """Return the object for a resource. Raises INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION."""
+    """Return the resource with this type and name.
+
+    Raises INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION.
+    """
     match type:
         case ResourceType.TOPIC:
             check_topic_name(name)
@@ -67,7 +72,7 @@ def find(type: int, name: str, broker: BrokerContext) -> Resource:
 
 
 class Named(Protocol):
-    """An entry of a request, which names a resource by its type and its name."""
+    """A part of a request that names one resource by its type and its name."""
 
     resource_type: int
     resource_name: str
@@ -85,9 +90,10 @@ def alter_each(
     *,
     validate_only: bool,
 ) -> list[AnswerT]:
-    """Alter resources. `change` returns the new settings of a resource from the request and the old ones.
+    """Alter the settings of several resources. For each resource, `change` computes the new settings from the request.
 
-    Returns an answer for each resource, with its error. A resource that the request names twice is not altered.
+    Returns one answer for each resource. The answer contains an error code if the resource was not altered. If the
+    request names a resource twice, this resource is not altered.
     """
     times = Counter((each.resource_type, each.resource_name) for each in wanted)
     answers: list[AnswerT] = []
@@ -111,7 +117,7 @@ def alter_each(
 
 
 def _find_alterable(named: Named, broker: BrokerContext) -> Resource:
-    if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # `find` has another error for it.
+    if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # `find` would raise a different error.
         raise KafkaError(ErrorCode.INVALID_REQUEST, "a topic has no name; topic defaults are broker settings")
     return find(named.resource_type, named.resource_name, broker)
 

@@ -1,12 +1,13 @@
-"""The file of the settings that were altered while the broker ran.
+"""The file `configs.json`: the settings that clients have altered while the broker was running.
 
-`configs.json` in the data directory contains the settings of brokers and of groups. The settings of a broker are listed
-under its id, and those of all brokers under ""::
+The file is in the data directory. It contains settings of brokers and of groups. The settings for one broker are listed
+under the broker's id. The settings for all brokers are listed under the empty name ""::
 
     {"brokers": {"": {"log.retention.ms": "60000"}, "0": {"message.max.bytes": "5000000"}},
      "groups": {"billing": {"consumer.session.timeout.ms": "50000"}}}
 
-The file is replaced in one step. The settings of topics are in `topics.json` (topics/store.py).
+The broker replaces the whole file in one step, so that a crash leaves either the old or the new file. The settings of
+topics are in another file, `topics.json` (topics/store.py).
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from pathlib import Path
 from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import DamagedStateFile, Manifest
 
-Configs = dict[str, dict[str, str]]  # broker id or group -> name -> value
+Configs = dict[str, dict[str, str]]  # broker id or group name -> setting's name -> value
 
 
 class ConfigStore:
-    """The file `configs.json` and its content. Not thread-safe: `DynamicConfig` uses it only under its lock."""
+    """The file `configs.json` and its content. Not thread-safe: the caller, `DynamicConfig`, holds a lock."""
 
     def __init__(self, directory: Path, manifest: Manifest) -> None:
         """Read the file. Raises DataDirectoryError."""
@@ -54,9 +55,9 @@ class ConfigStore:
         brokers: Mapping[str, Mapping[str, str]] | None = None,
         groups: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Replace the settings of brokers, of groups, or of both.
+        """Write new settings of all brokers, of all groups, or of both to the file. Raises OSError.
 
-        A resource without settings is removed. Raises OSError.
+        None keeps the old settings. A broker or a group without settings does not appear in the file.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)
