@@ -1,12 +1,14 @@
 r"""Coordinators: consumer groups, committed offsets, transactions and producer ids.
 
-A *coordinator* keeps state for many clients that must agree with each other: the members of a group, or the partitions
-of a transaction. Each coordinator is a state machine. A request or the passing of time is an event, and the event leads
-to a new state, to responses, and to records that must be stored.
+A *coordinator* is the part of a broker that keeps the state that several clients share, for example the members of a
+consumer group. Each coordinator is a state machine. A request of a client is an event, and a deadline that passes is an
+event. An event changes the state, and can lead to responses and to records that the broker must store.
 
-The state lives in memory, and a compacted topic stores it: `__consumer_offsets` for groups and their offsets,
-`__transaction_state` for transactions. This topic is the *journal* of its coordinator. After a restart, the coordinator
-reads the newest record of each key and has its state again::
+The coordinator keeps this state in memory and writes each change to a compacted topic, its *journal*. The journal of
+groups and their committed offsets is `__consumer_offsets`. The journal of transactions is `__transaction_state`. After
+a restart, the broker reads the newest record of each key from the journal and so restores the state.
+
+A request for a group passes through these modules::
 
     handler (hmb/broker/handlers)
       | request
@@ -20,31 +22,32 @@ reads the newest record of each key and has its state again::
 
 For example, a consumer commits offset 42 of partition weather-0. `GroupCoordinator.begin_commit` takes the lock of the
 group and asks the group whether the member is allowed to commit. The journal adds one record to the queue of partition
-17 of `__consumer_offsets`. The lock is released, and the thread waits until the record is on disk. Only then does a
-fetch of the committed offset return 42.
+17 of `__consumer_offsets`. The thread then releases the lock and waits until the record is on disk. Only after that can
+a client fetch the committed offset 42.
 
-Our names:
+Words that have a special meaning in this package:
 
-- A *step* is one change of a group under its lock.
-- A *write* is a list of records that belong together, with the step that follows when they are stored.
-- A *pending* commit is in the journal's queue and is not yet stored.
+- A *step* is one change of a group's state. The thread that runs the step holds the group's lock.
+- A *write* is a list of records that the journal stores together, and a step that runs after the records are stored.
+- A *pending* commit is an offset commit that waits in the journal's queue and is not on disk yet.
 
-Read in this order:
+Read the modules and folders of this package in this order:
 
-- `classic/`            the classic group protocol; `states`, then `rebalance`, are part of the short reading
+- `classic/`            the classic group protocol; the short reading of README contains its `states` and `rebalance`
 - `group`               the interface that both kinds of groups share
 - `shared_group`        one group, shared by the threads of many connections
-- `group_table`         the table of groups
-- `groups`              all requests for groups
+- `group_table`         the table of all groups in memory
+- `groups`              the entry for all requests about groups
 - `offsets`             the committed offsets in memory
 - `offset_manager`      the committed offsets in memory and in the journal
 - `journal/`            the queue, the shared sync, and the formats of records
 - `transactions/`       the transaction coordinator
 - `modern/`             the group protocol of KIP-848
 
-A first reading can skip the other modules. `journal_decoder` prints records as JSON. Time is in `group_timer` and
-`group_expiry`. Limits are in `member_room` and `known_names`. `group_listing`, `cluster_topics` and `producer_ids` are
-small and independent.
+A first reader can skip the other modules. `journal_decoder` prints the records of a journal as JSON. `group_timer` and
+`group_expiry` contain the timers. `member_room` and `known_names` limit the memory that clients can use.
+`group_listing`, `cluster_topics` and `producer_ids` are small and do not depend on the other modules.
 
-Limits: one broker coordinates all groups and transactions, so no coordinator moves to another broker.
+Limits: HMB runs as one broker, which coordinates all groups and all transactions. A coordinator therefore never moves
+to another broker.
 """

@@ -1,8 +1,8 @@
-"""The classic group protocol: a rebalance that all members of a group pass together.
+"""The classic group protocol: in a rebalance, all members of a group join and share the partitions again.
 
-The members choose among themselves who reads which partitions. The coordinator does not understand their metadata. It
-collects the members, elects a leader, sends the metadata of all members to the leader, and distributes the assignment
-that the leader returns::
+One member, the leader, decides which member reads which partitions. The coordinator does not understand the metadata of
+the members. It collects the members, elects one of them as the leader, and sends the leader the metadata of all
+members. The leader returns the assignment, and the coordinator sends each member its part::
 
     member A                       coordinator                        member B
     JoinGroup      ------------->  Empty -> PreparingRebalance
@@ -14,25 +14,26 @@ that the leader returns::
     assignment     <-------------  Stable               ----------->  assignment
     Heartbeat      ------------->                       <-----------  Heartbeat
 
-A *generation* is one agreed list of members. Its number grows with each rebalance, and a request that contains an older
-number is rejected. For example, A and B form generation 1 and C joins later. The responses to the next heartbeats of A
-and B are REBALANCE_IN_PROGRESS, both send JoinGroup again, and A, B and C form generation 2.
+A *generation* is a list of members that all members have agreed on. Each rebalance increases the number of the
+generation, and the coordinator rejects a request that contains an older number. For example, members A and B form
+generation 1, and C joins later. A and B each send a heartbeat and receive the error REBALANCE_IN_PROGRESS. Both then
+send JoinGroup again, and A, B and C form generation 2.
 
-Read in this order:
+Read the modules of this folder in this order:
 
-- `states`       the states, the events, and the table that drives the group
-- `members`      the members, the choice of the leader and of the protocol
-- `rebalance`    the barrier with its two halves, SyncGroup, Heartbeat, and all time limits
-- `group`        the requests that change the members: JoinGroup and LeaveGroup; the check of OffsetCommit
+- `states`       the states of a group, the events, and the table of all transitions
+- `members`      the members of a group; the coordinator chooses the leader and the protocol
+- `rebalance`    the two halves of a rebalance, the requests SyncGroup and Heartbeat, and all time limits
+- `group`        the requests JoinGroup and LeaveGroup, which change the members, and the check of OffsetCommit
 
-A first reading can skip the rest:
+A first reader can skip these modules:
 
-- `initial_delay`      the first rebalance waits for further members (KIP-134)
+- `initial_delay`      the first rebalance of an empty group waits for further members (KIP-134)
 - `pending_members`    a client requests a member id before it joins (KIP-394)
 - `static_members`     a client that restarts keeps its partitions (KIP-345)
 - `older_clients`      the differences between the versions of JoinGroup and SyncGroup
 - `record`             the group as a record of `__consumer_offsets`
-- `settings`           the broker settings of a group
+- `settings`           the broker settings for classic groups
 
 Source: Kafka's `ClassicGroup`; KIP-62, KIP-134, KIP-345, KIP-394, KIP-429.
 """

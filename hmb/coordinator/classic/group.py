@@ -1,32 +1,36 @@
 """One classic group and its requests: a state machine without threads, clocks or sockets.
 
-A *step* is a request (`join`, `sync`, `heartbeat`, `leave`, `check_commit`) or the passing of time (`tick`). A step
-changes the state of the group. The caller (shared_group.py) then carries out the effects of the step:
+A *step* is a request (`join`, `sync`, `heartbeat`, `leave`, `check_commit`) or a check of the deadlines (`tick`). A
+step changes the state of the group. After each step, the caller (shared_group.py) uses these results:
 
-- `answers` contains waiting requests, each with its response.
-- `writes` contains records for the journal. The caller runs `Write.then` after the records are on disk. That step
-  produces the responses that must not be sent earlier.
+- `answers` contains requests together with their responses. The caller sends the responses.
+- `writes` contains records for the journal. The caller stores the records and then runs `Write.then`. This function is
+  another step: it produces the responses that the caller must not send before the records are on disk.
 - `next_deadline()` returns the time at which the caller must call `tick`.
 
-A member passes through the protocol in this order:
+A client becomes a member of a group in this order:
 
-1. A client sends JoinGroup without a member id. The response is MEMBER_ID_REQUIRED with a new id (KIP-394). The id is
-   *pending* until the client joins with it.
+1. A client sends JoinGroup without a member id. The response contains the error MEMBER_ID_REQUIRED and a new member id
+   (KIP-394). The id is *pending* until the client joins with it.
 2. The client sends JoinGroup with the id. When all members have joined, each response contains the generation, the
    protocol and the leader. The response to the leader also contains the metadata of all members.
-3. The leader assigns the partitions and sends the assignment with SyncGroup. The other members send SyncGroup, too, and
-   wait. Each response contains the assignment of one member.
-4. Heartbeats keep the session of the member alive. The error REBALANCE_IN_PROGRESS asks the member to join again.
+3. The leader assigns the partitions to the members and sends the assignment with SyncGroup. The other members send
+   SyncGroup too, and wait for the assignment. Each member receives a response with its own partitions.
+4. Each member sends heartbeats to keep its session alive. If a response contains the error REBALANCE_IN_PROGRESS, the
+   member joins again.
 
-Cooperative rebalancing (KIP-429) uses the same protocol. The members keep their partitions and rebalance twice.
+Cooperative rebalancing (KIP-429) uses the same requests. The members keep their partitions during a rebalance. In a
+first rebalance, a member gives up the partitions that must move. In a second rebalance, other members receive them.
 
-For example, a consumer with client id "app" joins an empty group. The first response contains the member id
-"app-6f1c...". After an initial delay of 3 s the second response contains generation 1.
+For example, a consumer with client id "app" joins an empty group. The first JoinGroup response contains the member id
+"app-6f1c...". The second JoinGroup response follows after an initial delay of 3 s and contains generation 1.
 
-Invariant: during a rebalance, a member with a live session never receives UNKNOWN_MEMBER_ID. The coordinator removes a
-member when it leaves, when its session ends, or when it misses a rebalance.
+Invariant: while a rebalance runs, a member with a live session never receives the error UNKNOWN_MEMBER_ID. The
+coordinator removes a member in only three cases: the member leaves, its session ends, or it does not join or sync in
+time.
 
-`now` is a time in ms of a clock that never jumps. `clock` returns ms since 1970 for the record of the group.
+The parameter `now` is a time in ms from a clock that never jumps. The function `clock` returns the time in ms since
+1970, which the group writes into its record.
 
 Source: Kafka's `GroupMetadataManager` (classicGroup...); KIP-62, KIP-345, KIP-394, KIP-559, KIP-814.
 """
@@ -58,21 +62,21 @@ from hmb.protocol.messages.describe_groups import DescribeGroupsResponse
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 
-LONGEST_PREFIX = 255  # characters of the client id at the start of a member id, whose length an int16 limits
-LONGEST_REASON = 255  # characters, the limit of Kafka's clients
+LONGEST_PREFIX = 255  # characters; a member id begins with the client id, and its length must fit an int16
+LONGEST_REASON = 255  # characters; Kafka's clients have the same limit
 
 MemberIdentity = LeaveGroupRequest.MemberIdentity
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
 
 
 class ClassicGroup(ClassicRebalance):
-    """One classic group. This class handles the requests that change its members, and its base class the rebalance."""
+    """A classic group. This class handles requests that change the members; its base class handles the rebalance."""
 
     @classmethod
     def restore(
         cls, group_id: str, value: GroupMetadataValue, settings: GroupSettings, clock: Callable[[], int]
     ) -> Self:
-        """Return the group that is described by a record of the journal."""
+        """Return the group whose record in the journal has this value."""
         group = cls(group_id, settings, clock)
         group.members = decode_members(value)
         group.state = ClassicGroupState.STABLE if group.members else ClassicGroupState.EMPTY
@@ -82,7 +86,10 @@ class ClassicGroup(ClassicRebalance):
         return group
 
     def resume(self, now: int) -> None:
-        """Start the sessions of the restored members. A member must send a request within its session timeout."""
+        """Start the sessions of the members that the broker has restored from the journal.
+
+        Each member must send a request within its session timeout. A group with too many members starts a rebalance.
+        """
         for member in self.members:
             if member.deadline is None:
                 member.extend_session(now)
@@ -92,7 +99,7 @@ class ClassicGroup(ClassicRebalance):
     # -- JoinGroup
 
     def join(self, call: Call, request: JoinGroupRequest, now: int) -> None:
-        """Add a member, or let a member join again. Raises KafkaError if the request is rejected at once."""
+        """Handle a JoinGroup request of a new or a known member. Raises KafkaError if the group rejects the request."""
         if self.state is ClassicGroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         protocols = protocols_of(request)
@@ -111,7 +118,11 @@ class ClassicGroup(ClassicRebalance):
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "a static member cannot join with a pending member id")
 
     def _has_room_for(self, member_id: str) -> bool:
-        """Return whether the group can accept this member. During a rebalance, only members that have joined count."""
+        """Return whether the group can accept this member.
+
+        The group must have fewer than `group.max.size` members. While a rebalance waits for members, only the members
+        that have joined count.
+        """
         if self.state is ClassicGroupState.EMPTY:
             return True
         member = self.members.by_id.get(member_id)
@@ -126,7 +137,7 @@ class ClassicGroup(ClassicRebalance):
         return protocol_type == self.protocol_type and self.members.support_one_of(protocols)
 
     def _join_first(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
-        """Handle the JoinGroup of a client without a member id."""
+        """Handle the JoinGroup request of a client that has no member id yet."""
         instance_id = request.group_instance_id
         member_id = f"{(call.client_id if instance_id is None else instance_id)[:LONGEST_PREFIX]}-{uuid4()}"
         if instance_id is not None and instance_id in self.members.instances:
@@ -159,10 +170,13 @@ class ClassicGroup(ClassicRebalance):
         self.rebalance(f"{member_id} joins{_reason(request)}", now)
 
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
-        """Handle the JoinGroup of a member. Start a rebalance, or answer with the generation if nothing has changed."""
+        """Handle the JoinGroup request of a client that is already a member.
+
+        If the request changes nothing, the response contains the current generation. Otherwise start a rebalance.
+        """
         member = self.members.check(request.member_id, request.group_instance_id)
-        # If the leader of a Stable group joins again with unchanged metadata, a topic that the group reads has changed.
-        # The group must then rebalance.
+        # The leader of a Stable group joins again with unchanged metadata when a topic that the group reads has
+        # changed. The group must then rebalance.
         leads = self.state is ClassicGroupState.STABLE and member.member_id == self.members.leader_id
         if self.state is ClassicGroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self.wait_for_generation(member, call)
@@ -174,13 +188,13 @@ class ClassicGroup(ClassicRebalance):
     # -- OffsetCommit and LeaveGroup
 
     def check_commit(self, commit: Commit, now: int) -> None:
-        """Check that the sender of a commit is a current member. Outside transactions, the commit extends its session.
+        """Check that the sender of an offset commit is a current member.
 
-        Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION,
-        REBALANCE_IN_PROGRESS.
+        A commit outside a transaction extends the session of the member. Raises COORDINATOR_NOT_AVAILABLE,
+        UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
         """
         if (self.state is ClassicGroupState.EMPTY and commit.epoch < 0) or (commit.is_nobodys and not self.is_unloaded):
-            return  # The sender is an admin client, or a consumer that uses the group only to store offsets.
+            return  # The sender is no member: an admin client, or a consumer that uses the group only to store offsets.
         member = self._check(commit.member_id, commit.group_instance_id, commit.epoch)
         if commit.producer is not None:
             return
@@ -189,10 +203,10 @@ class ClassicGroup(ClassicRebalance):
         member.extend_session(now)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Allow every fetch of offsets: the classic protocol has no restriction."""
+        """Allow every fetch of committed offsets, because the classic protocol does not check who fetches them."""
 
     def leave(self, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
-        """Remove members by member id or group instance id. Return an error code for each of them.
+        """Remove members by member id or group instance id. Return one error code (or NONE) for each of them.
 
         Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
         """
@@ -204,7 +218,7 @@ class ClassicGroup(ClassicRebalance):
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        if gone and self.state is not ClassicGroupState.EMPTY:  # In an Empty group, only a pending id was removed.
+        if gone and self.state is not ClassicGroupState.EMPTY:  # An Empty group only loses a pending id.
             self.rebalance(", ".join(gone), now)
         return outcomes
 
@@ -220,10 +234,10 @@ class ClassicGroup(ClassicRebalance):
         self.remove(member_id)
         return ErrorCode.NONE
 
-    # -- the end of the group
+    # -- deletion of the group
 
     def unload(self) -> None:
-        """End the group, because the broker stops or the group is deleted. Waiting members receive NOT_COORDINATOR."""
+        """Unload the group when the broker stops or deletes the group. Members that wait receive NOT_COORDINATOR."""
         if self.state is ClassicGroupState.DEAD:
             return
         for member in self.members:
@@ -234,7 +248,10 @@ class ClassicGroup(ClassicRebalance):
         self._move(GroupEvent.UNLOADED)
 
     def tombstones(self) -> list[KeyAndValue]:
-        """Return the tombstone of the group's record. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        """Return the tombstone that deletes the group's record. Raises NON_EMPTY_GROUP if the group has members.
+
+        Raises GROUP_ID_NOT_FOUND if the group is already unloaded.
+        """
         if self.state is ClassicGroupState.DEAD:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         if self.state is not ClassicGroupState.EMPTY:
@@ -245,7 +262,7 @@ class ClassicGroup(ClassicRebalance):
 
     @property
     def size(self) -> int:
-        """The size of all members' metadata in bytes."""
+        """The sum of the sizes of all members' metadata, in bytes."""
         return self.members.size
 
     @property
@@ -261,7 +278,10 @@ class ClassicGroup(ClassicRebalance):
         return self.state is ClassicGroupState.EMPTY
 
     def describe(self) -> DescribedGroup:
-        """Return the state and the members. Only a Stable group has a protocol, and so metadata of its members."""
+        """Return the state and the members of the group for DescribeGroups.
+
+        The response contains the protocol and the metadata of the members only if the group is Stable.
+        """
         protocol = self.protocol if self.state is ClassicGroupState.STABLE else None
         return DescribedGroup(
             group_id=self.group_id,

@@ -1,9 +1,10 @@
 """The members of a classic group, their protocols, and their leader.
 
-Each member sends a list of protocols. For consumers, a protocol is an assignment strategy. Each protocol has metadata
-that only the leader reads. The group uses a protocol that all members support. If they share several, each member votes
-for the first shared protocol of its own list. For example, the lists (range, sticky), (sticky, range) and (sticky)
-share only "sticky".
+Each member sends a list of protocols. For consumers, a protocol is an assignment strategy such as "range". Each member
+sends metadata with each protocol, and only the leader reads this metadata. The group uses a protocol that all members
+support. If all members share several protocols, each member votes for the first shared protocol in its own list, and
+the protocol with the most votes wins. For example, three members with the lists (range, sticky), (sticky, range) and
+(sticky) share only "sticky".
 
 A *static* member also has a group instance id, which stays the same after a restart of its client (static_members.py).
 
@@ -19,15 +20,15 @@ from dataclasses import dataclass, field
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupRequest
 
-NEW_MEMBER_TIMEOUT = 5 * 60 * 1000  # ms: the longest wait of a new member for the first response to JoinGroup
-SHORTEST_WAIT = 1000  # ms: the wait for absent static members, even if their rebalance timeout is 0
+NEW_MEMBER_TIMEOUT = 5 * 60 * 1000  # ms: a new member waits at most this long for its first JoinGroup response
+SHORTEST_WAIT = 1000  # ms: the group waits at least this long for absent static members
 
-Protocols = Sequence[tuple[str, bytes]]  # pairs of name and metadata, the preferred protocol first
+Protocols = Sequence[tuple[str, bytes]]  # pairs (name, metadata); the preferred protocol is first
 
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request that waits for its response. The group returns it in `answers` together with the response."""
+    """A request that waits for its response. The group later adds the request and the response to `answers`."""
 
     client_id: str = ""
     client_host: str = ""
@@ -36,7 +37,10 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class ClassicMember:
-    """One member. Times in ms. Its session ends at `deadline`; None means that its session has not started."""
+    """One member of a classic group. Times are in ms.
+
+    The session of the member ends at `deadline`. None means that the session has not started.
+    """
 
     member_id: str
     group_instance_id: str | None
@@ -47,8 +51,8 @@ class ClassicMember:
     protocols: Protocols
     assignment: bytes = b""
     deadline: int | None = None
-    joining: Call | None = None  # the member's JoinGroup request that waits for its response
-    syncing: Call | None = None  # the member's SyncGroup request that waits for its response
+    joining: Call | None = None  # the member's JoinGroup request, while it waits for its response
+    syncing: Call | None = None  # the member's SyncGroup request, while it waits for its response
     is_new: bool = False  # whether the member waits for its first JoinGroup response
 
     @property
@@ -57,19 +61,20 @@ class ClassicMember:
 
     @property
     def expires_at(self) -> int | None:
-        """The time (ms) at which the session ends, or None while a request waits and so suspends the session.
+        """The time (ms) at which the member's session ends, or None while the session is suspended.
 
-        A new member is the exception: its client may have given up before the first response.
+        The session is suspended while a JoinGroup or SyncGroup request of the member waits for its response. The
+        session of a new member is never suspended, because its client may stop waiting before the first response.
         """
         waits = self.joining is not None or self.syncing is not None
         return None if waits and not self.is_new else self.deadline
 
     def extend_session(self, now: int) -> None:
-        """Start the session again: the member has its whole session timeout for the next request."""
+        """Restart the member's session: its next request must arrive within the session timeout from now."""
         self.deadline = now + self.session_timeout
 
     def update(self, request: JoinGroupRequest) -> None:
-        """Store the protocols and the timeouts of a JoinGroup request."""
+        """Replace the member's protocols and timeouts with the values from a JoinGroup request."""
         self.protocols = protocols_of(request)
         self.session_timeout, self.rebalance_timeout = request.session_timeout_ms, request.rebalance_timeout_ms
 
@@ -81,16 +86,16 @@ class ClassicMember:
 
     @property
     def protocol_names(self) -> set[str]:
-        """The names of the member's protocols."""
+        """The names of the protocols that the member supports."""
         return {name for name, _ in self.protocols}
 
 
 @dataclass(slots=True)
 class ClassicMembers:
-    """The members of a group by member id, in the order in which they joined.
+    """The members of a group by member id, sorted by the time at which they joined.
 
     - `instances` maps the group instance id of each static member to its member id.
-    - `leader_id` is the id of a member, or None if the group has no members.
+    - `leader_id` is the member id of the leader, or None if the group has no members.
     """
 
     by_id: dict[str, ClassicMember] = field(default_factory=dict)
@@ -107,9 +112,10 @@ class ClassicMembers:
         return member_id in self.by_id
 
     def check(self, member_id: str, group_instance_id: str | None) -> ClassicMember:
-        """Return the member that sent a request.
+        """Return the member with the ids in a request. `group_instance_id` is None for a dynamic member.
 
-        Raises UNKNOWN_MEMBER_ID, or FENCED_INSTANCE_ID if another member has the group instance id.
+        Raises UNKNOWN_MEMBER_ID if the group has no such member, and FENCED_INSTANCE_ID if a different member has this
+        group instance id.
         """
         if group_instance_id is not None:
             holder = self.instances.get(group_instance_id)
@@ -137,7 +143,7 @@ class ClassicMembers:
         return member
 
     def rename(self, member: ClassicMember, member_id: str) -> None:
-        """Change the member id of a static member."""
+        """Change the member id of a static member to `member_id`. A leader stays the leader."""
         assert member.group_instance_id is not None
         del self.by_id[member.member_id]
         if self.leader_id == member.member_id:
@@ -146,18 +152,21 @@ class ClassicMembers:
         self.by_id[member_id] = member
 
     def elect_leader(self) -> None:
-        """Elect a leader among the members that have joined. The current leader is preferred."""
+        """Keep the current leader if it has joined. If it has not, make the first member that has joined the leader."""
         if self.leader_id is None or self.by_id[self.leader_id].joining is None:
             self.leader_id = next(member.member_id for member in self if member.joining is not None)
 
     def late(self) -> list[ClassicMember]:
-        """Return the dynamic members that have not joined. A rebalance removes them at its deadline."""
+        """Return the dynamic (not static) members that have not joined the rebalance yet.
+
+        The group removes these members when the deadline of the rebalance passes.
+        """
         return [member for member in self if member.joining is None and not member.is_static]
 
     def wait_for_absent(self, now: int) -> int | None:
-        """Return the time (ms) until which the group waits for absent static members.
+        """Return the time (ms) until which a group without any joined member waits for its static members.
 
-        Return None if a member has joined or the group has no members: the group then does not wait.
+        Return None if a member has joined or the group has no members. In both cases the group does not wait.
         """
         if not self.by_id or any(member.joining is not None for member in self):
             return None
@@ -165,24 +174,27 @@ class ClassicMembers:
 
     @property
     def size(self) -> int:
-        """The size of all members' metadata in bytes."""
+        """The sum of the sizes of all members' metadata, in bytes."""
         return sum(len(metadata) for member in self.by_id.copy().values() for _, metadata in member.protocols)
 
     @property
     def rebalance_timeout(self) -> int:
-        """The longest rebalance timeout of all members (ms)."""
+        """The longest rebalance timeout among all members, in ms."""
         return max((member.rebalance_timeout for member in self), default=0)
 
     def support_one_of(self, protocols: Protocols) -> bool:
-        """Return whether all members support one of these protocols."""
+        """Return whether at least one of these protocols is supported by all members."""
         return bool(self._supported_by_all({name for name, _ in protocols}))
 
     def _supported_by_all(self, names: set[str]) -> set[str]:
-        """Return those of these protocol names that all members support."""
+        """Return the protocol names in `names` that all members support."""
         return names.intersection(*(member.protocol_names for member in self))
 
     def select_protocol(self) -> str:
-        """Return the protocol with the most votes, among those that all members support."""
+        """Return the protocol with the most votes.
+
+        Each member votes for the first protocol in its own list that all members support.
+        """
         common = self._supported_by_all(next(iter(self)).protocol_names)
         votes = Counter(next(name for name, _ in member.protocols if name in common) for member in self)
         return votes.most_common(1)[0][0]

@@ -1,24 +1,26 @@
-"""The pending members of a classic group: member ids that the coordinator has assigned and no client has used yet.
+"""The pending members of a classic group: member ids that the coordinator has assigned but no client has used yet.
 
-A client without a member id receives one with the error MEMBER_ID_REQUIRED, and joins again with it (KIP-394). Without
-this step, a client whose connection breaks during its first JoinGroup would leave behind a member that nobody can
-remove before the session ends. A pending member is not a member, but a rebalance waits for it.
+A client that joins without a member id receives a new id in a response with the error MEMBER_ID_REQUIRED. The client
+then joins again with this id (KIP-394). Without this step, a broken connection could leave a useless member: the client
+sends its first JoinGroup, never learns its member id, and joins again as another member. The group would keep the
+useless member until its session ends. A pending member id does not belong to a member yet, but a rebalance waits for
+the client to join with it.
 
 Source: KIP-394; Kafka's `pendingJoinMembers`.
 """
 
 from __future__ import annotations
 
-MOST_PENDING = 1000  # pending member ids of a group; a client can request any number of them
+MOST_PENDING = 1000  # limit of pending member ids in one group, because a client can request ids without end
 
 
 class PendingMembers(dict[str, int]):
-    """The assigned member ids with which no client has joined, and the deadline (ms) of each id."""
+    """Maps each member id with which no client has joined yet to its deadline (ms)."""
 
     def add(self, member_id: str, deadline: int) -> None:
-        """Add a member id, and forget the oldest id if the group has too many.
+        """Add a member id. If the group then has more than `MOST_PENDING` pending ids, remove the oldest of them.
 
-        The client of a forgotten id receives UNKNOWN_MEMBER_ID and requests a new id.
+        A client that joins with a removed id receives the error UNKNOWN_MEMBER_ID. It then requests a new id.
         """
         self[member_id] = deadline
         if len(self) > MOST_PENDING:

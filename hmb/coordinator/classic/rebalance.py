@@ -1,28 +1,29 @@
-"""The rebalance of a classic group: the barrier where all members meet, and its time limits.
+"""The rebalance of a classic group: a barrier at which all members wait for each other, and its time limits.
 
-A rebalance has two halves (states.py). In the first half the coordinator waits until all members have joined. In the
-second half it waits until the leader has sent the assignment. Each rebalance starts a new *generation*. Between two
-rebalances, each member sends heartbeats. The error REBALANCE_IN_PROGRESS in a response asks the member to join again.
+A rebalance has two halves (states.py). In the first half, the coordinator waits until all members have joined. In the
+second half, it waits until the leader has sent the assignment. Each rebalance starts a new *generation*. Between two
+rebalances, each member sends heartbeats. If the response to a heartbeat contains the error REBALANCE_IN_PROGRESS, the
+member joins again.
 
-A rebalance waits for all known members, at most for the longest rebalance timeout among them. The group removes a
-member that has not joined by then. Two modules change this wait: `initial_delay` extends the first rebalance of a
-group, and `static_members` keeps members that restart.
+A rebalance waits until all known members have joined. It waits at most for the longest rebalance timeout among these
+members, and then the group removes each member that has not joined. Two modules change this rule: `initial_delay`
+extends the first rebalance of a group, and `static_members` keeps the membership of clients that restart.
 
-Each time limit is a deadline in ms:
+A group has four kinds of deadlines:
 
-    session      a member sends a request within its session timeout, or it is removed
-    pending      a client joins with its assigned member id within the session timeout, or the id is forgotten
-    join         all members join within the rebalance timeout
-    sync         all members send SyncGroup within the rebalance timeout
+    session      a member must send a request within its session timeout; otherwise the group removes the member
+    pending      a client must join with a new member id within the session timeout; otherwise the id becomes invalid
+    join         all members must send JoinGroup within the rebalance timeout
+    sync         all members must send SyncGroup within the rebalance timeout
 
 The session of a member that waits for a response is suspended, because its client cannot send heartbeats.
 
-For example, members A and B are Stable in generation 3 with a rebalance timeout of 60 s, and C joins at second 0. A
-sends JoinGroup at second 3. B has crashed, and its session ends at second 45. All remaining members have joined, and A
-and C receive generation 4.
+For example, a group with members A and B is Stable in generation 3. The rebalance timeout is 60 s. C joins at second 0,
+and A sends JoinGroup at second 3. B has crashed, and its session ends at second 45, so the group removes B. Then all
+remaining members have joined, and A and C form generation 4.
 
-`ClassicRebalance` contains members, states and deadlines. `ClassicGroup` in group.py adds the requests that
-change the members: JoinGroup and LeaveGroup.
+`ClassicRebalance` contains the members, the state and the deadlines of a group. Its subclass `ClassicGroup` in group.py
+adds the requests that change the members: JoinGroup and LeaveGroup.
 
 Source: Kafka's `GroupMetadataManager`; KIP-62.
 """
@@ -52,11 +53,11 @@ LOGGER = logging.getLogger(__name__)
 
 
 class ClassicRebalance:
-    """The members, the generation and the state of a group.
+    """The members, the generation, the state and the deadlines of a classic group.
 
-    - The state changes only by the table in states.py.
-    - `protocol` is the protocol of this generation, or None if the group has no generation.
-    - The ids in `unsynced` belong to members. The ids in `pending` do not.
+    - All changes of the state follow the table `TRANSITIONS` in states.py.
+    - `protocol` is the protocol of the current generation, or None if the group has no generation.
+    - `unsynced` contains ids of members. `pending` contains ids with which no client has joined yet.
     """
 
     kind: ClassVar[str] = GroupType.CLASSIC
@@ -64,13 +65,13 @@ class ClassicRebalance:
     def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
         self.group_id = group_id
         self.state = ClassicGroupState.EMPTY
-        self.state_timestamp = clock()  # ms since 1970: the time of the last change of the state
+        self.state_timestamp = clock()  # ms since 1970: the time at which the state last changed
         self.generation = 0
         self.protocol_type: str | None = None
         self.protocol: str | None = None
         self.members = ClassicMembers()
         self.pending = PendingMembers()
-        self.unsynced: set[str] = set()  # the members that have not sent SyncGroup in this generation
+        self.unsynced: set[str] = set()  # ids of members that have not sent SyncGroup in this generation
         self.answers: list[tuple[Call, JoinGroupResponse | SyncGroupResponse]] = []
         self.writes: list[Write] = []
         self._settings = settings
@@ -105,7 +106,10 @@ class ClassicRebalance:
     # -- first half of a rebalance: all members join
 
     def rebalance(self, because: str, now: int) -> None:
-        """Start a rebalance. If a rebalance already waits for members, complete its join when all have joined."""
+        """Start a rebalance, or continue the one that already waits for JoinGroup requests.
+
+        If all members have joined, the next generation starts at once.
+        """
         if TRANSITIONS.allows(self.state, GroupEvent.MEMBERS_CHANGED):
             self._prepare(because, now)
         else:
@@ -122,19 +126,25 @@ class ClassicRebalance:
         self._complete_join_if_all_joined(now)
 
     def wait_for_generation(self, member: ClassicMember, call: Call) -> None:
-        """Let the JoinGroup request of a member wait until the next generation starts."""
+        """Keep the member's JoinGroup request without a response until the next generation starts."""
         if member.joining is not None:  # The member has sent the request again on another connection.
             self.answer(member.joining, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         member.joining = call
 
     def _complete_join_if_all_joined(self, now: int) -> None:
-        """Complete the join if all members have joined. The initial rebalance always waits for its deadline."""
+        """Start the next generation if all members have joined.
+
+        The first rebalance of an empty group has an initial delay and always waits until its deadline.
+        """
         all_joined = not self.pending and all(member.joining is not None for member in self.members)
         if self.state is ClassicGroupState.PREPARING_REBALANCE and not self._initial_delay.is_running and all_joined:
             self._complete_join(now)
 
     def _on_join_deadline(self, now: int) -> None:
-        """Start the next generation without the members that have not joined in time."""
+        """Remove the members that have not joined in time, and start the next generation with the others.
+
+        Do neither if the initial delay is extended. If only absent static members are left, wait for them once more.
+        """
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:
             return
@@ -170,7 +180,7 @@ class ClassicRebalance:
         self._sync_deadline = now + self.members.rebalance_timeout
 
     def generation_for(self, member: ClassicMember) -> JoinGroupResponse:
-        """Return the response to JoinGroup for a member. The response to the leader lists all members."""
+        """Return the JoinGroup response for a member. Only the response for the leader lists all members."""
         assert self.protocol is not None and self.members.leader_id is not None
         leads = member.member_id == self.members.leader_id
         return JoinGroupResponse(
@@ -192,7 +202,11 @@ class ClassicRebalance:
     # -- second half of a rebalance: all members receive their assignments
 
     def sync(self, call: Call, request: SyncGroupRequest, now: int) -> None:
-        """Handle SyncGroup: the leader sends the assignment, the others wait. Raises KafkaError if rejected at once."""
+        """Handle the SyncGroup request of a member.
+
+        The request of the leader contains the assignment. The requests of the other members wait for the assignment.
+        Raises KafkaError if the group rejects the request.
+        """
         member = self._check(request.member_id, request.group_instance_id, request.generation_id)
         check_protocol(request, self.protocol_type, self.protocol)
         if self.state is ClassicGroupState.PREPARING_REBALANCE:
@@ -210,12 +224,12 @@ class ClassicRebalance:
             self._store({part.member_id: bytes(part.assignment) for part in request.assignments})
 
     def _store(self, assignments: Mapping[str, bytes]) -> None:
-        """Store the leader's assignment in the journal. The members receive the assignment when it is durable."""
+        """Write the leader's assignment to the journal. The members receive the assignment after it is on disk."""
         generation = self.generation
 
         def then(error: KafkaError | None, now: int) -> None:
             if self.state is not ClassicGroupState.COMPLETING_REBALANCE or self.generation != generation:
-                return  # A newer rebalance has already answered the members.
+                return  # Another rebalance has started and has already answered the members.
             if error is not None:
                 self._assign({}, now, error.code)
                 self.rebalance(f"the assignment could not be stored ({error.message})", now)
@@ -226,7 +240,10 @@ class ClassicRebalance:
         self.write(assignments, then)
 
     def _assign(self, assignments: Mapping[str, bytes], now: int, error: ErrorCode = ErrorCode.NONE) -> None:
-        """Set the assignment of each member. Answer waiting SyncGroup requests with it, or with `error`."""
+        """Set the assignment of each member, and answer each SyncGroup request that waits.
+
+        The response contains the member's assignment, or `error` if it is not NONE.
+        """
         for member in self.members:
             member.assignment = assignments.get(member.member_id, b"")
             if member.syncing is not None:
@@ -243,7 +260,11 @@ class ClassicRebalance:
     # -- heartbeats
 
     def heartbeat(self, request: HeartbeatRequest, now: int) -> None:
-        """Keep the session alive. Raises REBALANCE_IN_PROGRESS if the member must join again, or as `_check` does."""
+        """Extend the session of the member that sent a heartbeat.
+
+        Raises REBALANCE_IN_PROGRESS if the member must join again. Raises another error if the group does not know the
+        member or the generation.
+        """
         member = self._check(request.member_id, request.group_instance_id, request.generation_id)
         member.extend_session(now)
         if self.state is ClassicGroupState.PREPARING_REBALANCE:
@@ -257,10 +278,10 @@ class ClassicRebalance:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         return member
 
-    # -- the end of members
+    # -- removal of members
 
     def remove(self, member_id: str) -> None:
-        """Remove a member, or a pending member id."""
+        """Remove the member with this id. If the id is pending, remove the id."""
         self.pending.pop(member_id, None)
         self.unsynced.discard(member_id)
         member = self.members.remove(member_id)
@@ -268,7 +289,7 @@ class ClassicRebalance:
             self.dismiss(member, ErrorCode.UNKNOWN_MEMBER_ID)
 
     def dismiss(self, member: ClassicMember, error: ErrorCode, member_id: str = "") -> None:
-        """Answer the waiting requests of a member with an error."""
+        """Answer the JoinGroup and SyncGroup requests of a member that still wait, with an error."""
         if member.joining is not None:
             self.answer(member.joining, JoinGroupResponse(error_code=error, member_id=member_id))
         if member.syncing is not None:
@@ -284,7 +305,7 @@ class ClassicRebalance:
         return min((limit for limit in limits if limit is not None), default=None)
 
     def tick(self, now: int) -> None:
-        """Apply every deadline that has passed."""
+        """Act on every deadline that has passed: remove members, or complete the join."""
         for member_id in self.pending.expired(now):
             LOGGER.info("group %s: no client joined with member id %s in time", self.group_id, member_id)
             self.remove(member_id)

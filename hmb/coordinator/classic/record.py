@@ -1,8 +1,9 @@
 """A classic group as a record of `__consumer_offsets`.
 
-The record contains the members of a generation with their assignments. After a restart of the broker, each member has
-a new session and the same generation and assignment, so no rebalance is necessary. The record contains only the
-protocol that the group uses, not the other protocols of a member.
+The record contains the members of a generation with their assignments. After a restart of the broker, the coordinator
+restores the generation and the assignment of each member from this record. Each member then starts a new session, and
+no rebalance is necessary. A member can support several protocols, but the record contains only the protocol that the
+group uses.
 
 Source: Kafka's `GroupCoordinatorRecordHelpers`.
 """
@@ -27,7 +28,8 @@ def encode_group(
 ) -> bytes:
     """Return the value of a classic group's record in the journal.
 
-    `assignments` maps member ids to assignments. The members receive them only after the record is stored.
+    `assignments` maps member ids to assignments. The coordinator sends an assignment to its member only after this
+    record is stored.
     """
     value = GroupMetadataValue(
         protocol_type=protocol_type or "",
@@ -53,7 +55,7 @@ def encode_group(
 
 
 def decode_members(value: GroupMetadataValue) -> ClassicMembers:
-    """Return the members that a record contains."""
+    """Return the members of a classic group from the value of its record in the journal."""
     members = ClassicMembers()
     for member in value.members:
         rebalance_timeout = member.session_timeout if member.rebalance_timeout == -1 else member.rebalance_timeout

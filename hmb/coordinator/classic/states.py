@@ -1,11 +1,12 @@
 """The states of a classic group, and the table of its transitions.
 
-A rebalance is a barrier with two halves. In PreparingRebalance the coordinator collects JoinGroup requests until every
-member has sent one. It then answers all of them at once, and the leader among the members receives the list of members.
-In CompletingRebalance the coordinator collects SyncGroup requests until the leader sends the assignment. It then
-answers all of them at once, and the group is Stable.
+A rebalance is a barrier: each member waits until all members have arrived. The barrier has two halves. In the state
+PreparingRebalance, the coordinator collects JoinGroup requests until every member has sent one. The coordinator then
+answers all these requests at once, and one member, the leader, receives the list of members. In the state
+CompletingRebalance, the coordinator collects SyncGroup requests until the leader sends the assignment. The coordinator
+then answers all these requests at once, and the group is Stable.
 
-The response to a request depends on the state of the group::
+The coordinator's response to a request depends on the state of the group::
 
                           JoinGroup           SyncGroup                Heartbeat               OffsetCommit
     Empty                 starts a rebalance  UNKNOWN_MEMBER_ID        UNKNOWN_MEMBER_ID       without a member id only
@@ -14,17 +15,18 @@ The response to a request depends on the state of the group::
     Stable                restarts (*)        the assignment           succeeds                succeeds
     Dead                  COORDINATOR_NOT_AVAILABLE for every request
 
-(*) A JoinGroup request starts the rebalance again if the member is new or its metadata has changed. Otherwise the
+(*) A JoinGroup request restarts the rebalance if the member is new or its metadata has changed. If neither is true, the
 response contains the current generation.
 
-For example, a group of two consumers whose first member crashes takes these steps: Stable, MEMBERS_CHANGED,
-PreparingRebalance, ALL_JOINED, CompletingRebalance, ASSIGNED, Stable.
+For example, a group has two consumers, and one of them crashes. The event MEMBERS_CHANGED moves the group from Stable
+to PreparingRebalance. The event ALL_JOINED moves it to CompletingRebalance, and the event ASSIGNED moves it back to
+Stable.
 
-`TRANSITIONS` drives the group: `ClassicRebalance` asks the table for the next state. The documentation draws its
-picture from the same table.
+`ClassicRebalance` looks up the next state of a group in the table `TRANSITIONS`. The documentation draws its picture of
+the states from the same table.
 
-Source: Kafka's `ClassicGroupState`. The Kafka 0.7 design describes the rebalancing of consumers through ZooKeeper,
-which this protocol replaced.
+Source: Kafka's `ClassicGroupState`. The Kafka 0.7 design describes an older protocol, in which consumers rebalance
+through ZooKeeper. The classic group protocol replaced it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from hmb.state_table import StateTable
 
 
 class ClassicGroupState(Enum):
-    """A state of a classic group. The value is the name in DescribeGroups and ListGroups responses."""
+    """A state of a classic group. The value is the name of the state in DescribeGroups and ListGroups responses."""
 
     EMPTY = GroupState.EMPTY
     PREPARING_REBALANCE = GroupState.PREPARING_REBALANCE

@@ -1,20 +1,22 @@
 """Static members: a client that restarts keeps its membership and its partitions (KIP-345).
 
-Problem: each deployment restarts all clients of a group, and each restart causes two rebalances. The client leaves the
-group and joins it as a new member.
+Problem: each deployment of an application restarts all its clients. Each restart causes two rebalances: one when the
+client leaves the group, and one when it joins as a new member.
 
-Idea: a *static* member has a group instance id, which stays the same after a restart of its client. A static member
-differs from other members in two cases:
+Idea: a *static* member has a group instance id, which stays the same after a restart of its client. The coordinator
+treats a static member differently from other members in two cases:
 
-1. A rebalance removes the members that have not joined in time. It keeps static members until their sessions end
-   (`ClassicMembers.late`). If all remaining members are absent static members, the group waits once more
-   (`ClassicMembers.wait_for_absent`).
+1. When the deadline of a rebalance passes, the group removes the dynamic members that have not joined
+   (`ClassicMembers.late`). The group keeps each static member until its session ends. If only absent static members are
+   left, the group waits once more (`ClassicMembers.wait_for_absent`).
 2. A restarted client joins with its group instance id and without a member id. The coordinator assigns a new member id
-   and fences the old one (`replace_member`). A Stable group stays Stable, and the member keeps its assignment.
+   and rejects later requests with the old id (`replace_member`). If the group is Stable, the group stays Stable and the
+   member keeps its assignment.
 
 For example, the static member "till-1" has the member id "till-1-0a7f" and partition 2. Its client restarts within the
-session timeout and joins again. The response contains the member id "till-1-93c2" and the current generation. The
-SyncGroup that follows returns partition 2. A request with the id "till-1-0a7f" fails with FENCED_INSTANCE_ID.
+session timeout and joins again. The response contains the new member id "till-1-93c2" and the current generation. The
+client then sends SyncGroup and receives partition 2 again. A request with the old id "till-1-0a7f" fails with
+FENCED_INSTANCE_ID.
 
 Source: KIP-345, KIP-814.
 """
@@ -32,10 +34,10 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 def replace_member(
     group: ClassicRebalance, call: Call, request: JoinGroupRequest, member_id: str, because: str, now: int
 ) -> None:
-    """Give a static member that has restarted a new member id, and fence its old id.
+    """Assign the new `member_id` to a static member that has restarted. Requests with its old id then fail.
 
-    A Stable group that would choose the same protocol stays Stable and keeps the assignment. Any other group starts a
-    rebalance, and `because` is its reason in the broker's log.
+    A Stable group stays Stable if it would choose the same protocol again, and the member keeps its assignment.
+    Otherwise the group starts a rebalance, and the broker's log contains `because` as the reason.
     """
     member = group.members.by_id[group.members.instances[request.group_instance_id or ""]]
     before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout
@@ -52,7 +54,7 @@ def replace_member(
 
     def then(error: KafkaError | None, now: int) -> None:
         if group.state is not ClassicGroupState.STABLE or member.joining is not call:
-            return  # A rebalance has started since the request, and sends the response.
+            return  # A rebalance has started in the meantime. It answers the request.
         member.joining = None
         if error is None:
             group.answer(call, without_assignment(group.generation_for(member), call, old_leader))
