@@ -1,38 +1,40 @@
-"""The client library: producer, consumer, group member and administration.
+"""The client library: programs use it to send and read records, to join groups and to administer a cluster.
 
-Every request of a client has to reach one particular broker: the leader of a partition, the coordinator of a group or
-of a transaction, or the controller. Brokers change these roles, fail and restart. The client therefore has three
-layers::
+A client must send most requests to one particular broker: the leader of a partition, the coordinator of a group or of a
+transaction, or the controller. These roles move from broker to broker, and brokers fail and restart. The client library
+therefore has three layers above the protocol::
 
     Producer   Consumer   Admin             records, groups, topics
         |         |         |
-    Cluster, CoordinatorConnection          which broker? (metadata, coordinators, retries)
+    Cluster, CoordinatorConnection          the right broker: metadata, coordinators, retries
         |
     Connection                              one socket: versions, requests, responses
         |
     hmb.protocol                            bytes and messages
 
-A `Connection` finds out which versions its broker knows. A `Cluster` knows the leader of each partition. If a request
-fails because a broker has changed its role, the layer above requests new metadata and sends the request again.
+A `Connection` asks its broker which versions of each request it supports. A `Cluster` knows the leader of each
+partition. If a request fails because the broker has lost its role, the client requests new metadata and sends the
+request to the new broker.
 
-For example, `producer.send("weather", b"rain")` chooses the partition weather-1. The `Cluster` finds that broker 2
-leads it. A sender thread adds the record to a batch and sends the batch in a Produce request on the connection to
-broker 2.
+For example, `producer.send("weather", b"rain")` chooses partition 1 of the topic. The `Cluster` returns the leader of
+this partition, broker 2. A sender thread adds the record to a batch and sends the batch in a Produce request on the
+connection to broker 2.
 
-Read in this order:
+Read the modules in this order:
 
-1. `connection`: one socket, with `socket_stream` and `reconnecting`.
-2. `metadata`: leaders of partitions.
-3. `producing`: from `send` to the result.
-4. `consuming`: from the subscription to the records.
-5. `group`: members of a group, and committed offsets.
-6. `coordinator`: the coordinators of groups and transactions.
-7. `admin`: topics, settings, groups and the cluster.
+1. `connection`: the connection to one broker, with its helpers `socket_stream` and `reconnecting`.
+2. `metadata`: the brokers and the leaders of partitions.
+3. `producing`: the producer, from `send` to the result.
+4. `consuming`: the consumer, from the subscription to the records.
+5. `group`: the members of a consumer group, and committed offsets.
+6. `coordinator`: the connection to the coordinator of a group or of a transaction.
+7. `admin`: the administration of topics, settings, groups and the cluster.
 
-These modules can be skipped in a first reading: `settings` (the declaration of keyword arguments), `offsets` (the ways
-to name an offset), `arguments` (checks), `retries` and `errors` (the tree of all exceptions).
+You can skip these modules in a first reading: `settings` (declares keyword arguments), `offsets` (the ways in which an
+application can name an offset), `arguments` (checks arguments), `retries` (repeats requests) and `errors` (all
+exceptions).
 
-Limits: TLS and SASL are missing.
+Limits: the client library supports neither TLS nor SASL.
 
 Source: the behavior of org.apache.kafka.clients (Kafka 4.3).
 """
@@ -115,12 +117,12 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a name at its first use, so that a program that lists topics does not import the producer."""
+    """Import a name when a program first uses it. A program that only lists topics does not import the producer."""
     if name not in _MODULES:
         raise AttributeError(f"module 'hmb.client' has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)
 
 
 def __dir__() -> list[str]:
-    """Return the names that the package offers, also those that are not imported yet."""
+    """Return all public names of the package, including the names that are not imported yet."""
     return list(__all__)

@@ -1,8 +1,8 @@
-"""Checks of arguments that contain several items, before a request is sent.
+"""Checks of arguments that contain several items. The client makes these checks before it sends a request.
 
-A str is iterable: without a check, `delete_topics("am")` would delete the topics "a" and "m". A dict is iterable, too,
-and would lose its values. A partition must be a `TopicPartition`, because a plain tuple may mean something else. Each
-error message contains an example of a correct argument.
+A str is iterable. Without a check, `delete_topics("am")` would delete the topics "a" and "m". A dict is iterable, too,
+but an iteration loses its values. A partition must be a `TopicPartition`, because a plain tuple may mean something
+else. Each error message contains an example of a correct argument.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ T = TypeVar("T")
 
 
 def list_of(name: str, given: Iterable[T], kinds: type | tuple[type, ...], example: str) -> list[T]:
-    """Return the items as a list. Raises TypeError if an item is not of `kinds`. The message contains the example."""
+    """Return the items of an argument as a list.
+
+    Raises TypeError if an item has none of the types in `kinds`. The error message contains the example.
+    """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be a list, for example {example}, not {given!r}")
     found = list(given)
@@ -33,7 +36,7 @@ def list_of_names(name: str, given: Iterable[str], example: str = '["a", "b"]') 
 
 
 def mapped(name: str, given: Mapping[Any, T], example: str) -> dict[Any, T]:
-    """Return the mapping as a dict. Raises TypeError for any other type."""
+    """Return an argument that is a mapping as a dict. Raises TypeError if the argument is not a mapping."""
     if not isinstance(given, Mapping):
         raise TypeError(f"{name} must be a dict, for example {example}, not {given!r}")
     return dict(given)
@@ -46,14 +49,17 @@ def list_of_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
 
 
 def by_partition(name: str, given: Mapping[TopicPartition, T], value: str) -> dict[TopicPartition, T]:
-    """Return the dict after a check of its keys. `value` is an example of a value, for the message of an error."""
+    """Return the argument as a dict. Raises TypeError if a key is not a `TopicPartition`.
+
+    The error message contains an example of a correct dict. `value` is the value in this example.
+    """
     found = mapped(name, given, f'{{TopicPartition("t", 0): {value}}}')
     list_of_partitions(found)
     return found
 
 
 def check_partition(partition: object) -> None:
-    """Check one partition. Raises TypeError if it is not a `TopicPartition`."""
+    """Raise TypeError if the argument is not a `TopicPartition`."""
     if not isinstance(partition, TopicPartition):
         like = "TopicPartition(topic, number)"
         if isinstance(partition, tuple) and len(partition) == 2:

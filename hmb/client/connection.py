@@ -1,27 +1,29 @@
-"""A connection to one broker: sends any request, and returns its response.
+"""A connection to one broker: it sends requests, and returns their responses.
 
-A Kafka connection has two rules. The first rule: responses arrive in the order of the requests. A client may therefore
-send several requests before it reads the first response (`post`, `post`, `receive`, `receive`). `send` is one `post`
-and one `receive`.
+A Kafka connection has two rules. The first rule: the broker sends its responses in the order of the requests. A client
+may therefore send several requests before it reads the first response. The method `post` sends a request, and `receive`
+reads the next response. `send` does both: it sends one request and waits for its response.
 
-The second rule of a connection: each request contains the version of its API, and both sides must know this version. A
-new connection therefore begins with an ApiVersions request, and then uses the highest version that both sides know
-(KIP-35)::
+The second rule of a connection: each request contains a version number, and client and broker must both support this
+version of the request. A new connection therefore begins with an ApiVersions request. The response lists the versions
+that the broker supports. The client then uses the highest version that both sides support (KIP-35)::
 
     ApiVersions  ----->
                  <-----  Produce 3 to 12, Fetch 4 to 16, ...
     Fetch v16    ----->
 
-Brokers before Kafka 0.10 do not have ApiVersions, and close the connection. The client then uses the versions of Kafka
-0.8.2. A broker that shuts down closes connections, too. If the client mistook it for an old broker, its records would
-lose their timestamps and headers. The client therefore treats a broker as an old one only if three conditions hold: it
-has never answered ApiVersions, it answers an old request, and it closes the connection again after a second
+Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
+client then uses the versions of Kafka 0.9 or 0.8.2. A newer broker also closes connections, for example when it
+shuts down. The client must not take this broker for an old one, because the old versions of Produce and Fetch have no
+timestamps and no headers of records. The client therefore treats a broker as old only if three conditions hold. The
+broker has never answered ApiVersions, it answers an old request, and it closes the connection again after a second
 ApiVersions.
 
-`hmb.protocol` encodes the messages. This module has the socket and its errors. Every error closes the connection and
-raises `ConnectionFailed`. The next request opens a new connection, or fails at once during a pause (`reconnecting`).
-`timeout` limits a whole response, also one that arrives byte by byte. A broker may close an idle connection. The client
-notices this before it sends the next request, and opens a new connection. A connection belongs to one thread.
+After every network error, the client closes the socket and raises `ConnectionFailed`. The next request opens a new
+socket. If the client could not connect, requests fail at once during a short pause (see the module `reconnecting`).
+`timeout` is the time limit for a whole response, even if its bytes arrive one by one. A broker may close an idle
+connection. The client checks this before it sends the next request, and opens a new socket if necessary. Only one
+thread may use a connection, but any thread may call `interrupt`.
 """
 
 from __future__ import annotations
@@ -47,15 +49,15 @@ from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request
 
 MAX_RESPONSE_SIZE = 256 * 1024 * 1024
-# The bytes of the first correlation id are two line ends. A server of a line protocol (HTTP, SMTP, Redis) would wait
-# for the end of a line. With these bytes such a server answers at once, and the client sees that the server is not a
-# Kafka broker.
+# The four bytes of the first correlation id are two line ends. A server of a text protocol (HTTP, SMTP, Redis) waits
+# for a line end before it answers. With these bytes in the first request, such a server answers at once, and the client
+# sees that the server is not a Kafka broker.
 FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
-CONNECT_TIMEOUT = 10.0  # seconds; an address that never answers must leave time for the other addresses
-# The APIs and versions of a broker that does not support the ApiVersions request. Kafka 0.8.2 has the APIs 0 to 10, and
-# Kafka 0.9 adds those of groups. Version 0 of OffsetCommit (8) and OffsetFetch (9) stores offsets in ZooKeeper, and
-# version 1 stores them in Kafka.
+CONNECT_TIMEOUT = 10.0  # seconds; the longest time that a broker may take to accept a connection
+# The APIs and versions of brokers that do not support the ApiVersions request. Kafka 0.8.2 has the APIs with the keys 0
+# to 10. Kafka 0.9 also has the APIs of consumer groups, with the keys 11 to 16. Version 0 of OffsetCommit (key 8) and
+# of OffsetFetch (key 9) stores offsets in ZooKeeper. Version 1 stores offsets in Kafka.
 VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), range(2))
 VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
 
@@ -73,17 +75,20 @@ class ClosedByBroker(ConnectionFailed):
 
 
 def _protocol_hint(beginning: bytes) -> str:
-    """Return a hint at the protocol of a server that is not a Kafka broker, or "" if the protocol is unknown."""
-    if beginning.startswith(b"\x15\x03"):  # A TLS alert: the server expected a ClientHello.
+    """Return a hint for an error message: the protocol that a server seems to use instead of Kafka's.
+
+    `beginning` contains the first bytes that the server has sent. The hint is "" if they match no known protocol.
+    """
+    if beginning.startswith(b"\x15\x03"):  # A TLS alert: the server expected the start of a TLS handshake.
         return "; it looks like TLS, which this client does not speak: use a PLAINTEXT listener"
     found = next((name for start, name in OTHER_PROTOCOLS.items() if beginning.lower().startswith(start)), "")
     return f"; it looks like {found}" if found else ""
 
 
 class Connection:
-    """A connection that opens at its first request, and again after a failure.
+    """A connection to one broker. The socket opens at the first request, and at the next request after a failure.
 
-    `known` is the state of the broker addresses. All connections of one client share it.
+    `known` stores which broker addresses have failed recently. All connections of one client share this object.
     """
 
     def __init__(
@@ -103,8 +108,8 @@ class Connection:
         self._is_ready = False
         self._stream: SocketStream
         self._protocol: ClientConnection
-        self._versions: dict[int, range] = {}  # the broker's versions, by API key
-        self._waiting = 0  # requests without a response
+        self._versions: dict[int, range] = {}  # the versions that the broker supports, by API key
+        self._waiting = 0  # the number of requests whose responses have not been received yet
 
     @property
     def address(self) -> str:
@@ -116,41 +121,45 @@ class Connection:
 
     @property
     def waiting(self) -> int:
-        """The number of unanswered requests."""
+        """The number of requests whose responses have not been received yet."""
         return self._waiting
 
     def send(self, request: Request, version: int | None = None, timeout: float | None = None) -> Any:
-        """Send a request and return its response. The default version is the highest that both sides know.
+        """Send a request and return its response. The default version is the highest one that both sides support.
 
-        Raises ConnectionFailed, also if earlier requests have no response yet, because the next response is not the one
-        for this request. Raises KafkaError with UNSUPPORTED_VERSION if both sides have no common version.
+        Raises ConnectionFailed after a network error. Also raises ConnectionFailed if an earlier request has no
+        response yet, because the next response would belong to that request. Raises KafkaError with UNSUPPORTED_VERSION
+        if no version is supported by both sides.
         """
         if self._waiting:
             raise self._failed(f"a request was sent to {self.address} while {self._waiting} others had no response")
         self.post(request, version)
         try:
             return self.receive(timeout)
-        except BaseException:  # After any error, also Ctrl-C, a later request must not receive this response.
+        except BaseException:  # Close the connection, so that no later request receives this response.
             self.close()
             raise
 
     def post(self, request: Request, version: int | None = None, *, answered: bool = True) -> None:
-        """Send a request without waiting.
+        """Send a request without waiting for the response. `receive` returns the response later.
 
-        `receive` returns its response. A Produce with acks=0 has no response, and `answered` is False.
+        `answered` is False if the broker sends no response. This is only so for a Produce request with acks=0.
         """
         if version is None:
             version = self.version_of(type(request))
         self.post_all([request], version, answered=answered)
 
     def post_all(self, requests: Sequence[Request], version: int, *, answered: bool = True) -> None:
-        """Send several requests of one kind with one system call."""
+        """Send several requests of the same API with one system call. Do not wait for the responses."""
         protocol = self._protocol_of_open_socket()
         self._write([part for request in requests for part in protocol.request(request, version, answered)])
         self._waiting += answered * len(requests)
 
     def receive(self, timeout: float | None = None) -> Any:
-        """Return the response to the oldest unanswered request. `timeout` replaces the timeout of the connection."""
+        """Wait for the response to the oldest unanswered request, and return the response.
+
+        `timeout` (seconds) replaces the connection's default timeout for this response.
+        """
         if self._socket is None:
             raise self._failed(f"the connection to {self.address} was closed before the response arrived")
         response = self._read(timeout)
@@ -159,30 +168,34 @@ class Connection:
 
     @property
     def is_answered(self) -> bool:
-        """Whether `receive` has something to read: a response, its beginning, or the end of the connection."""
+        """Whether the first bytes of a response have arrived, or the connection is closed."""
         return self._socket is None or self._stream.is_readable
 
     @property
     def has_buffered(self) -> bool:
-        """Whether the beginning of the next response was received together with the last response."""
+        """Whether the last read of the socket also received the first bytes of the next response."""
         return self._stream.has_buffered
 
     def fileno(self) -> int:
-        """Return the file descriptor of an open connection, for a selector that waits for several connections."""
+        """Return the file descriptor of the socket. A selector needs it to wait for several connections at once."""
         assert self._socket is not None
         return self._socket.fileno()
 
     def interrupt(self) -> None:
-        """End the connection from another thread. The thread that waits for a response gets ConnectionFailed."""
+        """Shut down the socket. Any thread may call this method.
+
+        If another thread waits for a response of this connection, that thread gets ConnectionFailed.
+        """
         its_socket = self._socket
         if its_socket is not None:
-            with suppress(OSError):  # The socket is closed already.
+            with suppress(OSError):  # The socket may already be closed.
                 its_socket.shutdown(socket.SHUT_RDWR)
 
     def version_of(self, request: type[Request], at_most: int | None = None) -> int:
-        """Return the highest version of a request that this broker and this client know.
+        """Return the highest version of a request that both this broker and this client support.
 
-        Raises KafkaError with UNSUPPORTED_VERSION if they have no common version, and ConnectionFailed.
+        `at_most` limits the version. Raises KafkaError with UNSUPPORTED_VERSION if no version is supported by both
+        sides. Raises ConnectionFailed if the broker cannot be reached.
         """
         self._protocol_of_open_socket()
         ours, theirs = request.versions, self._versions.get(request.api_key, range(0))
@@ -193,18 +206,18 @@ class Connection:
         return version
 
     def knows(self, request: type[Request]) -> bool:
-        """Return whether the broker has this API in any version."""
+        """Return whether the broker supports any version of this request."""
         self._protocol_of_open_socket()
         return request.api_key in self._versions
 
     @property
     def versions(self) -> Mapping[int, range]:
-        """The versions of each API that the broker has, by API key."""
+        """The versions of each API that the broker supports, by API key."""
         self._protocol_of_open_socket()
         return self._versions
 
     def close(self) -> None:
-        """Close the socket. Responses that have not arrived are lost."""
+        """Close the socket. The responses that have not been received yet are lost."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -233,7 +246,7 @@ class Connection:
         except ConnectionFailed as error:
             self._known.failed(self.address, str(error))
             raise
-        except BaseException:  # Ctrl-C may come before both sides have agreed on versions.
+        except BaseException:  # After Ctrl-C, close the connection, because it is not ready for requests.
             self.close()
             raise
         self._is_ready = True
@@ -260,8 +273,9 @@ class Connection:
             if self._known.has_api_versions(self.address):
                 raise
             self._connect()
-            # The broker has closed the connection after ApiVersions. Either it is too old to know ApiVersions: then it
-            # answers this old request. Or it closes connections for another reason, for example because it shuts down.
+            # The broker has closed the connection after ApiVersions. A broker that is too old for ApiVersions answers
+            # the request below. A broker that closes connections for another reason, for example because it shuts down,
+            # does not answer it.
             self._write(self._protocol.request(ListOffsetsRequest(replica_id=CONSUMER_REPLICA_ID), 0))
             self._read()
             try:
@@ -271,7 +285,7 @@ class Connection:
                 self._detect_old_versions()
 
     def _detect_old_versions(self) -> None:
-        """Distinguish Kafka 0.9 from 0.8.2: only 0.9 answers ListGroups."""
+        """Find out whether the broker is Kafka 0.9 or 0.8.2: only Kafka 0.9 answers ListGroups."""
         self._write(self._protocol.request(ListGroupsRequest(), 0))
         try:
             self._read()
@@ -281,7 +295,7 @@ class Connection:
             self._versions = VERSIONS_OF_08
 
     def _request_versions(self) -> None:
-        """Request the broker's versions. Every broker with ApiVersions knows version 0 of it."""
+        """Request the versions that the broker supports. The request has version 0, which is the oldest one."""
         self._write(self._protocol.request(ApiVersionsRequest(), 0))
         response: ApiVersionsResponse = self._read()
         if response.error_code:
@@ -291,13 +305,13 @@ class Connection:
         self._known.answered_api_versions(self.address)
 
     def _write(self, parts: list[Part]) -> None:
-        try:  # The cast is safe: only brokers send ranges of files.
+        try:  # The cast is safe: only a broker sends parts of files, and this is a client.
             self._stream.write(b"".join(cast("list[bytes | memoryview]", parts)), time.monotonic() + self.timeout)
         except TimeoutError as error:
             raise self._failed(f"{self.address} did not take a request within {self.timeout:g} s") from error
         except OSError as error:
             raise self._failed(f"the connection to {self.address} broke: {error.strerror or error}") from error
-        except BaseException:  # After Ctrl-C, only a part of the request may have been sent.
+        except BaseException:  # After Ctrl-C, close the connection: only a part of the request may have been sent.
             self.close()
             raise
 
@@ -316,7 +330,7 @@ class Connection:
         except OSError as error:
             raise self._failed(f"the connection to {self.address} broke: {error.strerror or error}") from error
         except ProtocolError as error:
-            if self._is_ready:  # The server has already shown that it is a Kafka broker.
+            if self._is_ready:  # The server has already answered ApiVersions, so it is a Kafka broker.
                 raise self._failed(f"a response of {self.address} cannot be decoded: {error}") from error
             what = f"{self.address} does not speak Kafka's protocol: {error}"
             raise self._failed(what + _protocol_hint(self._stream.beginning)) from error

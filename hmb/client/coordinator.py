@@ -1,14 +1,16 @@
 """The connection to the coordinator of a consumer group or of a transactional id.
 
-The *coordinator* of a group is the broker that stores the offsets and members of the group. A transactional id has a
-coordinator, too, which stores its state. The coordinator is the leader of one partition of `__consumer_offsets` or
-`__transaction_state`. The hash of the group id or transactional id determines this partition. Any broker returns the
-coordinator's address (FindCoordinator; Kafka 0.8.2 called the request ConsumerMetadata).
+The *coordinator* of a group is the broker that stores the offsets and the members of the group. The coordinator of a
+transactional id is the broker that stores the state of its transaction. A group's coordinator is the leader of one
+partition of the topic `__consumer_offsets`. A transactional id's coordinator is the leader of one partition of
+`__transaction_state`. The hash of the group id or transactional id determines the partition. Any broker answers a
+FindCoordinator request with the coordinator's address (Kafka 0.8.2 called this request ConsumerMetadata).
 
-The coordinator moves when its broker dies. The old one then answers NOT_COORDINATOR, or does not answer at all, and the
-client has to look for the new one. The new coordinator first loads its state (COORDINATOR_LOAD_IN_PROGRESS). A
-transaction that has just ended needs a moment until its markers are written (CONCURRENT_TRANSACTIONS). `ask` retries
-after all these errors. `send` sends one request and leaves errors to its caller.
+When the coordinator's broker dies, another broker becomes the coordinator. The old broker then answers NOT_COORDINATOR,
+or does not answer at all, and the client must find the new coordinator. The new coordinator answers
+COORDINATOR_LOAD_IN_PROGRESS until it has loaded its state. A coordinator answers CONCURRENT_TRANSACTIONS while it still
+writes the markers of the previous transaction. The method `ask` sends a request again after all these errors. The
+method `send` sends a request only once, and its caller handles the errors.
 """
 
 from __future__ import annotations
@@ -30,17 +32,17 @@ NAMES = {CoordinatorType.GROUP: "group", CoordinatorType.TRANSACTION: "transacti
 MOVED = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
 FIRST_VERSION_OF_TYPES = FindCoordinatorRequest.first_version("key_type")
 FIRST_VERSION_OF_LISTS = FindCoordinatorRequest.first_version("coordinator_keys")
-MARKER_PAUSE = 0.02  # seconds; the time after which the markers of the last transaction are usually written
+MARKER_PAUSE = 0.02  # seconds; a broker usually writes the markers of a transaction within this time
 
-RequestFor = Callable[[int], Request]  # returns the request in a version
-# A function that takes a response, and returns (topic partition or None, error code) for each of its parts.
+RequestFor = Callable[[int], Request]  # a function that takes a version, and returns the request for this version
+# A function that takes a response, and returns all error codes in it as pairs (partition or None, error code).
 ErrorCodes = Callable[[Any], Iterable[tuple[object, int]]]
 
 
 class CoordinatorConnection:
     """A connection to the coordinator of one group or transactional id.
 
-    It belongs to one thread. Other threads may only call `interrupt`.
+    Only one thread may use the connection. Other threads may only call `interrupt`.
     """
 
     def __init__(self, cluster: Cluster, key_type: CoordinatorType, key: str) -> None:
@@ -52,9 +54,10 @@ class CoordinatorConnection:
         return f"{NAMES[self._key_type]} {self._key!r}"
 
     def connection(self) -> Connection:
-        """Return the connection, and find the coordinator first if it is not known.
+        """Return the connection to the coordinator. If the coordinator is unknown, find it first.
 
-        Raises ConnectionFailed, and KafkaError with COORDINATOR_NOT_AVAILABLE if the cluster has no coordinator.
+        Raises ConnectionFailed if no broker answers, and KafkaError with COORDINATOR_NOT_AVAILABLE if the brokers know
+        no coordinator at the moment.
         """
         if self._connection is None:
             node = find_coordinator(self._cluster, self._key_type, self._key)
@@ -64,22 +67,22 @@ class CoordinatorConnection:
     def send(
         self, kind: type[Request], request: RequestFor, newest: int | None = None, timeout: float | None = None
     ) -> Any:
-        """Send one request and return the response. `newest` is the newest version to use.
+        """Send one request and return the response. The version of the request is at most `newest`.
 
-        Raises ConnectionFailed after a lost connection, and the next call finds the coordinator again.
+        Raises ConnectionFailed if the connection is lost. The next call then finds the coordinator again.
         """
         connection = self.connection()
         try:
             version = connection.version_of(kind, newest)
             connection.post(request(version), version)
-            # This check comes after the connection is open and before the wait, so that no interrupt is missed.
+            # `interrupt` may have run before the connection was open. Without this check, `receive` would wait anyway.
             if self._interrupted.is_set():
                 connection.interrupt()
             return connection.receive(timeout)
         except ConnectionFailed:
             self.forget()
             raise
-        except BaseException:  # After Ctrl-C, a later request must not receive this response.
+        except BaseException:  # Close the connection, so that no later request receives this response.
             connection.close()
             raise
 
@@ -92,9 +95,11 @@ class CoordinatorConnection:
         retry_for: float,
         retry_backoff: float,
     ) -> Any:
-        """Return the response to a request, after retries for at most `retry_for` seconds.
+        """Send a request and return its response. After a temporary error, send the request again.
 
-        `error_codes` returns the error codes in a response. Raises ConnectionFailed and KafkaError.
+        The retries end after `retry_for` seconds; `retry_backoff` (seconds) is the pause before each retry.
+        `error_codes` is a function that returns the error codes in a response. Raises ConnectionFailed or KafkaError
+        for the last error.
         """
 
         def attempt() -> Any:
@@ -119,13 +124,16 @@ class CoordinatorConnection:
         return with_retries(attempt, lambda error: retry_for if is_retriable(error) else 0.0, wait)
 
     def forget(self) -> None:
-        """Close the connection. The next request finds the coordinator again."""
+        """Close the connection, because another broker may be the coordinator now.
+
+        The next request finds the coordinator again.
+        """
         if self._connection is not None:
             self._connection.close()
             self._connection = None
 
     def interrupt(self) -> None:
-        """End the request in flight, and prevent later ones from waiting for a response. Any thread may call this."""
+        """End the request that waits for its response. Later requests do not wait, either. Any thread may call this."""
         self._interrupted.set()
         connection = self._connection
         if connection is not None:
@@ -133,7 +141,10 @@ class CoordinatorConnection:
 
 
 def find_coordinator(cluster: Cluster, key_type: CoordinatorType, key: str) -> Node:
-    """Return the address of a coordinator. Raises KafkaError with COORDINATOR_NOT_AVAILABLE if none is known."""
+    """Return the address of the coordinator of a group or of a transactional id.
+
+    Raises KafkaError with COORDINATOR_NOT_AVAILABLE if the brokers know no coordinator at the moment.
+    """
     version = cluster.version_of(FindCoordinatorRequest)
     request = FindCoordinatorRequest()
     if version >= FIRST_VERSION_OF_TYPES:

@@ -1,21 +1,22 @@
-"""The exceptions that an application meets, and how an error code in a response becomes an exception.
+"""The exceptions that the client library raises. An error code in a broker's response becomes an exception here.
 
 All exceptions of HMB can be imported from `hmb`, and `except hmb.HmbError` catches all of them::
 
     HmbError
       KafkaError            a broker refuses a request, or a record can never be sent; `code` is Kafka's error code
-      ConnectionFailed      a broker cannot be reached, or does not answer in time; also a ConnectionError of Python
+      ConnectionFailed      a broker cannot be reached or does not answer in time; a kind of Python's ConnectionError
         ClosedByBroker      the broker has closed the connection instead of sending a response
       DeserializationError  a function of the application cannot decode a record
-      SettingError          a text is not a valid value of a setting; also a ValueError of Python
+      SettingError          a text is not a valid value of a setting; a kind of Python's ValueError
       BindError             `Broker.start` cannot listen on an address
       ConfigError           a setting of `Broker` is invalid
 
-Python's own exceptions report mistakes of the caller: TypeError and ValueError for arguments, RuntimeError for a closed
-client or a client that two threads use at once. TimeoutError means that a method's `timeout` has passed.
+Some mistakes of the caller raise Python's own exceptions. TypeError and ValueError mean that an argument is wrong.
+RuntimeError means that the client is closed, or that two threads use it at the same time. TimeoutError means that a
+method has not finished within its argument `timeout`.
 
-A newer broker may send an error code that this client does not know. Such a code becomes UNKNOWN_SERVER_ERROR, and the
-message contains its number.
+A newer broker may send an error code that this client does not know. The exception then has the code
+UNKNOWN_SERVER_ERROR, and its message contains the number that the broker sent.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ _CODES = {int(code): code for code in ErrorCode}
 
 
 def answered_error(where: object, number: int, message: str | None = None) -> KafkaError:
-    """Return the exception for an error code.
+    """Return the exception for an error code in a broker's response.
 
-    `where` names the topic, partition or broker. `message` is the broker's own text, if the response has one.
+    `number` is the error code. `where` is the topic, partition or broker that the error is about. `message` is the
+    broker's own error text, or None if the response has no text.
     """
     code = _CODES.get(number)
     if code is None:
@@ -39,9 +41,10 @@ def answered_error(where: object, number: int, message: str | None = None) -> Ka
 
 
 class DeserializationError(HmbError):
-    """A deserializer of the application has raised an exception for the key or the value of a record.
+    """The application's deserializer has raised an exception for the key or the value of a record.
 
-    `record` contains the bytes. The consumer's position stays at the record. To skip it, seek to the next offset.
+    `record` contains the key and the value as bytes. The consumer's position stays at this record, so the next poll
+    would read the record again. To skip the record, seek to the next offset.
     """
 
     def __init__(self, record: Any, field: str, why: Exception) -> None:

@@ -1,24 +1,26 @@
 """Metadata: the brokers of a cluster, and the leader of each partition.
 
-Records are sent to the *leader* of a partition, and fetched from it. A client starts with any address of the cluster, a
-bootstrap server. It sends a Metadata request there for the topics that it needs. The response contains the addresses of
+A client sends records to the *leader* of a partition, and fetches records from the leader. A client starts with the
+address of any broker, a *bootstrap server*. The client sends a Metadata request to this broker, with the names of the
+topics that it needs. The response contains the addresses of
 all brokers and the id of each partition's leader::
 
     Metadata(["weather"])  ----->  localhost:9092 (bootstrap server)
                            <-----  brokers 1 = host-a:9092, 2 = host-b:9092
                                    weather-0: leader 1, epoch 5; weather-1: leader 2, epoch 3
 
-After the first Metadata response, the client uses the addresses in the response, the brokers' *advertised listeners*.
+The addresses in the response are the brokers' *advertised listeners*. The client uses them for all further requests.
 
-A `Cluster` stores the last response. It requests a topic again after `forget` has marked it as outdated, or after
-`metadata_max_age` seconds. One request then asks for all outdated topics together. Brokers learn about a new leader one
-after another, so a response may be older than the stored one. Of two leaders, the one with the higher *leader epoch* is
-correct. Topics have ids since Kafka 2.8, and newer requests name topics by id.
+A `Cluster` stores the last metadata of each topic. The method `forget` marks the metadata of a topic as outdated.
+Metadata is also outdated after `metadata_max_age` seconds. The `Cluster` requests outdated metadata again at its next
+use, and one request names all outdated topics. Brokers learn about a new leader at different times, so a broker may
+send older metadata than the client has stored. If two brokers name different leaders, the leader with the higher
+*leader epoch* is correct. Since Kafka 2.8, each topic has an id, and newer requests use this id instead of the name.
 
-A `Cluster` also has the one connection for requests that any broker can answer. When its broker fails, the next broker
-is used. Brokers that have not failed recently come first, and the bootstrap servers stay in the list. All threads of a
-producer share a `Cluster` under one lock. A thread that waits too long for the lock gets the same error as if no broker
-had answered.
+A `Cluster` also has one connection for requests that any broker can answer. If the broker of this connection fails, the
+`Cluster` connects to another broker. It tries brokers that have failed recently last. It always tries the bootstrap
+servers, too. All threads of a producer share one `Cluster`, and a lock lets only one thread at a time send a request.
+If a thread waits too long for the lock, it raises the same error as if no broker had answered.
 """
 
 from __future__ import annotations
@@ -42,8 +44,8 @@ from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
-# In older versions, a request that names a topic may create the topic. So a client that must not create topics requests
-# the metadata of all topics.
+# In versions below this one, the broker may create a topic that the request names. A client that must not create topics
+# therefore names no topic in these versions: it requests the metadata of all topics.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 
@@ -56,9 +58,10 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """A topic with the leader of each partition. A leader is None while no broker leads the partition.
+    """A topic, with the leader of each partition. The leader is None while the partition has no leader.
 
-    Brokers before Kafka 2.8 have no topic ids. Brokers before Kafka 2.1 send no leader epochs, and the epochs are -1.
+    Brokers older than Kafka 2.8 have no topic ids. Brokers older than Kafka 2.1 send no leader epochs, and each epoch
+    is then -1.
     """
 
     name: str
@@ -69,7 +72,9 @@ class TopicMetadata:
 
 
 def parse_servers(servers: str | Iterable[str]) -> list[Node]:
-    """Parse addresses in the form "host:port,host:port". The default port is 9092. IPv6 addresses need brackets.
+    """Return the addresses in a text such as "host:port,host:port". The default port is 9092.
+
+    An IPv6 address needs brackets, for example "[::1]:9092".
 
     Raises ValueError for an invalid address.
     """
@@ -103,34 +108,38 @@ class Cluster:
         self._client_id = client_id
         self._timeout = timeout
         self._max_age, self._clock = metadata_max_age, clock
-        self._lock = threading.Lock()  # guards the fields below, also while a request is in flight; see `_locked`
+        self._lock = threading.Lock()  # guards the fields below; a thread also holds it while it waits for a response
         self._connection: Connection | None = None
-        self._known = KnownBrokers(clock)  # All connections share this object, which has a lock of its own.
+        self._known = KnownBrokers(clock)  # All connections share this object. It has its own lock.
         self._nodes: dict[int, Node] = {}
         self._controller_id = -1
         self._topics: dict[str, TopicMetadata] = {}
         self._names: dict[UUID, str] = {}
-        self._received_at: dict[str, float] = {}  # the time of each topic's metadata
+        self._received_at: dict[str, float] = {}  # the time at which each topic's metadata was received
         self._outdated: set[str] = set()  # topics whose metadata must be requested again
 
     @property
     def was_reached(self) -> bool:
-        """Whether any broker has answered since the client was made."""
+        """Whether any broker has ever answered this client."""
         return bool(self._nodes) or self._connection is not None
 
     @property
     def nodes(self) -> dict[int, Node]:
-        """The brokers of the last response, by id. The property takes no lock."""
+        """The address of each broker in the last metadata response, by broker id. The property takes no lock."""
         return self._nodes
 
     def last_known(self, name: str) -> TopicMetadata | None:
-        """Return a topic of an earlier response, however old it is. The method takes no lock and sends no request."""
+        """Return the stored metadata of a topic, even if it is outdated, or None if nothing is stored.
+
+        The method takes no lock and sends no request.
+        """
         return self._topics.get(name)
 
     def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
-        """Return a topic, and request its metadata if necessary. With `create`, the broker may create the topic.
+        """Return the metadata of a topic. If it is missing or outdated, request it first.
 
-        Raises KafkaError for the error of the topic, and ConnectionFailed if no broker answers.
+        If `create` is true, the broker may create a missing topic. Raises KafkaError if the response has an error code
+        for the topic, and ConnectionFailed if no broker answers.
         """
         with self._locked():
             known = self._topics.get(name)
@@ -140,25 +149,25 @@ class Cluster:
                 try:
                     return self._refresh(name, create)
                 except ConnectionFailed:
-                    return known  # The old metadata may still be correct. Otherwise a broker returns an error.
+                    return known  # Old metadata may still be correct. A broker that is not the leader will say so.
             return known
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        """Return the name of the topic with this id, or None if no topic has the id.
+        """Return the name of the topic with this id, or None if no topic has this id.
 
-        If the id is unknown, request all topics first.
+        If the client does not know the id yet, it first requests the metadata of all topics.
         """
         if topic_id not in self._names:
             self.topics()
         return self._names.get(topic_id)
 
     def leader(self, partition: TopicPartition) -> Node:
-        """Return the leader of a partition. Raises KafkaError if it has no leader or does not exist."""
+        """Return the leader of a partition. Raises KafkaError if the partition does not exist or has no leader."""
         name, number = partition
         known = self._topics.get(name)
         leader = known.leaders.get(number) if known else None
         if leader is not None and name not in self._outdated and not self._is_aged(name):
-            return leader  # The usual case takes no lock, and does not depend on the leaders of other partitions.
+            return leader  # In this usual case, no lock is needed, and other partitions may have no leader.
         topic = self.topic(name)
         if number not in topic.leaders:
             raise no_such_partition(topic, number)
@@ -168,14 +177,14 @@ class Cluster:
         return leader
 
     def topics(self) -> list[TopicMetadata]:
-        """Request and return all topics, sorted by name."""
+        """Request the metadata of all topics, and return the topics sorted by name."""
         topics = [topic.name or "" for topic in self.metadata().topics if not topic.error_code]
         return [self._topics[name] for name in sorted(topics)]
 
     def metadata(self, names: Collection[str] | None = None) -> MetadataResponse:
-        """Return the broker's response for these topics, or for all topics.
+        """Request the metadata of these topics, or of all topics if `names` is None, and return the response.
 
-        Brokers before Kafka 0.11 return all topics.
+        From a broker older than Kafka 0.11, the response always contains all topics.
         """
         with self._locked():
             response = self._request_metadata(lambda version: _request_for(names, version))
@@ -189,31 +198,32 @@ class Cluster:
         self._outdated.add(name)
 
     def connect(self, node: Node) -> Connection:
-        """Return a new connection that belongs to the caller."""
+        """Return a new connection to a broker. Only the caller uses the connection, and must close it."""
         return Connection(node.host, node.port, self._client_id, self._timeout, known=self._known)
 
     def send(self, request: Request, version: int | None = None) -> Any:
-        """Send a request to any broker, and return the response."""
+        """Send a request that any broker can answer, and return the response."""
         with self._locked():
             return self._any().send(request, version)
 
     def version_of(self, request: type[Request]) -> int:
-        """Return the version in which `send` would send a request."""
+        """Return the version that the method `send` uses for this request."""
         with self._locked():
             return self._any().version_of(request)
 
     def knows(self, request: type[Request]) -> bool:
-        """Return whether the broker that `send` would use has this API."""
+        """Return whether the broker to which the method `send` sends requests supports this request."""
         with self._locked():
             return self._any().knows(request)
 
     def send_to_controller(self, request: Request, version: int | None = None) -> Any:
-        """Send a request to the controller, and return the response.
+        """Send a request to the controller of the cluster, and return the response.
 
-        Before KRaft, only the controller could create and delete topics.
+        In a cluster without KRaft, only the controller can create and delete topics. If no controller is known, send
+        the request to any broker.
         """
         with self._locked():
-            if self._any().version_of(MetadataRequest) > 0:  # Version 0 of the response names no controller.
+            if self._any().version_of(MetadataRequest) > 0:  # A response of version 0 does not contain the controller.
                 self._request_metadata(lambda version: MetadataRequest(topics=[]))
             controller = self._nodes.get(self._controller_id)
         if controller is None:
@@ -222,7 +232,7 @@ class Cluster:
             return connection.send(request, version)
 
     def close(self) -> None:
-        """Close the connection without waiting. A thread that waits for a response gets ConnectionFailed."""
+        """Close the connection without waiting. If another thread waits for a response, it gets ConnectionFailed."""
         connection = self._connection
         if connection is None:
             return
@@ -235,7 +245,11 @@ class Cluster:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Take the lock. Raises ConnectionFailed after the time that requests to all brokers may take."""
+        """Hold the lock for a `with` block.
+
+        Another thread may hold the lock while it tries all brokers. If it takes longer than their timeouts allow, raise
+        ConnectionFailed.
+        """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):
             what = f"no broker answered within {longest:g} s"
@@ -252,7 +266,7 @@ class Cluster:
         return name in self._outdated or self._is_aged(name)
 
     def _refresh(self, name: str, create: bool) -> TopicMetadata:
-        """Request a topic, and all outdated topics in the same request."""
+        """Request the metadata of a topic, and return it. The same request also asks for all outdated topics."""
         others = [] if create else [it for it in self._topics if it != name and self._is_due(it)]
         requested = None
         for topic in self._request_metadata(lambda version: _request_for((name, *others), version, create)).topics:
@@ -265,7 +279,10 @@ class Cluster:
         return self._store(requested)
 
     def _request_metadata(self, request: Callable[[int], MetadataRequest]) -> MetadataResponse:
-        """Request metadata, and try the next broker if one fails. `request` returns the request in a version."""
+        """Request metadata. If a broker fails, send the request to the next broker.
+
+        `request` is a function that takes a version, and returns the request for this version.
+        """
         for _ in self._addresses():
             connection = self._any()
             version = connection.version_of(MetadataRequest)
@@ -281,12 +298,11 @@ class Cluster:
                 continue
             if response.error_code:
                 raise answered_error(connection.address, response.error_code)
-            # A broker that has just started may answer with an empty list of brokers. Then the client keeps the nodes
-            # that it knows.
+            # A broker that has just started may send an empty list of brokers. The client then keeps its old list.
             self._nodes = {it.node_id: Node(it.host, it.port) for it in response.brokers} or self._nodes
             self._controller_id = response.controller_id
             for topic in response.topics:
-                topic.is_internal |= topic.name == OFFSETS_TOPIC  # Version 0 has no field `is_internal`.
+                topic.is_internal |= topic.name == OFFSETS_TOPIC  # A response of version 0 has no `is_internal`.
             return response
         raise failure
 
@@ -298,7 +314,7 @@ class Cluster:
         before = self._topics.get(name)
         if before is not None and before.topic_id == topic.topic_id:
             for number, epoch in before.leader_epochs.items():
-                if 0 <= epochs.get(number, epoch) < epoch:  # This broker has not learned about the new leader yet.
+                if 0 <= epochs.get(number, epoch) < epoch:  # This broker still reports an older leader.
                     leaders[number], epochs[number] = before.leaders[number], epoch
         known = TopicMetadata(name, leaders, topic.topic_id, topic.is_internal, epochs)
         self._received_at[name] = self._clock()
@@ -309,16 +325,19 @@ class Cluster:
         return known
 
     def _addresses(self) -> list[Node]:
-        """Return all addresses in random order, so that clients spread over the brokers.
+        """Return the addresses of all brokers and bootstrap servers, in random order.
 
-        Addresses that failed come last.
+        Because of this order, different clients connect to different brokers. Addresses that have failed come last.
         """
         nodes = list(dict.fromkeys((*self._nodes.values(), *self._bootstrap)))
         random.shuffle(nodes)
         return sorted(nodes, key=lambda node: self._known.is_doubtful(f"{node.host}:{node.port}"))
 
     def _any(self) -> Connection:
-        """Return a connection to the first broker that answers. Raises ConnectionFailed with the reasons of all."""
+        """Return a connection to the first broker that answers.
+
+        If no broker answers, raise ConnectionFailed. Its message contains the error of each broker.
+        """
         reasons = {}
         for connection in self._connections():
             try:
@@ -332,7 +351,7 @@ class Cluster:
         raise ConnectionFailed(first.host, first.port, "; ".join(reasons[address] for address in sorted(reasons)))
 
     def _connections(self) -> Iterator[Connection]:
-        """Yield the open connection, then new connections to all addresses."""
+        """Yield the connection that is already open, if any. After it, yield a new connection to each address."""
         if self._connection is not None and self._connection.is_open:
             yield self._connection
         yield from map(self.connect, self._addresses())
@@ -341,7 +360,7 @@ class Cluster:
 def _request_for(names: Collection[str] | None, version: int, create: bool = False) -> MetadataRequest:
     if names and version < FIRST_VERSION_WITHOUT_CREATION and not create:
         names = None
-    if names is None:  # Version 0 of the request has no null. An empty list means all topics.
+    if names is None:  # None requests all topics. In version 0, an empty list does.
         return MetadataRequest(topics=None if version else [])
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names])
     request.allow_auto_topic_creation = create or version < FIRST_VERSION_WITHOUT_CREATION
@@ -354,7 +373,10 @@ def no_such_partition(topic: TopicMetadata, number: int) -> KafkaError:
 
 
 def topic_error(name: str, number: int, message: str | None = None) -> KafkaError:
-    """Return the exception for a topic's error code. `message` is the broker's own text, if it sent one."""
+    """Return the exception for a topic's error code.
+
+    `number` is the error code. `message` is the broker's own error text, or None if the broker sent no text.
+    """
     if number == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
     error = answered_error(f"topic {name!r}", number)

@@ -1,20 +1,23 @@
-"""Offsets that an application gives, and the numbers that ListOffsets returns for them.
+"""Ways to name an offset, such as "earliest" or a time. The client asks the brokers for the number of the offset.
 
-::
+An application can name an offset in these ways::
 
     "earliest", "latest"    the first offset of the log, and the offset after the last record
-    1234                    this offset
-    -10                     10 before the end
-    FromStart(10)           10 after the first offset
+    1234                    the offset 1234
+    -10                     10 offsets before the end of the log
+    FromStart(10)           10 offsets after the first offset of the log
     AtTime(1700000000000)   the first record at or after this time (ms since 1970), or the end if all are older
 
-A number from 0 on needs no request. For all other values the client sends ListOffsets to the leaders. A ListOffsets
-request contains a timestamp for each partition. Two timestamps are special: -2 means the first offset, and -1 means the
-end. With `read_committed`, the end is the *last stable offset*: the first offset of the oldest open transaction.
+A number that is not negative is already an offset. For all other values, the client sends a ListOffsets request to the
+leader of the partition. A ListOffsets request contains a timestamp for each partition, and the response contains the
+offset of the first record at or after this timestamp. Two timestamps are special: -2 means the first offset of the log,
+and -1 means its end. For a `read_committed` consumer, the end is the *last stable offset*: the first offset of the
+oldest open transaction.
 
-Brokers before Kafka 0.10.1 only have version 0 of ListOffsets, which searches segments instead of records. With these
-brokers, `AtTime` means the beginning of the last segment that is older than the time. The consumer then reads up to one
-segment of older records first.
+Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. With this version, a broker compares the
+timestamp with whole segments of the log, not with single records. `AtTime` then means the beginning of the last segment
+that is older than the time. A consumer that starts there first reads up to one segment of records that are older than
+the time.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsRe
 from hmb.protocol.topics import TopicPartition
 from hmb.records.record import MAX_INT64
 
-NOT_FOUND = -1  # the offset if all records are older than the requested time
+NOT_FOUND = -1  # A broker returns this offset if all records are older than the requested time.
 FIRST_VERSION_OF_TIMES = ListOffsetsResponse.first_version("topics.partitions.timestamp")
 FIRST_VERSION_OF_ISOLATION = ListOffsetsRequest.first_version("isolation_level")
 
@@ -45,7 +48,7 @@ PartitionResponse = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPart
 
 @dataclass(frozen=True, slots=True)
 class AtTime:
-    """The first record at or after a time in ms since 1970."""
+    """The offset of the first record at or after a time. The time is in ms since 1970."""
 
     timestamp: int
 
@@ -62,13 +65,13 @@ Until = Literal["end"] | int | AtTime | None
 
 
 def check_time(timestamp: object) -> None:
-    """Check a time. Raises TypeError for a datetime, because its time zone may be missing."""
+    """Raise TypeError if a time is a datetime. A datetime without a time zone is not a definite moment."""
     if isinstance(timestamp, datetime):
         raise TypeError("a time is in ms since 1970: int(when.timestamp() * 1000) for a datetime")
 
 
 def check_offset(offset: object) -> None:
-    """Check an `Offset`. Raises ValueError for any other value."""
+    """Raise ValueError if the argument is not a valid `Offset`."""
     check_time(offset.timestamp if isinstance(offset, AtTime) else offset)
     if offset in ("earliest", "latest"):
         return
@@ -81,7 +84,7 @@ def check_offset(offset: object) -> None:
 
 
 def check_until(until: object) -> None:
-    """Check an `Until`. Raises ValueError for any other value."""
+    """Raise ValueError if the argument is not a valid `Until`."""
     if until in ("end", None):
         return
     if isinstance(until, FromStart | str) or (isinstance(until, int) and (isinstance(until, bool) or until < 0)):
@@ -90,7 +93,7 @@ def check_until(until: object) -> None:
 
 
 def check_isolation_level(isolation_level: object) -> None:
-    """Check an `IsolationLevelName`. Raises ValueError for any other value."""
+    """Raise ValueError if the argument is not the name of an isolation level."""
     if isolation_level not in ISOLATION_LEVELS:
         raise ValueError(f"an isolation level is one of {', '.join(ISOLATION_LEVELS)}, not {isolation_level!r}")
 
@@ -98,9 +101,10 @@ def check_isolation_level(isolation_level: object) -> None:
 def resolve(
     cluster: Cluster, offsets: Mapping[TopicPartition, Offset], isolation_level: int = 0
 ) -> dict[TopicPartition, int]:
-    """Return each offset as a number. Each leader receives one request for each timestamp.
+    """Return the number of each offset. For example, replace "earliest" by the first offset of the log.
 
-    Raises KafkaError and ConnectionFailed, as `list_offsets` does.
+    For each different timestamp, one ListOffsets request goes to each leader. Raises KafkaError if a partition has an
+    error, and ConnectionFailed if a broker cannot be reached.
     """
     needed = {partition: _timestamps(offset) for partition, offset in offsets.items()}
     found: dict[int, dict[TopicPartition, int]] = {LATEST: {}, EARLIEST: {}}
@@ -133,7 +137,7 @@ def resolve(
 
 
 def _timestamps(offset: Offset) -> tuple[int, ...]:
-    """Return the timestamps for which ListOffsets must be sent to resolve an offset."""
+    """Return the timestamps that the client must look up with ListOffsets to find the number of an offset."""
     match offset:
         case "earliest":
             return (EARLIEST,)
@@ -150,10 +154,11 @@ def _timestamps(offset: Offset) -> tuple[int, ...]:
 def list_offsets(
     cluster: Cluster, partitions: Iterable[TopicPartition], timestamp: int, isolation_level: int = 0
 ) -> dict[TopicPartition, int]:
-    """Return the offset of a timestamp (ms since 1970), EARLIEST or LATEST in each partition.
+    """Return the offset of the first record at or after a timestamp, for each partition.
 
-    NOT_FOUND (-1) means that all records are older. Version 0 of ListOffsets never returns NOT_FOUND. Raises KafkaError
-    for the first partition with an error, and ConnectionFailed.
+    `timestamp` is in ms since 1970, or EARLIEST or LATEST. The offset is NOT_FOUND (-1) if all records are older than
+    the timestamp. From a broker that only supports version 0 of ListOffsets, the result is never NOT_FOUND. Raises
+    KafkaError for the first partition with an error, and ConnectionFailed if a broker cannot be reached.
     """
     by_leader: dict[Node, list[TopicPartition]] = {}
     for partition in partitions:
@@ -172,7 +177,9 @@ def list_offsets(
         for partition in led:
             if partition not in offsets:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition}: the broker did not answer for it")
-        if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:  # Without an older segment, all records may be newer.
+        # In version 0, NOT_FOUND means that no segment is older than the time. The search then starts at the first
+        # offset.
+        if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))
     return offsets

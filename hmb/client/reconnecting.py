@@ -1,17 +1,18 @@
 """The pauses between attempts to connect to a broker that cannot be reached.
 
-The problem: a broker that is down refuses a connection within microseconds. A client that retries at once would make
-thousands of attempts a second. When the broker is back, all clients would connect at the same moment.
+The problem: a computer whose broker is down refuses a connection within microseconds. A client that tries again at once
+would make thousands of attempts a second. When the broker runs again, all its clients would connect at the same moment.
 
-The idea is *exponential backoff with jitter*. After the first failure, no connection tries the address for 50 ms. Each
-further failure doubles this pause, up to 0.8 s. A random part of 20 % spreads the attempts of many clients. A client
-therefore finds a broker that is back within one second::
+The idea is *exponential backoff with jitter*. After the first failed attempt to connect to an address, the client waits
+50 ms before the next attempt. Each further failure doubles this pause, up to 0.8 s. The client makes each pause up to
+20 % shorter or longer at random, so that many clients do not connect at the same moment. When a broker runs again, each
+client connects within one second::
 
     failures in a row      1      2      3      4      5 and more
     pause in ms           50    100    200    400    800             (each plus or minus 20 %)
 
-An attempt during a pause fails at once, with the reason of the last failure. It does not wait, so that the caller can
-use another broker.
+If the caller tries to connect during a pause, the attempt fails at once, with the error of the last failure. It does
+not wait for the end of the pause, so that the caller can use another broker.
 
 Source: `reconnect.backoff.ms` and `reconnect.backoff.max.ms` of Kafka's clients (their defaults are 50 ms and 1 s);
 KIP-144, KIP-580.
@@ -26,12 +27,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.8  # seconds
-JITTER = 0.2
+JITTER = 0.2  # The client makes each pause up to 20 % shorter or longer at random.
 
 
 @dataclass(slots=True)
 class _AddressFailure:
-    """The last error of an address, the number of consecutive failures, and the time of the next attempt."""
+    """The failed attempts to connect to an address: the last error, their number, and the time of the next attempt."""
 
     reason: str
     count: int
@@ -39,22 +40,22 @@ class _AddressFailure:
 
 
 class KnownBrokers:
-    """The state of each broker address. All connections of one client share it."""
+    """The recent failures of each broker address. All connections of one client share this object."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._lock = threading.Lock()  # guards the fields below; no thread takes another lock while it holds this one
+        self._lock = threading.Lock()  # guards the fields below; a thread that holds it takes no other lock
         self._failures: dict[str, _AddressFailure] = {}
         self._have_api_versions: set[str] = set()
 
     def recent_failure(self, address: str) -> str | None:
-        """Return the reason why a client must not connect now, or None if it may."""
+        """Return the error of the last attempt to connect, while the client must still wait. Otherwise return None."""
         with self._lock:
             failure = self._failures.get(address)
             return failure.reason if failure and self._clock() < failure.retry_at else None
 
     def failed(self, address: str, reason: str) -> None:
-        """Note that a connection could not be opened. The next attempt must wait."""
+        """Record that an attempt to connect has failed. The next attempt must wait until a pause is over."""
         with self._lock:
             before = self._failures.get(address)
             count = before.count if before else 0
@@ -62,22 +63,25 @@ class KnownBrokers:
             self._failures[address] = _AddressFailure(reason, count + 1, self._clock() + pause)
 
     def lost(self, address: str, reason: str) -> None:
-        """Note that an open connection broke. A client may open a new one at once, but prefers other brokers."""
+        """Record that an open connection broke. The client may connect again at once, but tries other brokers first."""
         with self._lock:
             self._failures.setdefault(address, _AddressFailure(reason, 0, self._clock()))
 
     def opened(self, address: str) -> None:
-        """Note that a connection is open and the broker has answered. This clears earlier failures."""
+        """Record that a connection is open and the broker has answered. Forget earlier failures of the address."""
         with self._lock:
             self._failures.pop(address, None)
 
     def is_doubtful(self, address: str) -> bool:
-        """Return whether the last event of an address was a failure."""
+        """Return whether this address has failed and no connection to it has succeeded since the failure."""
         with self._lock:
             return address in self._failures
 
     def has_api_versions(self, address: str) -> bool:
-        """Return whether this broker has ever answered ApiVersions, which brokers before Kafka 0.10 cannot do."""
+        """Return whether this broker has ever answered an ApiVersions request.
+
+        A broker older than Kafka 0.10 does not know this request.
+        """
         with self._lock:
             return address in self._have_api_versions
 

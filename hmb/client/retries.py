@@ -1,15 +1,16 @@
 """Retries: the loop that repeats an attempt after a temporary error.
 
-Brokers restart, and partitions and groups move to other brokers. For a moment, requests then fail with a lost
-connection or with a retriable error. Every part of the client repeats such requests for a limited time. The parts
-differ in three points, which are the arguments of `with_retries`: the attempt, the time limit of an error, and the
-pause. For example, with a limit of 0.25 s and a pause of 0.1 s::
+Brokers restart, and partitions and groups move to other brokers. For a moment, requests then fail: the connection is
+lost, or the response contains a retriable error code. The client sends such a request again, until a time limit is
+over. The arguments of `with_retries` are the function to repeat, the time limit for each error, and the pause before
+the next attempt. For example, with a limit of 0.25 s and a pause of 0.1 s::
 
     time in s    0.0        0.1        0.2        0.3
-    attempt      fails      fails      fails      fails: its error is raised
+    attempt      fails      fails      fails      fails: `with_retries` raises its error
 
-The fetcher and the sender do not use `with_retries`. They work on many partitions at once, so they store the time of
-the next attempt with each partition.
+The fetcher and the sender do not use `with_retries`. Both handle many partitions at once, and one partition must not
+wait because another one has failed. The fetcher and the sender therefore store a time of the next attempt for each
+partition.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ RETRY_PAUSE = 0.1  # seconds
 
 
 def is_retriable(error: ConnectionFailed | KafkaError) -> bool:
-    """Return whether a later attempt may succeed: after a lost connection, and after Kafka's retriable errors."""
+    """Return whether the same request may succeed later.
+
+    This is so after a lost connection, and after the error codes that Kafka calls retriable.
+    """
     return isinstance(error, ConnectionFailed) or error.code.retriable
 
 
 def pause(error: ConnectionFailed | KafkaError) -> None:
-    """Wait for `RETRY_PAUSE` seconds after any error."""
+    """Wait for `RETRY_PAUSE` seconds. The length does not depend on the error."""
     time.sleep(RETRY_PAUSE)
 
 
@@ -41,10 +45,11 @@ def with_retries(
     retry_for: Callable[[ConnectionFailed | KafkaError], float],
     wait: Callable[[ConnectionFailed | KafkaError], bool | None] = pause,
 ) -> T:
-    """Call `attempt` until it raises no error, and return its result.
+    """Call `attempt` until the call raises no error, and return its result.
 
-    `retry_for` returns how many seconds after the start an error is still retried: 0 for a permanent error. `wait`
-    waits before the next attempt. If it returns True, the error is raised instead.
+    `retry_for` takes an error, and returns the time limit for the retries in seconds, counted from the first attempt.
+    It returns 0 for a permanent error. After the time limit, the error is raised. `wait` takes an error, and waits
+    before the next attempt. If `wait` returns True, no further attempt is made, and the error is raised.
     """
     started = time.monotonic()
     while True:

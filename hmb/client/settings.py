@@ -1,17 +1,18 @@
 """How a client declares its settings: one line for each setting, with its type, default, Kafka name and purpose.
 
-`Producer` and `Consumer` take their settings as keyword arguments. A typed dictionary declares them, so that a type
-checker knows every name and type::
+`Producer` and `Consumer` take their settings as keyword arguments. A typed dictionary declares these keyword arguments,
+so that a type checker knows the name and the type of each setting::
 
     class ProducerSettings(TypedDict, total=False):
         linger_ms: Annotated[float, Declared(5, "linger.ms", milliseconds, "How long (ms) a batch waits for records.")]
 
-The line that declares a setting is the only source of its default, of the error for a misspelled name, of its
-documentation, and of its name in a `client.properties` file.
+Other parts of the client read this line: the default value, the documentation, the error for a misspelled name, and the
+name of the setting in a `client.properties` file all come from it.
 
-A keyword has Kafka's name with underscores, without `.ms` if the keyword counts seconds. Some of Kafka's settings have
-no keyword. A setting that only concerns a Java client (a serializer class) is accepted and has no effect. A setting
-that protects data and that HMB's client does not support (TLS, SASL) is an error.
+A keyword is Kafka's name of the setting, with underscores instead of dots. A keyword for a time in seconds does not end
+in `_ms`: `request.timeout.ms` becomes `request_timeout`. Some of Kafka's settings have no keyword. If a setting only
+concerns a Java client, for example a serializer class, HMB's client accepts it and ignores it. If a setting turns on a
+protection of data that HMB's client does not support (TLS, SASL), the setting is an error.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MAX_INT32 = 2**31 - 1
 
 
 class SettingError(HmbError, ValueError):
-    """A value that a setting cannot have."""
+    """A text is not a valid value of a setting."""
 
     def __init__(self, name: str, text: str, why: str) -> None:
         super().__init__(f"{name}={text}: {why}")
@@ -38,8 +39,9 @@ class SettingError(HmbError, ValueError):
 class Declared(NamedTuple):
     """The declaration of one setting.
 
-    `kafka_names` contains Kafka's names of the setting, separated by spaces. "" means that Kafka has no such setting.
-    `read` parses the text in a properties file. It raises ValueError with a description of the valid texts.
+    `kafka_names` contains the names that Kafka has for the setting, separated by spaces. It is "" if Kafka does not
+    have the setting. `read` converts the text of the value in a properties file. If the text is not valid, `read`
+    raises ValueError, and the message describes the valid texts.
     """
 
     default: Any
@@ -49,9 +51,9 @@ class Declared(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """The keyword for one of Kafka's names, and the function that reads the value.
+    """How a client handles one of Kafka's settings: the keyword argument, and the function that reads the value.
 
-    An empty keyword means that the client accepts and ignores the setting.
+    If the keyword is "", the client accepts the setting and ignores its value.
     """
 
     keyword: str
@@ -59,7 +61,7 @@ class Setting(NamedTuple):
 
 
 def milliseconds(text: str) -> float:
-    """Read a number of milliseconds, as Kafka writes times."""
+    """Convert a text that is a number of milliseconds. Kafka's settings give times in milliseconds."""
     try:
         number = float(text)
     except ValueError:
@@ -70,12 +72,12 @@ def milliseconds(text: str) -> float:
 
 
 def seconds(text: str) -> float:
-    """Read a number of milliseconds as seconds."""
+    """Convert a text that is a number of milliseconds, and return seconds."""
     return milliseconds(text) / 1000
 
 
 def time_limit(text: str) -> float:
-    """Read a number of milliseconds above 0 as seconds."""
+    """Convert a text that is a number of milliseconds above 0, and return seconds."""
     limit = seconds(text)
     if not limit:
         raise ValueError("must be above 0")
@@ -83,7 +85,7 @@ def time_limit(text: str) -> float:
 
 
 def integer(text: str) -> int:
-    """Read a whole number."""
+    """Convert a text that is a whole number."""
     try:
         return int(text)
     except ValueError:
@@ -91,7 +93,7 @@ def integer(text: str) -> int:
 
 
 def amount(text: str) -> int:
-    """Read a whole number from 0 on."""
+    """Convert a text that is a whole number, 0 or greater."""
     number = integer(text)
     if number < 0:
         raise ValueError("must be a whole number from 0 on")
@@ -99,7 +101,7 @@ def amount(text: str) -> int:
 
 
 def boolean(text: str) -> bool:
-    """Read `true` or `false`."""
+    """Convert the text "true" or "false"."""
     if text.lower() not in ("true", "false"):
         raise ValueError("must be true or false")
     return text.lower() == "true"
@@ -116,20 +118,24 @@ COMMON = {
     "request.timeout.ms": Setting("request_timeout", time_limit),
     "security.protocol": Setting("", _plaintext),
 }
-"""The settings that every client has, by Kafka's names."""
+"""The settings that every client has. The keys are Kafka's names of these settings."""
 
 
 @cache
 def declarations(settings: type) -> dict[str, Declared]:
-    """Return the declarations in a typed dictionary of settings, by keyword."""
+    """Return the declaration of each setting. The keys are the keywords.
+
+    `settings` is the typed dictionary that declares the settings of a client.
+    """
     hints = get_type_hints(settings, include_extras=True)
     return {keyword: hint.__metadata__[0] for keyword, hint in hints.items()}
 
 
 def with_defaults(settings: type, given: Mapping[str, Any], client: str) -> dict[str, Any]:
-    """Return all settings of a client: the given values, and defaults for the other settings.
+    """Return all settings of a client: the given values, and the default of each setting that is not given.
 
-    Raises TypeError for an unknown keyword; the message names the nearest known one.
+    Raises TypeError for an unknown keyword. If a known keyword is similar, the message names it. `client` is the name
+    of the client in this message.
     """
     declared = declarations(settings)
     for keyword in given:
@@ -141,7 +147,7 @@ def with_defaults(settings: type, given: Mapping[str, Any], client: str) -> dict
 
 
 def shows_settings(settings: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate an `__init__` that takes settings, so that `help()` and shells show each keyword with its default."""
+    """Decorate an `__init__` that takes settings. Then `help()` and shells show each keyword with its default."""
 
     def decorate(init: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(init)
@@ -157,9 +163,9 @@ def shows_settings(settings: type) -> Callable[[Callable[..., None]], Callable[.
 
 
 def by_kafka_names(settings: type, *ignored: str) -> dict[str, Setting]:
-    """Return a client's settings by Kafka's names, including the settings that every client has.
+    """Return all settings of a client, including the common ones. The keys are Kafka's names of the settings.
 
-    `ignored` are names of settings that only concern Java clients.
+    `ignored` contains the names of settings that only concern Java clients. The client accepts and ignores them.
     """
     found = COMMON | {name: Setting("", str) for name in ignored}
     for keyword, setting in declarations(settings).items():
@@ -169,16 +175,17 @@ def by_kafka_names(settings: type, *ignored: str) -> dict[str, Setting]:
 
 
 class Keywords(NamedTuple):
-    """Keyword arguments for a client, and the names in a properties file that are not settings of that client."""
+    """The result of reading a properties file: keyword arguments for a client, and the unknown names in the file."""
 
     keywords: dict[str, Any]
     unknown: list[str]
 
 
 def keywords(known: Mapping[str, Setting], texts: Mapping[str, str]) -> Keywords:
-    """Read settings under Kafka's names (`linger.ms`) into keyword arguments (`linger_ms`).
+    """Convert settings of a properties file (`linger.ms`) to keyword arguments (`linger_ms`).
 
-    `known` comes from `by_kafka_names`. Raises SettingError for a value that a setting cannot have.
+    `known` contains the settings of the client: it is the result of `by_kafka_names`. Raises SettingError if a text is
+    not a valid value of its setting.
     """
     found: dict[str, Any] = {}
     unknown = []

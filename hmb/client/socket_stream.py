@@ -1,8 +1,9 @@
 """A socket that a client reads and writes with deadlines.
 
-The socket never blocks. A thread that returns from a system call has to wait for Python's interpreter lock, so each
-system call costs time. The stream therefore first tries to receive, and waits only if no bytes have arrived. If bytes
-are already there, one call is enough. Small responses that arrive together are received with one call.
+Each system call costs time, because Python's interpreter lock is released for the call and a thread must get it again
+afterwards. The stream therefore avoids system calls. Its socket is non-blocking. The stream first tries to receive, and
+waits only if no bytes have arrived. If bytes have already arrived, one system call is enough. If several small
+responses arrive together, the stream receives all of them with one call.
 """
 
 from __future__ import annotations
@@ -28,18 +29,18 @@ class SocketStream:
         self._input, self._output = select.poll(), select.poll()
         self._input.register(its_socket, select.POLLIN)
         self._output.register(its_socket, select.POLLOUT)
-        self._ahead = b""  # bytes that were received and not yet read
-        self.deadline = 0.0  # the deadline of all reads (time.monotonic())
+        self._ahead = b""  # bytes that the stream has received, and that no caller has read yet
+        self.deadline = 0.0  # the deadline of all reads, as a value of time.monotonic()
         self.beginning = b""  # the first bytes that the server has sent
 
     def read(self, size: int) -> bytes:
-        """Wait for bytes, and return up to `size` of them. Raises TimeoutError at the deadline."""
+        """Wait until bytes have arrived, and return at most `size` bytes. Raises TimeoutError at the deadline."""
         data = self._ahead or self._receive(max(size, READ_AHEAD))
         self._ahead = data[size:]
         return data[:size]
 
     def readinto(self, buffer: memoryview) -> int:
-        """Wait for bytes, write them to the start of the buffer, and return their number."""
+        """Wait until bytes have arrived, copy them to the start of `buffer`, and return the number of bytes."""
         if not self._ahead:
             return self._when_ready(partial(self._socket.recv_into, buffer))
         data = self.read(len(buffer))
@@ -52,7 +53,10 @@ class SocketStream:
         return data
 
     def _when_ready(self, receive: Callable[[], T]) -> T:
-        """Call `receive` when bytes have arrived. Raises TimeoutError at the deadline."""
+        """Call `receive` until it succeeds, and return its result. Before each further call, wait for bytes.
+
+        Raises TimeoutError at the deadline.
+        """
         while time.monotonic() < self.deadline:
             try:
                 return receive()
@@ -61,7 +65,7 @@ class SocketStream:
         raise TimeoutError
 
     def write(self, data: bytes, deadline: float) -> None:
-        """Write all bytes. Raises TimeoutError at the deadline."""
+        """Write all bytes of `data`. Raises TimeoutError if the socket has not taken all bytes at the deadline."""
         left = memoryview(data)
         while left:
             try:
@@ -71,12 +75,12 @@ class SocketStream:
 
     @property
     def has_buffered(self) -> bool:
-        """Whether the stream has received bytes that no caller has read yet."""
+        """Whether the stream stores bytes that it has received and that no caller has read yet."""
         return bool(self._ahead)
 
     @property
     def is_readable(self) -> bool:
-        """Whether `read` would return at once: with bytes, or because the server has closed the connection."""
+        """Whether `read` would return at once, because bytes have arrived or the server has closed the connection."""
         return self.has_buffered or bool(self._input.poll(0))
 
 
