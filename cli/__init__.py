@@ -1,13 +1,14 @@
 """The command line: `hmb` and its commands.
 
-Kafka has a shell script for each task, and each script starts a JVM. `hmb` is one command with subcommands that starts
-in 0.1 s. It uses the option names of Kafka's tools and the letters of kcat and rpk, so that users of these tools know
-them already. Each subcommand is a click command in a module of its own. `main` holds the table of all commands and
-imports a command's module only when the command runs.
+Kafka has a shell script for each task, and each script starts a JVM. `hmb` is one command with subcommands, and it
+starts in 0.1 s. Its long options have the names that Kafka's tools use. Its short options have the letters that kcat
+and rpk use. Users of those tools therefore know the options already. Each subcommand is a click command in a module of
+its own. The module `main` contains the table of all commands. It imports the module of a command only when the user
+runs that command.
 
 The command `hmb topics describe weather` runs through these modules:
 
-    entry.run                      the console script; from now on Ctrl-C ends the program without a traceback
+    entry.run                      the console script; it lets Ctrl-C end the program without a traceback
     main.COMMANDS["topics"]        imports cluster/topics.py
     shared/subjects.py             checks the argument `weather`
     shared/client_options.py       finds the cluster's address: -b, HMB_BOOTSTRAP_SERVERS, a profile, a default
@@ -17,13 +18,13 @@ The command `hmb topics describe weather` runs through these modules:
 
 Read in this order:
 
-- `main`      the table of commands, and how errors and Ctrl-C end a command
-- `shared/`   what the commands share: options, output, errors
+- `main`      the table of all commands; the exit codes after an error and after Ctrl-C
+- `shared/`   the code that several commands use: options, output, errors
 - `cluster/`  commands for a cluster: topics, groups, offsets, meta, configs
 - `records/`  commands for records: produce, consume
 - `wire/`     commands for bytes on the network: decode, sniff
-- `disk/`     commands for files of a log: dump-log, index-inspect
+- `disk/`     commands for the files of a log: dump-log, index-inspect
 - `broker`, `demo`                                    run a broker
-- `profile`, `completion`, `help`                     settings of the command line itself
-- `bench`, `spark`                                    lead to other folders of the project
+- `profile`, `completion`, `help`                     set up and explain the command line itself
+- `bench`, `spark`                                    run code of other folders: the benchmarks, the Spark data source
 """

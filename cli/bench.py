@@ -1,4 +1,4 @@
-"""`hmb bench`: the benchmarks. Each command is a module of `hmb.bench`, and is imported only when it runs."""
+"""`hmb bench`: the benchmarks. Each subcommand has a module in `hmb.bench`, which is imported only when it runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ COMMANDS = {  # name: (module in hmb.bench, line of `hmb bench --help`)
 class BenchGroup(click.Group):
     """The group of the benchmark commands.
 
-    It lists all of them, and imports the module of a command only when the command runs.
+    The group lists all commands. It imports the module of a command only when the user runs that command.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -52,7 +52,10 @@ class BenchGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Complete names of commands from the table. click's own method would import every command."""
+        """Complete the name of a command from the table COMMANDS.
+
+        The method that this one overrides would import the module of every command.
+        """
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         return [CompletionItem(name, help=text) for name, (_, text) in COMMANDS.items() if name.startswith(incomplete)]
@@ -60,8 +63,9 @@ class BenchGroup(click.Group):
 
 @click.group(cls=BenchGroup, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """Measure HMB's broker and clients, and Kafka's, on one machine.
+    """Measure HMB's broker and clients, and compare them with Kafka's, on this machine.
 
-    HMB and Kafka 4.3.0 run alternately, and the result is the ratio of their runs: the median with its range. Each
-    command has its own options: hmb bench produce --help. Every run is kept in hmb-bench/.
+    HMB and Kafka 4.3.0 run alternately. Each round compares one run of both. The result is the ratio: the median of all
+    rounds, and their range. Each command has its own options, for example: hmb bench produce --help. The results of
+    every run are kept in the folder hmb-bench/.
     """

@@ -1,14 +1,16 @@
-"""`hmb broker`: run a broker with settings from several places, until a signal stops it.
+"""`hmb broker`: run a broker with the user's settings until a signal stops it.
 
-A setting can come from four sources. If several sources have the setting, the last one in this list takes precedence:
+The value of a setting can come from four sources. If several sources contain the setting, the last of them in this list
+takes precedence:
 
-1. `server.properties` (--config)
-2. the environment: HMB_LOG_SEGMENT_BYTES sets log.segment.bytes
-3. -X log.segment.bytes=1MiB
-4. --host, --port and --data-dir
+1. the file `server.properties` (--config)
+2. an environment variable: HMB_LOG_SEGMENT_BYTES sets log.segment.bytes
+3. the option -X log.segment.bytes=1MiB
+4. the options --host, --port and --data-dir
 
-SIGTERM, Ctrl-C and the end of the terminal (SIGHUP) stop the broker cleanly, also while it starts. A start takes long
-after a crash, because the broker then checks its logs. Under `nohup`, SIGHUP is ignored.
+Three signals stop the broker cleanly: SIGTERM, SIGINT (Ctrl-C), and SIGHUP (the terminal was closed). They also stop a
+broker that is still starting. After a crash, the start can take long, because the broker first checks its logs. Under
+`nohup`, the broker ignores SIGHUP.
 """
 
 from __future__ import annotations
@@ -40,28 +42,37 @@ if TYPE_CHECKING:
     from hmb.storage.clock import BrokerClock
     from hmb.testing.control import ControlPort
 
-WATCH_SECONDS = 0.1  # seconds between two checks for a signal during the start
-# How long (seconds) a waiting thread leaves Python's interpreter lock to the running thread before it asks for the
-# lock. A thread that serves a request releases the lock itself within about 0.1 ms, at its next system call. Python's
-# default is 0.005 s. With it, a thousand busy connections are served at 1,512 requests/s in all, because their threads
-# ask for the lock so often. With 0.1 s they are served at 5,533 requests/s, and a single connection at 8,104 requests/s
-# (bench/scenarios/connections.py).
+WATCH_SECONDS = 0.1  # seconds between two checks whether a signal has arrived while the broker starts
+# Python runs one thread at a time: the thread that holds the interpreter lock. A waiting thread asks the running thread
+# to release the lock after this time (seconds). A thread that serves a request releases the lock earlier, at its next
+# system call, within about 0.1 ms. Python's default is 0.005 s. With the default, the broker serves 1,512 requests/s in
+# all on a thousand busy connections, because waiting threads ask for the lock so often. With 0.1 s, it serves 5,533
+# requests/s on a thousand connections, and 8,104 requests/s on a single connection (bench/scenarios/connections.py).
 SWITCH_INTERVAL = 0.1
-STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # A closed terminal sends SIGHUP.
+STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # A terminal that is closed sends SIGHUP.
 LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level without -v, with -v, and with -vv
 
 
 @click.command()
 @click.option("--host", help=f"The address to listen on.  [default: {DEFAULT_HOST}]")
-@click.option("--port", type=IntRange(0, 65535), help=f"The port; 0: any free one.  [default: {DEFAULT_PORT}]")
-@click.option("--data-dir", type=NewPath(), help=f"The directory of the log.  [default: {DEFAULT_DATA_DIR}]")
-@click.option("--config", type=NewPath(), help="A server.properties file as Kafka's brokers have it.")
 @click.option(
-    "-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE", help="A broker setting with Kafka's name."
+    "--port", type=IntRange(0, 65535), help=f"The port to listen on; 0 selects a free port.  [default: {DEFAULT_PORT}]"
 )
-@click.option("--faults", type=NewPath(), help="A YAML file of faults, for tests; opens a control port, too.")
-@click.option("--embedded", is_flag=True, help="Run as the child of a test: print JSON, and end with the parent.")
-@click.option("-v", "--verbose", count=True, help="Log topics, connections and groups; -vv: each request, too.")
+@click.option(
+    "--data-dir", type=NewPath(),
+    help=f"The directory in which the broker stores its data.  [default: {DEFAULT_DATA_DIR}]",
+)
+@click.option("--config", type=NewPath(), help="A server.properties file, in the format of Kafka's brokers.")
+@click.option(
+    "-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE", help="A broker setting, by Kafka's name."
+)
+@click.option(
+    "--faults", type=NewPath(), help="A YAML file with faults to simulate in a test. Also opens a control port."
+)
+@click.option(
+    "--embedded", is_flag=True, help="For a test that starts this broker: print JSON, and stop when the test ends."
+)
+@click.option("-v", "--verbose", count=True, help="Log topics, connections and groups; -vv also logs each request.")
 @json_option
 def command(
     host: str | None,
@@ -76,9 +87,10 @@ def command(
 ) -> None:
     """Run a broker until it is stopped.
 
-    The broker prints its address on standard output when it accepts connections. The log goes to standard error.
+    The broker prints its address on standard output as soon as clients can connect. It writes its log messages to
+    standard error.
 
-    With --embedded, the port is free and the data is temporary unless options name others.
+    With --embedded, the broker uses a free port and a temporary directory, unless --port and --data-dir name others.
     """
     from hmb.broker.config.keys import ConfigError
 
@@ -106,7 +118,7 @@ def command(
 
 
 def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the settings from all sources, and for each setting its origin as the user wrote it."""
+    """Return the settings from all sources, and the origin of each setting, such as `-X num.partitions`."""
     from hmb.broker.config.names import VARIABLES, environment_properties, unknown_names, unknown_variables
 
     properties = read_settings(config)
@@ -121,7 +133,7 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
 
 
 def _embedded(properties: dict[str, str]) -> dict[str, str]:
-    """Return the settings of a broker for tests. The given settings replace the defaults of the embedded broker."""
+    """Return the settings of an embedded broker: its defaults, which the settings in `properties` replace."""
     from hmb.testing.embedded import EMBEDDED_DEFAULTS, setting_text
 
     return {name: setting_text(name, value) for name, value in EMBEDDED_DEFAULTS.items()} | properties
@@ -136,7 +148,9 @@ def run_controlled(
     faults: str | None,
     ends_with_parent: bool,
 ) -> None:
-    """Run a broker with a control port. `faults` is the path of a file whose faults exist from the start, or None.
+    """Run a broker with a control port, through which a test adds faults.
+
+    `faults` is the path of a file with faults that are active from the start of the broker, or None.
 
     Raises ConfigError and CliError.
     """
@@ -145,8 +159,8 @@ def run_controlled(
     from .shared.control import control_port, end_with_parent
 
     handlers = dict(HANDLERS)
-    # `run` blocks these signals as well. But the threads of the control port start before `run`, and a thread inherits
-    # the blocked signals of the thread that starts it.
+    # `run` also blocks these signals, but too late for the threads of the control port, which start before `run`. A new
+    # thread inherits the blocked signals from the thread that starts it.
     with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
         if ends_with_parent:
             end_with_parent()
@@ -164,18 +178,19 @@ def run(
 ) -> None:
     """Start a broker, print its address, wait for a signal, and stop the broker. Raises ConfigError.
 
-    The broker uses its own handlers without `handlers`. The address and the token of `control` are printed, too.
+    If `handlers` is None, the broker uses its own handlers. If `control` is not None, its address and token are also
+    printed.
     """
     from hmb.storage.recovery.checking import Stopped
 
     sys.setswitchinterval(SWITCH_INTERVAL)
     use_one_arena()
     stop_signals = STOP_SIGNALS
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # Under nohup, the broker outlives its terminal.
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # Under nohup, the broker runs on without its terminal.
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
-    # The signals are blocked before any thread starts, and sigwait() receives them below. A signal handler would run
-    # at any point of the main thread. If a handler sets an Event while this thread begins to wait for the same Event,
-    # the thread waits forever.
+    # The signals are blocked before any thread starts, and sigwait() receives them below. A signal handler is no
+    # alternative, because Python can run it at any point of the main thread. If the handler set an Event at the moment
+    # at which the main thread begins to wait for this Event, the main thread could wait forever.
     with _blocked(stop_signals):
         try:
             clock = None if control is None else control.clock.functions
@@ -186,16 +201,17 @@ def run(
                 received = signal.sigwait(stop_signals)
         except Stopped:
             click.echo("hmb: stopped during the check of the logs; the next start checks them again", err=True)
-            received = signal.sigwait(stop_signals)  # A signal that arrived during the start is still pending.
+            received = signal.sigwait(stop_signals)  # The signal that cancelled the start is still pending.
     if received == signal.SIGINT:
         raise KeyboardInterrupt
 
 
 @contextmanager
 def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
-    """Block these signals while the `with` block runs. A blocked signal is delivered after the block.
+    """Block these signals while the `with` block runs. The block receives a signal with sigwait().
 
-    At the end, drop pending signals, which the user has sent again during the stop.
+    At the end, drop the signals that are still pending. The user may have pressed Ctrl-C again while the broker
+    stopped.
     """
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
@@ -231,10 +247,10 @@ def running_broker(
     handlers: Mapping[ApiKey, Handler] | None = None,
     clock: BrokerClock | None = None,
 ) -> Iterator[BrokerServer]:
-    """Run a broker, and stop it at the end.
+    """Run a broker while the `with` block runs.
 
-    Raises CliError if the broker cannot start, and ConfigError for a wrong setting. The caller has blocked
-    `stop_signals`. Raises Stopped if one of them is pending during the start.
+    The caller must have blocked `stop_signals`. Raises CliError if the broker cannot start, and ConfigError for a wrong
+    setting. Raises Stopped if one of the `stop_signals` arrives while the broker starts.
     """
     from hmb.broker import BrokerServer
     from hmb.broker.handlers import HANDLERS
@@ -259,7 +275,7 @@ def running_broker(
 
 @contextmanager
 def _watching(signals: Set[signal.Signals], broker: BrokerServer) -> Iterator[None]:
-    """Cancel the start of a broker when one of the signals is pending."""
+    """While the `with` block starts the broker, watch for these signals. If one is pending, cancel the start."""
     started = threading.Event()
 
     def watch() -> None:

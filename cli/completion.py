@@ -1,15 +1,15 @@
-r"""`hmb completion`: the script that lets a shell complete the words of a command line.
+r"""`hmb completion`: print the script with which a shell completes the words of a command line.
 
-The user runs the script when the shell starts. When the user presses Tab, the script calls `hmb` with the environment
-variable `_HMB_COMPLETE`. click then prints the matching words. The functions in `shared/completion.py` provide names
-that only a broker knows.
+The user's shell runs the script when the shell starts. When the user presses Tab, the script calls `hmb` with the
+environment variable `_HMB_COMPLETE`. In this call, click prints the words that can complete the line. Some words, such
+as the names of topics, are known only to a broker. The functions in `shared/completion.py` ask the broker for them.
 
-bash divides words at colons and equals signs, so `-b localhost:9092` would reach click as three words. The script for
-bash therefore sends the whole line up to the cursor, and click finds the words. bash, however, replaces only the part
-of a word after its last colon or equals sign. So the script answers with that part alone. Three examples, in which the
-user presses Tab at the end of the line:
+bash divides words at colons and equals signs, so it would pass `localhost:9092` to click as three words. The script for
+bash therefore passes the whole line up to the cursor, and click divides the line into words. But bash also replaces
+only the part of a word after the last colon or equals sign. The answer of `hmb` therefore contains only this part of
+the completed word. In these three examples, the user presses Tab at the end of the line:
 
-    the line                     click completes       bash replaces     the script answers
+    the line                     click completes       bash replaces     hmb answers
     hmb consume -b a:1 ev        ev                    ev                events
     hmb topics create t -c cl    cl                    cl                cleanup.policy=
     hmb offsets ev:0 --topic=a   a                     a                 a-topic
@@ -33,12 +33,12 @@ SHELLS = {
     "zsh": 'Add to ~/.zshrc, after compinit:  eval "$(hmb completion zsh)"',
     "fish": "Run once:  hmb completion fish > ~/.config/fish/completions/hmb.fish",
 }
-COMPLETION_VARIABLE = "_HMB_COMPLETE"  # click derives this name from the name of the command.
+COMPLETION_VARIABLE = "_HMB_COMPLETE"  # click makes this name from the name `hmb`.
 
 
 @add_completion_class
 class WholeLineBashComplete(BashComplete):
-    """The completion for bash: it reads the whole line, and answers with the part of a word that bash replaces."""
+    """The completion for bash. It reads the whole line, and prints only the part of a word that bash replaces."""
 
     source_template = r"""
 %(complete_func)s() {
@@ -60,11 +60,11 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         line = os.environ["HMB_LINE"]
         words = split_arg_string(line)[1:]
         incomplete = "" if line.endswith((" ", "\t")) or not words else words.pop()
-        # The number of characters that bash keeps: the part of the word up to its last colon or equals sign.
+        # bash keeps the part of the word up to its last colon or equals sign. Count the characters in this part.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # click returns only the value of the option, without `--option=`. So these characters are already missing
-            # from the answer.
+            # For `--option=value`, click returns only the value. The characters of `--option=` are therefore not
+            # counted here.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 
@@ -76,9 +76,10 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the script that lets SHELL complete commands, options, topics and groups.
+    """Print the script with which SHELL completes commands, options, topics and groups.
 
-    With this script, `hmb consume ev<Tab>` asks the broker for its topics (the broker of -b, if the line has one).
+    With this script, `hmb consume ev<Tab>` asks a broker for its topics. If the line contains -b, this is the broker of
+    -b.
     """
     complete = get_completion_class(shell)
     assert complete is not None

@@ -1,9 +1,9 @@
-"""`hmb demo`: a demonstration of a broker with real data, which takes a few seconds.
+"""`hmb demo`: show in a few seconds how a broker handles real data.
 
-The demo starts a broker in a temporary directory. A producer sends the data set, and a consumer reads it back and
-compares each record. The broker finds the first record of a given time. Then the broker stops, and the demo shows the
-log on disk: its segments, and the steps of a look-up in an offset index. The maximum size of a segment is 256 KiB, so
-that the log has several segments. Kafka's default is 1 GiB.
+The demo starts a broker in a temporary directory. A producer sends the data set. A consumer reads the records back, and
+the demo compares each record with the one that was sent. The demo also asks the broker for the first record at or after
+a given time. After that, the demo stops the broker and shows the log on disk: its segments, and the steps of a look-up
+in an offset index. A segment has at most 256 KiB, so that the log has several segments. Kafka's default is 1 GiB.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ if TYPE_CHECKING:
     from hmb.storage.segment import Segment
 
 PARTITIONS = 3
-BATCH_SIZE = 4096  # bytes: small batches give each index several entries
+BATCH_SIZE = 4096  # bytes; the batches are small, so that each index has several entries
 TOPIC_CONFIG = {
     "segment.bytes": str(256 * 1024),
-    "segment.ms": str(20 * 365 * 24 * 3600 * 1000),  # The data cover six years, and must not roll a segment each week.
-    "retention.ms": "-1",  # The data are old, and must not be deleted.
+    "segment.ms": str(20 * 365 * 24 * 3600 * 1000),  # By default, a segment covers a week; the data cover six years.
+    "retention.ms": "-1",  # The records are years old. By default, the broker would delete them.
 }
 PACIFIC = timezone(timedelta(hours=-8))
 LOOKED_UP_TIME = datetime(2012, 12, 24, tzinfo=PACIFIC)
 CITY = b"Seattle"
-MAX_SHOWN = 12  # the largest number of segments that the demo prints
+MAX_SHOWN = 12  # the demo prints at most this number of segments
 
 T = TypeVar("T")
 
 
 @dataclass
 class DemoResult:
-    """The results of the demo, which `--json` prints."""
+    """The results of the demo. `--json` prints them."""
 
     records: int = 0
     bytes: int = 0
@@ -60,12 +60,12 @@ class DemoResult:
 
 
 @click.command()
-@click.option("--data-dir", type=NewPath(path_type=Path), help="Keep the log in this directory.")
+@click.option("--data-dir", type=NewPath(path_type=Path), help="Keep the log of the demo in this directory.")
 @json_option
 def command(data_dir: Path | None, as_json: bool) -> None:
     """Show a broker, real data in it, and its log."""
     for stop in (signal.SIGTERM, signal.SIGHUP):
-        # SIGTERM and SIGHUP end the demo in the same way as Ctrl-C, so that its directory is removed.
+        # SIGTERM and SIGHUP end the demo in the same way as Ctrl-C: the demo removes its temporary directory.
         if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, signal.default_int_handler)
     if data_dir is not None and any(data_dir.glob(f"{demo_data.TOPIC}-*")):
@@ -93,7 +93,7 @@ def command(data_dir: Path | None, as_json: bool) -> None:
 
 
 def run_broker(directory: Path, result: DemoResult) -> None:
-    """Start a broker, send the data, read and compare them, look up a time, and stop the broker."""
+    """Start a broker, send the data, read the data back, look up a time, and stop the broker."""
     started = time.monotonic()
     with running_broker(directory, "127.0.0.1", 0, {}) as broker:
         servers = broker.bootstrap_servers
@@ -163,13 +163,13 @@ def look_up_by_time(servers: str) -> None:
     with Consumer(servers, demo_data.TOPIC, offset=offset, partitions=[partition.partition]) as consumer:
         record = next(iter(consumer))
     step(f"The first record at or after {LOOKED_UP_TIME:%Y-%m-%d} in {partition} has offset {offset:,}:")
-    # Cut the text after commas, into lines of at most 76 characters.
+    # Divide the text into lines of at most 76 characters. Each line ends after a comma.
     for line in re.findall(r".{1,76}(?:,|$)", (record.value or b"").decode()):
         click.echo(f"  {line}")
 
 
 def show_segments(directory: Path, result: DemoResult) -> list[Segment]:
-    """Print a line for each segment on disk. Return the segments."""
+    """Print a line for each segment of the log on disk. Return the segments."""
     from hmb.storage.config import LogConfig
     from hmb.storage.segment import Segment
 
@@ -215,7 +215,7 @@ def step(text: str) -> None:
 
 
 def progress(items: Iterable[T], what: str, total: int | None = None) -> Iterator[T]:
-    """Return the items, with a progress bar on standard error if it is a terminal."""
+    """Yield the items. If standard error is a terminal, show a progress bar there."""
     from rich.console import Console
     from rich.progress import track
 

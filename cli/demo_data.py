@@ -1,7 +1,7 @@
-"""The data set of HMB: 18,979 weather events in the public domain (data/README.md names source and license).
+"""The data set of HMB: 18,979 weather events, in the public domain (see data/README.md).
 
-One event becomes one record. Its key is the city, its timestamp the time of the event, and its value the line of JSON,
-byte for byte. The events are sorted by time, so a consumer sees time move forward as with live data.
+One event becomes one record. The key of the record is the city, and its timestamp is the time of the event. Its value
+is the event's line of JSON, byte for byte. The events are sorted by time, so the timestamps increase as in live data.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ COUNT = 18_979
 
 
 class WeatherEvent(NamedTuple):
-    """A record for the demo. Its fields are the arguments of `Producer.send` after the topic, in the same order."""
+    """A record to send. Its fields are the arguments of `Producer.send` after the topic, in the same order."""
 
     key: bytes
     value: bytes
@@ -25,7 +25,7 @@ class WeatherEvent(NamedTuple):
 
 
 def events() -> Iterator[WeatherEvent]:
-    """Yield the events in the order of time."""
+    """Yield the events, the oldest first."""
     with (files("hmb.cli") / "data" / "weather.jsonl").open("rb") as lines:
         for line in lines:
             value = line.rstrip(b"\n")

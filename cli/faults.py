@@ -1,4 +1,4 @@
-"""`hmb faults`: the faults and the requests of a broker that runs with `hmb broker --faults` or `--embedded`."""
+"""`hmb faults`: change the faults, and print the requests, of a broker that runs with `--faults` or `--embedded`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ TIMEOUT = 30  # seconds
 def command() -> None:
     """Make a broker fail, for a test.
 
-    `hmb broker --faults FILE` prints the address of its control port and a token.
+    First start `hmb broker --faults FILE`. It prints the address of its control port and a token. The commands of this
+    group need both.
     """
 
 
@@ -32,7 +33,7 @@ def _port_options(function: Callable[..., None]) -> Callable[..., None]:
             envvar="HMB_CONTROL",
             metavar="HOST:PORT",
             required=True,
-            help="The control port that the broker printed.",
+            help="The address of the control port, which the broker printed.",
         ),
     ):
         function = option(function)
@@ -41,47 +42,52 @@ def _port_options(function: Callable[..., None]) -> Callable[..., None]:
 
 @command.command()
 @click.argument("api")
-@click.option("--topic", help="Only requests that name this topic.")
-@click.option("--partition", type=IntRange(0), help="Only this partition of the topic.")
-@click.option("--client-id", help="Only requests of this client.")
-@click.option("--nth", type=IntRange(1), help="The number of the first request that fails.  [default: 1]")
-@click.option("--times", type=IntRange(1), help="How many requests fail.  [default: all]")
-@click.option("--error", help="Answer this error code, for example NOT_LEADER_OR_FOLLOWER.")
-@click.option("--takes-effect", is_flag=True, default=None, help="With --error: the request takes effect anyway.")
-@click.option("--delay", type=float, help="Handle the request after this time (seconds).")
+@click.option("--topic", help="Change only requests that name this topic.")
+@click.option("--partition", type=IntRange(0), help="Change only requests for this partition.")
+@click.option("--client-id", help="Change only requests of this client.")
+@click.option("--nth", type=IntRange(1), help="The number of the first request to change.  [default: 1]")
+@click.option("--times", type=IntRange(1), help="How many requests to change.  [default: all]")
+@click.option("--error", help="Respond with this error code, for example NOT_LEADER_OR_FOLLOWER.")
+@click.option(
+    "--takes-effect", is_flag=True, default=None,
+    help="With --error: handle the request, and respond with the error anyway.",
+)
+@click.option("--delay", type=float, help="Wait this time (seconds) before the request is handled.")
 @click.option("--drop", is_flag=True, default=None, help="Send no response.")
-@click.option("--cut", type=click.Choice(["before", "after"]), help="Close the connection before or after the effect.")
-@click.option("--throttle-ms", type=IntRange(0), help="Report this throttle time (ms).")
+@click.option(
+    "--cut", type=click.Choice(["before", "after"]), help="Close the connection before or after handling the request."
+)
+@click.option("--throttle-ms", type=IntRange(0), help="Send this throttle time (ms) in the response.")
 @_port_options
 def add(address: str, token: str, **fault: Any) -> None:
-    """Add a fault for the requests of an API, for example PRODUCE or JOIN_GROUP."""
+    """Add a fault: from now on, change how the broker handles requests of the API, for example PRODUCE."""
     _print(_ask("POST", address, token, _given(fault)))
 
 
 @command.command()
 @click.argument("kind", type=click.Choice(["full", "failing", "slow"]))
-@click.option("--topic", help="Only the files of this topic.")
-@click.option("--seconds", type=float, help="With slow: the wait before each write and each sync (seconds).")
+@click.option("--topic", help="Change only the access to files of this topic.")
+@click.option("--seconds", type=float, help="With slow: wait this time (seconds) before each write and each sync.")
 @_port_options
 def disk(address: str, token: str, kind: str, **fault: Any) -> None:
-    """Make the disk full, failing or slow, until `hmb faults clear`."""
+    """Simulate a disk that is full, fails or is slow, until `hmb faults clear`."""
     _print(_ask("POST", address, token, {"disk": kind} | _given(fault)))
 
 
 @command.command()
 @click.argument("topic")
-@click.option("--partition", type=IntRange(0), help="The partition.  [default: 0]")
-@click.option("--offset", type=IntRange(0), help="An offset in the batch.  [default: 0]")
+@click.option("--partition", type=IntRange(0), help="The partition of the batch.  [default: 0]")
+@click.option("--offset", type=IntRange(0), help="The offset of any record in the batch.  [default: 0]")
 @_port_options
 def corrupt(address: str, token: str, **batch: Any) -> None:
-    """Change one byte of a batch on the disk, so that its CRC is wrong."""
+    """Change one byte of a record batch on the disk, so that the CRC of the batch is wrong."""
     _ask("POST", address, token, _given(batch), path="/corrupt")
 
 
 @command.command("list")
 @_port_options
 def list_faults(address: str, token: str) -> None:
-    """Print the faults, one JSON object a line. `count` is the number of requests that a fault has changed."""
+    """Print one JSON object a line for each fault. Its `count` is the number of requests that the fault has changed."""
     _print(_ask("GET", address, token))
 
 
@@ -93,18 +99,18 @@ def clear(address: str, token: str) -> None:
 
 
 @command.command()
-@click.option("--clear", is_flag=True, help="Forget the recorded requests.")
+@click.option("--clear", is_flag=True, help="Delete the recorded requests after printing them.")
 @_port_options
 def requests(address: str, token: str, clear: bool) -> None:
-    """Print the requests of clients, one JSON object a line, oldest first.
+    """Print the requests that clients have sent, one JSON object a line, the oldest first.
 
-    The broker records requests from the first use of this command on.
+    The broker begins to record requests when this command is used for the first time.
     """
     _print(_ask("DELETE" if clear else "GET", address, token, path="/requests"))
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """Return those options that the user has named on the command line, without the others' defaults."""
+    """Return only the options that the user has written on the command line."""
     return {name: value for name, value in options.items() if value is not None}
 
 

@@ -1,4 +1,4 @@
-"""`hmb help`: the help of a command, for users who type `hmb help consume` instead of `hmb consume --help`."""
+"""`hmb help consume`: print the same help as `hmb consume --help`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _complete(ctx: click.Context, _param: click.Parameter, incomplete: str) -> l
 @click.argument("words", nargs=-1, metavar="[COMMAND]...", shell_complete=_complete)
 @click.pass_context
 def command(ctx: click.Context, words: tuple[str, ...]) -> None:
-    """Show the help of a command: hmb help consume, hmb help topics create."""
+    """Show the help of a command, for example: hmb help consume, or hmb help topics create."""
     context = ctx.find_root()
     for word in words:
         group = context.command

@@ -1,7 +1,10 @@
-"""The `hmb` command: a group that imports a subcommand when it runs, and ends it with an exit code.
+"""The command `hmb`: a group of subcommands. It imports a subcommand only when the user runs that subcommand.
 
-`hmb --help` must answer in 0.1 s, and the broker and the client take longer to import. The table COMMANDS therefore
-holds the module and the line of help for each command. The module exposes the click command as `command`.
+`hmb --help` must print its text in 0.1 s, but an import of the broker or the client takes longer. The table COMMANDS
+therefore contains the line of help for each subcommand, and the name of its module. `hmb --help` needs no other module.
+In each module, the click command has the name `command`.
+
+The group also turns every error of a subcommand into one line and an exit code.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from .shared.streams import mute_stdout, prepare_streams
 
 
 class CommandEntry(NamedTuple):
-    """A command in the table: its module below `hmb.cli`, and its line in `hmb --help`."""
+    """A row of the table COMMANDS: the command's module inside `hmb.cli`, and its line in `hmb --help`."""
 
     module: str
     help: str
@@ -54,14 +57,14 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group that finds its commands in COMMANDS, and reports errors as one line and an exit code."""
+    """A group whose commands are in the table COMMANDS. It reports an error as one line and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            if ctx.resilient_parsing:  # The shell completes an unfinished line.
+            if ctx.resilient_parsing:  # The user is still typing, so this is no error.
                 return None
             ctx.fail(f"No such command {cmd_name!r}; {did_you_mean(cmd_name, COMMANDS)}")
         module = importlib.import_module(f".{COMMANDS[cmd_name].module}", __package__)
@@ -81,18 +84,18 @@ class LazyGroup(click.Group):
     def main(  # type: ignore[override]
         self, args: Sequence[str] | None = None, *, standalone_mode: bool = True, **options: Any
     ) -> Any:
-        """Run a command line. In standalone mode, end the process with the exit code."""
+        """Run the command with these arguments. In standalone mode, end the process with the exit code."""
         prepare_streams()
         if not standalone_mode:
             return super().main(args, standalone_mode=False, **options)
         try:
             code = super().main(args, standalone_mode=False, **options)
-        except click.Abort:  # click turns a Ctrl-C outside of `invoke` into an Abort.
+        except click.Abort:  # Outside of `invoke`, click turns a KeyboardInterrupt into an Abort.
             code = INTERRUPTED
         except click.exceptions.NoArgsIsHelpError as error:
             error.show()
             code = error.exit_code
-        except (click.ClickException, OSError) as error:  # An OSError comes from printing a help text.
+        except (click.ClickException, OSError) as error:  # Printing a help text can raise OSError.
             code = report(error)
             if code is None:
                 raise
@@ -103,7 +106,7 @@ class LazyGroup(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
             return result
-        except BrokenPipeError:  # The reader of the output has left, as `| head` does.
+        except BrokenPipeError:  # The reader of the output, such as `| head`, has ended.
             mute_stdout()
             return None
         except KeyboardInterrupt:
@@ -125,7 +128,8 @@ class LazyGroup(click.Group):
 def main(ctx: click.Context) -> None:
     """A Kafka-compatible message broker that you can read.
 
-    First steps: run hmb demo. Then run hmb broker in one terminal, hmb consume and hmb produce in two others.
+    First steps: run hmb demo. After that, run hmb broker in one terminal, and hmb consume and hmb produce in two other
+    terminals.
     """
     if os.environ.get("NO_COLOR"):
         ctx.color = False

@@ -1,4 +1,4 @@
-"""`hmb profile`: create, list, choose and delete profiles, which `shared/profiles.py` describes."""
+"""`hmb profile`: create, list, choose and delete profiles. `shared/profiles.py` explains what a profile is."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ LEGAL_NAME = re.compile(r"[\w.-]*\w[\w.-]*", re.ASCII)
 def command() -> None:
     """Store addresses of clusters, and choose the one that all commands use.
 
-    A profile is a file in Kafka's format for clients. The option -b and the environment variable HMB_BOOTSTRAP_SERVERS
-    take precedence over the current profile.
+    A profile is a file with the settings of a client, in Kafka's format. If a command has the option -b, or if the
+    environment variable HMB_BOOTSTRAP_SERVERS is set, the command does not use the address in the profile.
     """
 
 
 def name_of_profile(text: str) -> str:
-    """Check a profile's name, which becomes a file name."""
+    """Return the name of a profile if it can be a file name. Raises click.BadParameter otherwise."""
     if not LEGAL_NAME.fullmatch(text) or text.startswith("."):
         raise click.BadParameter(f"{text!r} is not a profile's name: letters, digits, '.', '_' and '-'")
     return text
@@ -42,10 +42,16 @@ def _name_argument(**options: object) -> Callable[..., Callable[..., None]]:
 
 @command.command()
 @_name_argument()
-@click.option("-b", "--bootstrap-server", "address", type=servers, metavar="HOST:PORT", help="The cluster's brokers.")
-@click.option("-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE", help="A setting of clients.")
+@click.option(
+    "-b", "--bootstrap-server", "address", type=servers, metavar="HOST:PORT",
+    help="The addresses of the cluster's brokers.",
+)
+@click.option(
+    "-X", "settings", type=setting, multiple=True, metavar="NAME=VALUE",
+    help="A setting of the client, by Kafka's name.",
+)
 def create(name: str, address: str | None, settings: tuple[tuple[str, str], ...]) -> None:
-    """Store a profile as NAME and make it the current one. An existing profile NAME is replaced."""
+    """Create the profile NAME, and make it the current profile. A profile that already has this NAME is replaced."""
     named = {} if address is None else {profiles.SERVERS_SETTING: address}
     lines = [f"{setting_name}={_escaped(value)}\n" for setting_name, value in (dict(settings) | named).items()]
     if not lines:
@@ -58,7 +64,7 @@ def create(name: str, address: str | None, settings: tuple[tuple[str, str], ...]
 
 
 def _escaped(value: str) -> str:
-    """Return a value in the syntax of a properties file, in which a backslash begins an escape."""
+    """Return a value with each backslash doubled, because in a properties file a backslash begins an escape."""
     return value.replace("\\", "\\\\")
 
 
@@ -79,7 +85,7 @@ def list_(as_json: bool) -> None:
 @_name_argument(required=False)
 @json_option
 def describe(name: str | None, as_json: bool) -> None:
-    """Show the settings of the profile NAME, or of the current one."""
+    """Show the settings of the profile NAME, or of the current profile."""
     name = name or profiles.current()
     if name is None:
         raise CliError("no profile is current; `hmb profile use` chooses one")
@@ -103,7 +109,7 @@ def use(name: str) -> None:
 
 @command.command()
 def clear() -> None:
-    """Make no profile the current one; all profiles stay."""
+    """Let commands use no profile. The profiles themselves are kept."""
     profiles.choose(None)
     click.echo("no profile is the current profile now")
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Matches the line of a worker's traceback that contains the exception's name and its message.
+# Matches the line in the traceback of a Spark worker that contains the name and the message of the exception.
 CAUSE = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:Error|Failed)): (.+)$", re.MULTILINE)
 
 
@@ -35,7 +35,7 @@ def command() -> None:
 @command.command()
 @json_option
 def doctor(as_json: bool) -> None:
-    """Print what Spark needs, whether it is installed, and how to install the rest.
+    """Print each program that Spark needs, whether it is installed, and how to install it if it is missing.
 
     The exit code is 1 if something is missing.
     """
@@ -62,17 +62,17 @@ def doctor(as_json: bool) -> None:
 )
 @click.option(
     "--option", "options", type=setting, multiple=True, metavar="NAME=VALUE",
-    help="An option of the data source; repeatable."
+    help="An option of the data source. -o can be repeated."
 )
 @servers_option()
 @json_option
 def load(
     topic: str, directory: Path, records: int, options: tuple[tuple[str, str], ...], servers: str, as_json: bool
 ) -> None:
-    """Load the new records of TOPIC into Parquet files in DIR, each record once.
+    """Add the new records of TOPIC to the Parquet files in DIR, each record exactly once.
 
-    One commit stores the offsets together with the data. The command may therefore run again at any time, also after a
-    crash. To read all files: spark.read.parquet("DIR")
+    Each commit stores the records together with their offsets. The command may therefore run again at any time, also
+    after a crash: it continues after the last committed offsets. To read all files: spark.read.parquet("DIR")
     """
 
     def print_commit(run: LoadRun, left: int) -> None:
@@ -95,7 +95,7 @@ def _load(
     records: int,
     on_commit: Callable[[LoadRun, int], object],
 ) -> list[LoadRun]:
-    """Load the topic. Raises CliError with one line for an error of Spark or of its worker."""
+    """Load the topic. If Spark or its worker process fails, raise CliError with a message of one line."""
     from hmb.spark.loads import LoadError, load
     from hmb.spark.local.environment import SparkUnavailableError
     from hmb.spark.options import OptionError
@@ -114,9 +114,10 @@ def _load(
 
 
 def _in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a thread, where PySpark cannot install its own handler for Ctrl-C, which prints tracebacks.
+    """Run `work` in a thread. In the main thread, PySpark would install a handler for Ctrl-C that prints tracebacks.
 
-    Ctrl-C therefore ends the command at once, and Spark with it. The next load removes uncommitted files.
+    In a thread, PySpark cannot install that handler. Ctrl-C therefore ends the command and Spark at once. The next load
+    removes files that were not committed.
     """
     outcome: Future[T] = Future()
 

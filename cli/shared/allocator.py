@@ -1,12 +1,13 @@
-"""Settings of the C library's memory allocator (glibc) for the process of a broker.
+"""Change glibc's memory allocation, so that the process of a broker needs less memory.
 
-By default glibc gives up to eight arenas per processor to the threads of a process. Each arena keeps the memory of the
-largest request that one of its threads has handled. A broker has one thread for each connection, so a few arrays of
-16 MB in different threads can occupy 150 MB long after their requests.
+The C library glibc allocates memory from pools, which it calls arenas. By default, a process has up to eight arenas per
+processor, and its threads share them. An arena does not return freed memory to the operating system at once. A broker
+has one thread for each connection. If requests in several threads each needed an array of 16 MB, their arenas can hold
+150 MB long after these requests.
 
-Python's interpreter lock lets one thread allocate at a time, so a single arena costs nothing. After 124,000 mutated
-requests (tests/reliability/hostile.py), the resident memory is 102 MB by default, 79 MB with one arena, and 61 MB when
-large blocks also go back to the operating system.
+Several arenas let several threads allocate at the same time. In Python only one thread runs at a time, so a single
+arena is as fast. After 124,000 invalid requests (tests/reliability/hostile.py), the resident memory of the broker is
+102 MB by default, and 79 MB with one arena. It is 61 MB if glibc also returns large blocks to the operating system.
 
 Source: mallopt(3).
 """
@@ -16,13 +17,13 @@ from __future__ import annotations
 import contextlib
 import ctypes
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # glibc's numbers of its settings
-LARGE_BLOCK = 4 << 20  # bytes; more than what recovery and compaction read at once, which is allocated again and again
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8  # the numbers that glibc assigns to these settings
+LARGE_BLOCK = 4 << 20  # bytes; smaller blocks stay in the arena: recovery allocates such blocks repeatedly
 
 
 def use_one_arena() -> None:
-    """Let the process allocate from one arena, and give back large blocks. Do nothing without glibc."""
-    with contextlib.suppress(AttributeError, OSError):  # Other C libraries have no mallopt.
+    """Let this process use one arena, and return large blocks to the system. Without glibc, do nothing."""
+    with contextlib.suppress(AttributeError, OSError):  # A C library other than glibc may not have mallopt.
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_ARENA_MAX, 1)
         mallopt(M_MMAP_THRESHOLD, LARGE_BLOCK)

@@ -1,11 +1,13 @@
 """The options of every command that talks to a cluster: `-b`, `-X` and `--config`.
 
-`client_options` adds the three options to a command, and passes their values to the command as one `ClientConfig`. The
-settings have Kafka's names. `hmb.client.settings` describes them. A file for Kafka's own tools can be used unchanged.
-If HMB's clients do not have a setting, the command prints a warning with the most similar name.
+The decorator `client_options` adds the three options to a command. It passes their values to the command as one
+`ClientConfig`. The settings have the same names as in Kafka, and `hmb.client.settings` describes them. A file of
+settings for Kafka's own tools can be used unchanged. If HMB's clients do not have a setting, the command ignores it and
+prints a warning with the most similar name.
 
-A setting can come from three places. `-X` takes precedence over the file of `--config`, and the file takes precedence
-over the current profile. The module `profiles` lists the sources of the cluster's address in their order.
+The value of a setting can come from `-X`, from the file of `--config`, or from the current profile. `-X` takes
+precedence over the file, and the file takes precedence over the profile. The module `profiles` explains where a command
+finds the address of the cluster.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 Command = Callable[..., Any]
 
 def servers_option(*synonyms: str) -> Callable[[Command], Command]:
-    """Add `-b`, and further names for it, to a command that takes `servers: str`."""
+    """Add the option `-b` to a command that takes `servers: str`. `synonyms` are further names of the option."""
     return click.option(
         "-b",
         *synonyms,
@@ -45,32 +47,35 @@ def servers_option(*synonyms: str) -> Callable[[Command], Command]:
         metavar="HOST:PORT",
         default=profiles.default_servers,
         show_default="HMB_BOOTSTRAP_SERVERS, the current profile, 127.0.0.1:9092",
-        help="The first broker to ask, or several with commas.",
+        help="The broker to connect to first, or several brokers separated by commas.",
     )
 
 
 @dataclass(frozen=True)
 class ClientConfig:
-    """The cluster that a command works with, and the keywords for its client."""
+    """The address of the cluster that a command uses, and the keyword arguments for its client."""
 
     servers: str
     keywords: Mapping[str, Any]
 
     @contextmanager
     def admin(self) -> Iterator[Admin]:
-        """Open an `Admin` for a few requests. Standard error shows what the command waits for if that takes long."""
+        """Open an `Admin` for a few requests.
+
+        If the broker does not respond for some seconds, print on standard error what the command is waiting for.
+        """
         with patience_with(self.servers), self.unwatched_admin() as admin:
             yield admin
 
     def unwatched_admin(self) -> Admin:
-        """Return an `Admin` for a command that stays open and shows its own progress."""
+        """Return an `Admin` that prints no line while it waits, for a command that shows its own progress."""
         from hmb.client import Admin
 
         return Admin(self.servers, **self.keywords)
 
 
 def admin_settings() -> Mapping[str, Setting]:
-    """Return the settings of an `hmb.Admin` by Kafka's names. `--help` does not import them."""
+    """Return the settings of an `hmb.Admin` by Kafka's names. `--help` is quick, because it does not need them."""
     from hmb.client.settings import COMMON
 
     return COMMON
@@ -98,16 +103,16 @@ def client_options(
 ) -> Callable[[Command], Command]:
     """Add `-b`, `-X` and a file of settings to a command that takes `client: ClientConfig`.
 
-    `known` returns the settings of the command's client. `config` holds the names of the option for the file, and
-    `synonyms` further names of `-X`. `--help` shows only the first name.
+    `known` returns the settings of the command's client. `config` contains the names of the option for the file, of
+    which `--help` shows only the first name. `synonyms` contains further names of `-X`, which `--help` does not show.
     """
 
     def decorate(command: Command) -> Command:
         @servers_option()
         @under(OTHER)("-X", "settings", synonyms=synonyms, type=setting, multiple=True, metavar="NAME=VALUE",
-            shell_complete=_complete_names(known), help="A setting of the client, with Kafka's name.")
+            shell_complete=_complete_names(known), help="A setting of the client, by Kafka's name.")
         @under(OTHER)(config[0], "config", synonyms=config[1:], type=NewPath(), metavar="FILE",
-            help="A client.properties file as Kafka's tools have it.")
+            help="A client.properties file, in the format of Kafka's tools.")
         @functools.wraps(command)
         def run(
             *arguments: Any, servers: str, config: str | None, settings: tuple[tuple[str, str], ...], **options: Any
@@ -127,7 +132,10 @@ def cluster_options(command: Command) -> Command:
 def client_config(
     known: Mapping[str, Setting], servers: str, config: str | None, settings: tuple[tuple[str, str], ...]
 ) -> ClientConfig:
-    """Combine the options of a command with the current profile. Raises click.UsageError and CliError."""
+    """Return the address and the settings from a command's options and the current profile.
+
+    Raises click.UsageError and CliError.
+    """
     found = client_keywords(known, config, settings)
     named: str = found.pop("bootstrap_servers", servers)
     if click.get_current_context().get_parameter_source("servers") is ParameterSource.DEFAULT:
@@ -140,14 +148,14 @@ def client_config(
 def client_keywords(
     known: Mapping[str, Setting], config: str | None, given: tuple[tuple[str, str], ...]
 ) -> dict[str, Any]:
-    """Return the keywords for a client, from the profile, the file `config` and -X.
+    """Return the keyword arguments for a client, from the profile, the file `config` and the -X options `given`.
 
     -X takes precedence over the file, and the file takes precedence over the profile.
     """
     from hmb.client.settings import SettingError, keywords
 
     properties = {name: text for name, text in profiles.current_properties().items() if name in known}
-    properties.pop(profiles.SERVERS_SETTING, None)  # This setting of the profile is already the default of -b.
+    properties.pop(profiles.SERVERS_SETTING, None)  # The option -b already has the profile's address as its default.
     origins = dict.fromkeys(properties, f"profile {profiles.current()!r}: ")
     for origin, more in ((f"{config}: ", read_settings(config)), ("-X ", dict(given))):
         properties |= more
@@ -158,7 +166,7 @@ def client_keywords(
         raise CliError(f"{origins[error.name]}{error}", USAGE) from None
     for name in found.unknown:
         if origins[name] != "-X " and (name in producer_settings() or name in consumer_settings()):
-            continue  # One file often contains the settings of producers and of consumers.
+            continue  # One file often contains the settings of both producers and consumers.
         near = difflib.get_close_matches(name, known, 1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         click.echo(f"hmb: {origins[name]}{name}: unknown setting, ignored{hint}", err=True)

@@ -1,8 +1,8 @@
-"""Completion of names that only a broker knows: topics, partitions, groups and settings.
+"""Complete names on the command line that only a broker knows: topics, partitions, groups and settings.
 
-When the user presses Tab, the shell calls `hmb`, and click calls one of these functions with the line so far. The
-function asks the broker that the line names. It waits one second at most, because Tab must be quick. If no broker
-answers, it returns no names.
+When the user presses Tab, the shell calls `hmb`, and click calls one of these functions with the unfinished line. The
+function sends a request to the broker that the line names. It waits at most one second for the response, because the
+user is waiting, too. If no broker responds, the function returns no names.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .profiles import default_servers
 if TYPE_CHECKING:
     from hmb.client import Admin
 
-TIMEOUT = 1.0  # seconds for the broker to answer
+TIMEOUT = 1.0  # the maximum number of seconds to wait for the broker's response
 
 Completion = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 Names = Callable[["Admin", click.Context], Iterable[str]]
 
 
 def _from_broker(names: Names) -> Completion:
-    """Return a function for `shell_complete=`: it offers the broker's names that begin with the incomplete word."""
+    """Return a function for `shell_complete=`. It returns the broker's names that begin with the incomplete word."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         from hmb.client import Admin
@@ -47,9 +47,10 @@ def _topics(admin: Admin, _ctx: click.Context) -> Iterable[str]:
 
 
 def _partitions(admin: Admin, ctx: click.Context) -> Iterable[str]:
-    """Return the partitions of all topics in the line. Any word of the line can be a topic.
+    """Return the partitions of every topic that is a word of the line.
 
-    click does not assign words to parameters while an option lacks its value.
+    The topic can be any word, because click does not assign words to parameters while the value of an option is
+    missing.
     """
     values = [value if isinstance(value, tuple) else (value,) for value in ctx.params.values()]
     words = {word for words in (*values, ctx.args) for word in words if isinstance(word, str)}
@@ -61,7 +62,7 @@ def _groups(admin: Admin, _ctx: click.Context) -> Iterable[str]:
 
 
 def _topic_settings(admin: Admin, _ctx: click.Context) -> Iterable[str]:
-    """Return the names of all settings of a topic. Every topic lists all names, so the first topic is enough."""
+    """Return the names of all settings of topics. All topics have the same settings, so the first topic is enough."""
     from hmb.client.admin import ConfigResource, ResourceType, raised
 
     resources = [ConfigResource(ResourceType.TOPIC, topic.name) for topic in admin.list_topics(internal=True)[:1]]

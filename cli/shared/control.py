@@ -1,4 +1,4 @@
-"""The options of `hmb broker` for tests in other languages: a control port for faults, and an end with the parent."""
+"""Code for `hmb broker --faults` and `--embedded`: open a control port, and stop when the parent process ends."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from hmb.protocol.api_keys import ApiKey
     from hmb.testing.control import ControlPort
 
-WATCH_SECONDS = 0.1  # seconds between two looks at the parent process
+WATCH_SECONDS = 0.1  # seconds between two checks whether the parent process still runs
 
 
 @contextmanager
 def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[ControlPort]:
-    """Run a control port for the faults of a broker with these handlers.
+    """Open a control port while the `with` block runs. Its faults change how these handlers of a broker behave.
 
-    The faults in the file `path` exist from the start. Raises CliError for a mistake in the file, and OSError.
+    If `path` is not None, the faults in this file are active from the start. Raises CliError for a mistake in the file,
+    and OSError if the file cannot be read.
     """
     from hmb.testing.clock import ManualClock
     from hmb.testing.control import ControlPort
@@ -53,7 +54,8 @@ def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[
 def end_with_parent() -> None:
     """Send SIGTERM to this process when its parent process ends.
 
-    A test that crashes does not stop its broker. The kernel then gives the broker another parent.
+    A test that crashes does not stop the broker that it has started. When the test's process ends, the kernel assigns
+    another parent to the broker's process. A thread checks for this change.
     """
     parent = os.getppid()
 

@@ -1,17 +1,18 @@
-"""Errors: one line on standard error, and an exit code.
+"""Report an error as one line on standard error and an exit code.
 
-A script tests the exit code, and a person reads the line. Each line names the error, its place, and what to do:
+A script tests the exit code, and a person reads the line. The line says what is wrong, where, and what to do. These are
+the exit codes:
 
     0    no error
-    1    error
+    1    any other error
     2    usage: an option or an argument is wrong
     3    not found: a topic, a group, a broker, a file
     4    unreachable: no broker answered in time
     5    damage: a file or a record is damaged
     130  interrupted by Ctrl-C
 
-`report` prints the line for the errors that a user can cause or repair. Any other exception is an error in HMB itself.
-Python then prints its traceback.
+`report` prints the line for an error that a user can cause or repair. Any other exception is a bug in HMB, and Python
+prints its traceback.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ ERROR, USAGE, NOT_FOUND, UNREACHABLE, DAMAGE, INTERRUPTED = 1, 2, 3, 4, 5, 130
 
 
 class CliError(Exception):
-    """An error that a command itself detects, with its exit code."""
+    """An error that the code of a command detects. `code` is the exit code."""
 
     def __init__(self, message: str, code: int = ERROR) -> None:
         super().__init__(message)
@@ -39,12 +40,12 @@ class CliError(Exception):
 
 
 def report(error: Exception) -> int | None:
-    """Print the line for an error and return its exit code; return None for an error in HMB itself."""
+    """Print the line for an error, and return the exit code. If the error is a bug in HMB, return None."""
     known = _explain(error)
     if known is None:
         return None
     message, code = known
-    with contextlib.suppress(OSError):  # Standard error may be closed. The exit code still shows the error.
+    with contextlib.suppress(OSError):  # If standard error is closed, only the exit code shows the error.
         click.echo(f"hmb: {message}", err=True)
     return code
 
@@ -73,7 +74,7 @@ def _explain(error: Exception) -> tuple[str, int] | None:
 
 
 def _usage(error: click.ClickException) -> str:
-    """Return click's message as one line, with the command whose help explains the options."""
+    """Return click's message as one line that ends with a hint, such as (see `hmb topics --help`)."""
     message = " ".join(error.format_message().split()).removesuffix(".")
     context = error.ctx if isinstance(error, click.UsageError) else None
     return f"{message} (see `{context.command_path} --help`)" if context else message

@@ -1,8 +1,8 @@
-"""Options under headings, for commands with many options.
+"""Show the options of a command under headings in its `--help`, for commands with many options.
 
-`--help` of a `GroupedCommand` shows each option under the heading with which the option was declared. Options without a
-heading come last. An option can have synonyms, for example the names in Kafka's own tools, which `--help` does not
-show.
+The code that declares an option also names the heading of the option. `--help` of a `GroupedCommand` shows the options
+under their headings. Options without a heading come last. An option can also have synonyms, for example the names of
+the option in Kafka's own tools. `--help` does not show synonyms.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ OTHER = "Options"
 
 
 class GroupedOption(click.Option):
-    """An option of a command that `--help` lists under a heading, with further names that `--help` does not list."""
+    """An option that `--help` shows under a heading. The option can have synonyms, which `--help` does not show."""
 
     def __init__(self, *arguments: Any, heading: str = OTHER, synonyms: Sequence[str] = (), **settings: Any) -> None:
         names, *rest = arguments
@@ -45,7 +45,7 @@ class GroupedCommand(click.Command):
 
 
 def under(heading: str) -> Callable[..., Callable[[F], F]]:
-    """Return a `click.option` that declares options under this heading."""
+    """Return a decorator like `click.option`. Each option that it declares is shown under this heading."""
 
     def option(*names: str, **settings: Any) -> Callable[[F], F]:
         return click.option(*names, cls=GroupedOption, heading=heading, **settings)

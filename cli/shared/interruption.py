@@ -1,11 +1,13 @@
-"""Ctrl-C between two steps of a command.
+"""Delay Ctrl-C until a step of a command has ended.
 
-Python raises KeyboardInterrupt at any point of the main thread. `hmb produce` queues many records in one step. An
-interruption in the middle of the step would leave some records queued but not counted. The signal is therefore stored
-during such a step, and KeyboardInterrupt is raised at the end of the step.
+When the user presses Ctrl-C, Python can raise KeyboardInterrupt at any point of the main thread. `hmb produce` queues
+many records in one step. If KeyboardInterrupt stopped this step in the middle, some records would be queued but not
+counted. `uninterrupted` therefore stores the signal during the step, and raises KeyboardInterrupt at the end of the
+step.
 
-A step can take long, for example if the producer's buffer is full and the broker does not answer. Each step therefore
-has a time limit, after which the signal interrupts it. A second Ctrl-C interrupts a step at once.
+A step can take long, for example if the producer's buffer is full and the broker does not respond. If the step still
+runs some seconds after the signal, KeyboardInterrupt interrupts it after all. A second Ctrl-C interrupts the step at
+once.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def uninterrupted(limit: float) -> Iterator[None]:
-    """Delay SIGINT and SIGTERM to the end of a step, for `limit` seconds at most. Only for the main thread."""
+    """Delay SIGINT and SIGTERM to the end of the `with` block, by at most `limit` seconds.
+
+    Only the main thread may use this function.
+    """
     timers: list[threading.Timer] = []
 
     def store(number: int, frame: FrameType | None) -> None:

@@ -1,8 +1,8 @@
-"""Tables and JSON: two forms of the same rows.
+"""Print rows as a table or as JSON.
 
-A row is a dict, and its keys are the columns. `print_rows` prints rows as a table for people, or with `--json` as one
-object a line. A table has no frame and does not wrap lines. It looks the same on a terminal and in a pipe, so `awk
-'{print $3}'` receives the third column that a person sees::
+A row is a dict whose keys are the names of the columns. `print_rows` prints the rows as a table for people, or with
+`--json` as one JSON object a line. A table has no frame, and its lines are not wrapped. It has the same text on a
+terminal and in a pipe. `awk '{print $3}'` therefore prints the third column of the table. Two rows in both forms::
 
     partition  leader  log_start_offset            {"partition": 0, "leader": 0, "log_start_offset": 0}
             0       0                 0            {"partition": 1, "leader": null, "log_start_offset": null}
@@ -22,7 +22,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 def to_json(value: object) -> str:
-    """Return a value as JSON in one line. UUIDs and paths become strings."""
+    """Return a value as one line of JSON. UUIDs and paths become strings."""
     return ENCODER.encode(value)
 
 
@@ -32,7 +32,7 @@ def print_json(value: object) -> None:
 
 
 def print_result(fields: Mapping[str, object], text: str, as_json: bool) -> None:
-    """Print the result of a change: a line of JSON or a line of text."""
+    """Print the result of a change: `fields` as a line of JSON, or the line `text`."""
     if as_json:
         print_json(fields)
     else:
@@ -40,7 +40,7 @@ def print_result(fields: Mapping[str, object], text: str, as_json: bool) -> None
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Mapping[str, object]], as_json: bool) -> None:
-    """Print these columns of the rows as a table, or whole rows as JSON; print nothing if there are no rows."""
+    """Print these columns of the rows as a table, or all fields of the rows as JSON. Without rows, print nothing."""
     if as_json:
         for row in rows:
             print_json(row)
@@ -49,7 +49,7 @@ def print_rows(columns: Sequence[str], rows: Sequence[Mapping[str, object]], as_
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print the header, bold on a terminal, and the rows. Columns of numbers are aligned right."""
+    """Print a header, which is bold on a terminal, and the rows. Columns of numbers are aligned to the right."""
     cells = [[_text(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(columns, *cells, strict=True)]
     numbers = [_are_numbers(column) for column in zip(*cells, strict=True)] or [False] * len(columns)

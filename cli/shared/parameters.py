@@ -1,8 +1,8 @@
-r"""Types of arguments and options.
+r"""Types of arguments and options: functions that convert the text of a command line to a value.
 
-click passes a value of the command line, a text, to the type of its option. Each type here is a function. It returns
-the value that the command works with. If the text is wrong, it raises `click.BadParameter` with an example of a right
-value::
+An option has a type, which is a function in this module. click calls the function with the text from the command line.
+The function returns the value that the command receives. If the text is wrong, the function raises
+`click.BadParameter`, whose message contains an example of a correct value::
 
     topic_name("a/b")              BadParameter: 'a/b' is not a topic name ...
     partition_numbers("0,2,4-7")   (0, 2, 4, 5, 6, 7)
@@ -28,7 +28,10 @@ NUMBERS = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 
 
 class NewPath(click.Path):
-    """A path that may exist or not. An empty path is an error: the shell variable in its place was not set."""
+    """A path that may exist or not.
+
+    An empty path is an error, because it usually comes from a shell variable that is not set.
+    """
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not str(value):
@@ -37,13 +40,13 @@ class NewPath(click.Path):
 
 
 class IntRange(click.IntRange):
-    """A whole number between two limits. The error for another text says "not a valid integer"."""
+    """A whole number between two limits. The error for a text that is not a number says "not a valid integer"."""
 
     name = "integer"
 
 
 def name_value(text: str) -> tuple[str, str]:
-    """Split `name=value`."""
+    """Split `name=value` at the first equals sign. Raises click.BadParameter."""
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise click.BadParameter(f"{text!r} is not of the form name=value")
@@ -51,7 +54,7 @@ def name_value(text: str) -> tuple[str, str]:
 
 
 def servers(text: str) -> str:
-    """Check a list of addresses: `host:port,host:port`."""
+    """Return the text if it is a list of addresses such as `host:port,host:port`. Raises click.BadParameter."""
     from hmb.client.metadata import parse_servers
 
     try:
@@ -62,7 +65,10 @@ def servers(text: str) -> str:
 
 
 def topic_name(text: str) -> str:
-    """Check a topic name by Kafka's rules. The topic itself may exist or not."""
+    """Return the text if Kafka allows it as the name of a topic. Raises click.BadParameter.
+
+    The topic need not exist.
+    """
     from hmb.protocol.errors import KafkaError
     from hmb.protocol.topics import check_topic_name
 
@@ -85,7 +91,7 @@ def partition_numbers(text: str) -> tuple[int, ...]:
 
 
 def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
-    """Parse `TOPIC`, which means all partitions (None), or `TOPIC:0,1,2`."""
+    """Parse `TOPIC:0,1,2` or `TOPIC`. Return the topic and its partitions; None means all partitions."""
     name, colon, numbers = text.partition(":")
     topic_name(name)
     if not colon:
@@ -97,7 +103,7 @@ def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def regular_expression(text: str) -> re.Pattern[str]:
-    """Compile a regular expression for text."""
+    """Compile a regular expression that is matched with texts, not bytes. Raises click.BadParameter."""
     try:
         return re.compile(text)
     except re.error as error:
@@ -105,13 +111,13 @@ def regular_expression(text: str) -> re.Pattern[str]:
 
 
 def bad_expression(text: str, error: re.error) -> click.BadParameter:
-    """Return the error for a text that is not a regular expression, with the position of the mistake."""
+    """Return the exception for a wrong regular expression. Its message contains the position of the mistake."""
     position = "" if error.pos is None else f" at character {error.pos + 1}"
     return click.BadParameter(f"{text!r} is not a regular expression: {error.msg}{position}")
 
 
 def delimiter(text: str) -> bytes:
-    r"""Return the bytes of a delimiter. It may contain kcat's escapes: \t, \n, \r, \0, \xHH and \\."""
+    r"""Return the delimiter as bytes. The text may contain kcat's escapes: \t, \n, \r, \0, \xHH and \\."""
     return ESCAPE.sub(_unescape, os.fsencode(text))
 
 
@@ -125,12 +131,12 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 
 def unknown_escape(escape: str) -> str:
-    """Return the message for a backslash and a character that together are not an escape."""
+    """Return the error message for a backslash with a character that together are not one of the escapes."""
     return rf"'\{escape}' is not an escape; the escapes are \t, \n, \r, \0, \xHH, \\"
 
 
 def api(text: str) -> type[Request]:
-    """Return the request class of an API, which is named by its name or its number."""
+    """Return the request class of an API. `text` is the API's name, such as `Fetch`, or its number."""
     from hmb.protocol.messages import API_KEYS, api_name, request_class
 
     names = {api_name(key).lower(): key for key in API_KEYS}
@@ -144,7 +150,7 @@ def api(text: str) -> type[Request]:
 
 
 def complete_api(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the APIs whose names begin with this text, whatever its case."""
+    """Return the names of the APIs that begin with this text, in upper or lower case."""
     from hmb.protocol.messages import API_KEYS, api_name
 
     names = map(api_name, API_KEYS)
@@ -152,7 +158,7 @@ def complete_api(_ctx: click.Context, _param: click.Parameter, incomplete: str) 
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint with the known name that is most similar, or with all of them if none is similar."""
+    """Return a hint for a wrong name: the known name that is most similar, or all known names if none is similar."""
     names = list(known)
     near = difflib.get_close_matches(name, names, 1)
     return f"did you mean {near[0]!r}?" if near else f"the names are {', '.join(names)}"

@@ -1,7 +1,7 @@
-"""A line on standard error when a broker does not answer.
+"""Print a line on standard error when a broker does not respond.
 
-A command that waits for a broker prints nothing, and its user cannot see whether it works or hangs. After three seconds
-without progress, `Patience` prints what the command waits for.
+While a command waits for a broker, it prints nothing. Its user cannot see whether the command works or hangs. If the
+command makes no progress for three seconds, `Patience` prints what the command is waiting for.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ PATIENCE = 3.0  # seconds
 
 
 class Patience:
-    """A thread that prints a line if the command has made no progress for PATIENCE seconds, once for each such pause.
+    """A thread that prints one line each time the command has made no progress for PATIENCE seconds.
 
-    `progress` returns a value that changes with each step, or None while the command does not wait for anything.
-    `what` returns the end of the line "waiting for ...".
+    The thread calls `progress` to see whether the command makes progress. `progress` returns a value that changes at
+    each step of the command. It returns None while the command waits for nothing. `what` returns the text after
+    "waiting for" in the line.
     """
 
     def __init__(self, what: Callable[[], str], progress: Callable[[], object]) -> None:
@@ -38,7 +39,7 @@ class Patience:
 
     def _watch(self) -> None:
         before, since = self._progress(), time.monotonic()
-        printed: object = None  # the progress at the time of the last printed line
+        printed: object = None  # the value of `progress` when the thread printed its last line
         while not self._over.wait(PATIENCE / 4):
             now = self._progress()
             if now is None or now != before:
@@ -49,5 +50,5 @@ class Patience:
 
 
 def patience_with(servers: str) -> Patience:
-    """Return the `Patience` for a request to these servers and its response."""
+    """Return the `Patience` for a command that sends requests to these servers and waits for their responses."""
     return Patience(lambda: f"{servers} to answer", lambda: True)

@@ -1,15 +1,15 @@
-"""Profiles: files of the user that name a cluster and the settings of its clients.
+"""Profiles: files with the address of a cluster and with settings for its clients.
 
-A user who works with one cluster should not have to type its address in each command. A profile holds the address, and
-all commands for a cluster use the current profile. A profile has the format of Kafka's `client.properties`, so Kafka's
-tools can read it, too::
+A user should not have to type the address of a cluster in each command. The user stores the address in a profile, and
+makes one profile the current profile. All commands that talk to a cluster use the current profile. A profile has the
+format of Kafka's `client.properties`, so Kafka's tools can also read it::
 
     ~/.config/hmb/profiles/home.properties     bootstrap.servers=192.168.1.20:9092
                                                client.id=laptop
     ~/.config/hmb/current-profile              home
 
-The directory is `$XDG_CONFIG_HOME/hmb` where that variable is set. A command takes the address of its cluster from the
-first of these places that has one:
+If the variable XDG_CONFIG_HOME is set, the directory is `$XDG_CONFIG_HOME/hmb`. A command looks for the address of its
+cluster in these places, and uses the first address that it finds:
 
 1. the option `-b`
 2. `bootstrap.servers` in `-X`, or in the file of `--config`
@@ -36,23 +36,23 @@ SERVERS_SETTING = "bootstrap.servers"
 
 
 def directory() -> Path:
-    """Return the directory of the user's settings for `hmb`."""
+    """Return the directory in which `hmb` stores the profiles of this user."""
     base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(base) / "hmb"
 
 
 def path_of(name: str) -> Path:
-    """Return the file of a profile, which may exist or not."""
+    """Return the path of a profile's file. The file need not exist."""
     return directory() / "profiles" / f"{name}.properties"
 
 
 def names() -> list[str]:
-    """Return the names of all profiles, in order."""
+    """Return the names of all profiles, in alphabetical order."""
     return sorted(path.stem for path in (directory() / "profiles").glob("*.properties"))
 
 
 def current() -> str | None:
-    """Return the name of the current profile, or None."""
+    """Return the name of the current profile, or None if no profile is current."""
     try:
         return _current_file().read_text(encoding="utf-8").strip() or None
     except FileNotFoundError:
@@ -60,7 +60,7 @@ def current() -> str | None:
 
 
 def choose(name: str | None) -> None:
-    """Make a profile the current one. With None, no profile is current."""
+    """Make `name` the current profile. If `name` is None, no profile is current afterwards."""
     if name is None:
         _current_file().unlink(missing_ok=True)
     else:
@@ -68,7 +68,7 @@ def choose(name: str | None) -> None:
 
 
 def read(name: str) -> dict[str, str]:
-    """Return the properties of a profile. Raises CliError if it does not exist or cannot be read."""
+    """Return the settings in a profile. Raises CliError if the profile does not exist or cannot be read."""
     try:
         return read_settings(path_of(name))
     except FileNotFoundError:
@@ -76,13 +76,16 @@ def read(name: str) -> dict[str, str]:
 
 
 def current_properties() -> dict[str, str]:
-    """Return the properties of the current profile; an empty dict if no profile is current."""
+    """Return the settings in the current profile, or an empty dict if no profile is current."""
     name = current()
     return {} if name is None else read(name)
 
 
 def default_servers() -> str:
-    """Return the address for a command whose options name none. Raises click.UsageError if it is not an address."""
+    """Return the address of the cluster for a command without -b.
+
+    Raises click.UsageError if the text in HMB_BOOTSTRAP_SERVERS or in the profile is not an address.
+    """
     places = {
         SERVERS_VARIABLE: os.environ.get(SERVERS_VARIABLE),
         f"profile {current()!r}": current_properties().get(SERVERS_SETTING),

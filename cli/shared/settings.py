@@ -1,4 +1,4 @@
-"""Settings that a command is given: `name=value`, or a properties file. Values may have units, as in hmb/units.py."""
+"""Read settings from `name=value` or from a properties file. Values may have units, which hmb/units.py explains."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .parameters import name_value
 
 
 def setting(text: str) -> tuple[str, str]:
-    """Split `name=value`, and convert a value with a unit to Kafka's number."""
+    """Split `name=value`. Convert a value with a unit to a number, for example `1h` to `3600000` (ms)."""
     name, value = name_value(text)
     try:
         return name, plain_value(name, value)
@@ -23,9 +23,9 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def read_settings(path: str | Path | None) -> dict[str, str]:
-    """Return the settings of a properties file, with Kafka's numbers; an empty dict if `path` is None.
+    """Return the settings in a properties file, with units converted to numbers; an empty dict if `path` is None.
 
-    Raises CliError and OSError.
+    Raises CliError for a mistake in the file, and OSError if the file cannot be read.
     """
     from hmb.storage.state.properties import PropertiesError, read_properties
 
@@ -36,9 +36,9 @@ def read_settings(path: str | Path | None) -> dict[str, str]:
 
 
 def plain_values(properties: Mapping[str, str], origin: str) -> dict[str, str]:
-    """Return the settings with units converted to plain numbers, for example `1h` to `3600000`.
+    """Return the settings, with each value that has a unit converted to a number, for example `1h` to `3600000`.
 
-    Raises CliError, which names the setting and its origin.
+    Raises CliError for a wrong value. The message names the setting and `origin`, the place of the setting.
     """
     found = {}
     for name, value in properties.items():

@@ -1,11 +1,12 @@
-"""Standard streams that are closed, full or no longer read.
+"""Handle standard streams that are closed, on a full disk, or no longer read by another process.
 
-A shell can start a command without standard streams (`<&-`, `>&-`). The next file or socket would then get the number
-of the missing stream, and a line for the user would be written into a file. `prepare_streams` opens missing streams
-first: reading returns nothing, and writing fails.
+A shell can start a command with closed standard streams (`<&-`, `>&-`). The next file that the command opens would get
+the descriptor of the closed stream. A line for the user would then be written into that file. `prepare_streams`
+therefore opens a substitute for each closed stream. Reading from a substitute for standard input returns no bytes.
+Writing to a substitute for standard output fails.
 
-An OSError does not show which file it belongs to. `prepare_streams` therefore replaces standard output by a stream
-whose errors are `OutputError`.
+An OSError from a write does not contain the name of the file. `prepare_streams` therefore replaces standard output by a
+stream that raises `OutputError`. The command can then report that standard output could not be written.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from typing import Any, TextIO
 
 
 class OutputError(OSError):
-    """Standard output cannot be written, for example because a disk is full.
+    """A write to standard output failed, for example because a disk is full.
 
-    If the reader has left, the error is BrokenPipeError instead.
+    If the reader of a pipe has ended, the exception is BrokenPipeError instead.
     """
 
 
@@ -35,13 +36,13 @@ class _StandardOutput(io.FileIO):
 
 
 def reader_has_left() -> bool:
-    """Whether standard output is a pipe without a reader, as after `| head`.
+    """Return whether standard output is a pipe whose reader has ended, as `| head` does after ten lines.
 
-    A write would fail, too, but a command that waits for records may have nothing to write for a long time.
+    A write would also show this by an error. But a command that waits for records may have nothing to write for hours.
     """
     try:
         output = sys.stdout.fileno()
-    except OSError:  # A test can replace standard output by a stream without a descriptor.
+    except OSError:  # In a test, standard output can be a stream without a descriptor.
         return False
     poll = select.poll()
     poll.register(output, 0)  # poll() reports errors even if no event is requested.
@@ -49,39 +50,39 @@ def reader_has_left() -> bool:
 
 
 def write_out(data: bytes) -> None:
-    """Write bytes to standard output without a buffer.
+    """Write bytes to standard output directly, without Python's buffer.
 
-    Ctrl-C can interrupt a buffer directly after its system call. The buffer would then write the same bytes again when
-    the program ends.
+    Ctrl-C can interrupt Python's buffer after the system call that writes its bytes, but before the buffer is emptied.
+    Python would then write the same bytes again when the program ends.
     """
     raw = getattr(sys.stdout.buffer, "raw", None)
-    if raw is None:  # A test can replace standard output by a stream in memory.
+    if raw is None:  # In a test, standard output can be a stream in memory.
         sys.stdout.buffer.write(data)
         return
     left = memoryview(data)
     while left:
         written = raw.write(left)
-        if written is None:  # The pipe is full, and another process made it non-blocking.
+        if written is None:  # The pipe is full. It does not block, because another process made it so.
             select.select([], [raw], [])
         else:
             left = left[written:]
 
 
 def prepare_streams() -> None:
-    """Open the standard streams that are closed, and let errors of standard output raise OutputError."""
+    """Replace closed standard streams by substitutes, and let a failed write to standard output raise OutputError."""
     for number, stream, way in (
         (0, sys.stdin, os.O_RDONLY),
         (1, sys.stdout, os.O_RDONLY),
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            opened = os.open(os.devnull, way)  # The system assigns the smallest free descriptor.
+            opened = os.open(os.devnull, way)  # The system assigns the smallest free number.
             assert opened == number
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     if sys.stderr is None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-    if sys.stdout is sys.__stdout__:  # A test replaces standard output by its own stream.
+    if sys.stdout is sys.__stdout__:  # False in a test that replaces standard output by its own stream.
         sys.stdout = _with_own_errors(sys.stdout)
 
 
@@ -101,5 +102,5 @@ def _with_own_errors(stdout: TextIO | None) -> TextIO:
 
 
 def mute_stdout() -> None:
-    """Send everything that standard output still buffers to /dev/null, so that Python's last flush does not fail."""
+    """Redirect standard output to /dev/null, because Python writes its buffer again at the end, and would fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

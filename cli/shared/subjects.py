@@ -1,8 +1,9 @@
-"""The subjects of a command: the topics, partitions or groups that it is about.
+"""Arguments that name the topics or groups which a command shows or changes.
 
-A subject is an argument, as in `hmb topics describe weather`. In Kafka's tools and kcat it is an option, as in `--topic
-weather` and `-t weather`. Each command accepts these options, too, but `--help` does not show them. Several topics can
-also be named by a pattern: `hmb topics delete --pattern 'orders.*'`.
+In `hmb topics describe weather`, the argument `weather` names the topic. This module calls such an argument a subject.
+In Kafka's tools and in kcat, the topic is an option: `--topic weather` or `-t weather`. The commands of `hmb` also
+accept these options, but `--help` does not show them. A pattern can name several topics: `hmb topics delete --pattern
+'orders.*'`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from hmb.client import Admin, TopicPartition
     from hmb.protocol.errors import KafkaError
 
-Partitions = Iterable[tuple[str, tuple[int, ...] | None]]  # topics, each with its partitions; None: all of them
+Partitions = Iterable[tuple[str, tuple[int, ...] | None]]  # (topic, partitions); None means all partitions of the topic
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
@@ -34,9 +35,10 @@ def subject(
     several: bool = False,
     required: bool = True,
 ) -> Decorator:
-    """Add a subject to a command: an argument, and a hidden option with `letter` and `--noun`.
+    """Return a decorator that adds a subject to a command, as an argument and as a hidden option.
 
-    The command receives the value as the keyword `noun`; with `several` it receives a tuple as the plural of `noun`.
+    With the noun `topic` and the letter `-t`, the hidden option is `-t` or `--topic`. The command receives the value as
+    the keyword `topic`. If `several` is true, it receives all values as the keyword `topics`, in a tuple.
     """
     keyword, metavar = f"{noun}s" if several else noun, noun.upper()
     shown = f"{metavar}..." if several and required else f"[{metavar}]..." if several else metavar
@@ -71,15 +73,17 @@ groups_argument = subject("group", "-G", complete=complete_groups, several=True)
 optional_groups_argument = subject("group", "-G", complete=complete_groups, several=True, required=False)
 
 pattern_option = click.option(
-    "-r", "--pattern", "--regex", "is_pattern", is_flag=True, help="TOPICs are regular expressions for whole names."
+    *("-r", "--pattern", "--regex", "is_pattern"),
+    is_flag=True,
+    help="Each TOPIC is a regular expression that must match the whole name of a topic.",
 )
 
 
 def named_topics(admin: Admin, names: Iterable[str], is_pattern: bool, *, internal: bool = False) -> list[str]:
-    """Return the topics of these names, or with `is_pattern` those whose whole name matches one of them.
+    """Return the topics in `names`. If `is_pattern` is true, return the topics whose whole name matches one of `names`.
 
-    A pattern does not match Kafka's internal topics unless `internal` is set. The result has the order of the
-    arguments, and the matches of a pattern are in alphabetical order.
+    A pattern matches Kafka's internal topics only if `internal` is true. The result has the order of `names`. The
+    topics that match the same pattern are in alphabetical order.
     """
     if not is_pattern:
         return [_checked(name) for name in dict.fromkeys(names)]
@@ -97,12 +101,15 @@ def _checked(name: str) -> str:
 
 
 def no_match(patterns: Iterable[str]) -> CliError:
-    """Return the error for patterns that match no topic."""
+    """Return the CliError for patterns that match no topic."""
     return CliError(f"no topic matches {' or '.join(map(repr, patterns))}; `hmb topics list` shows all", NOT_FOUND)
 
 
 def chosen_partitions(admin: Admin, wanted: Partitions) -> list[TopicPartition]:
-    """Return all these partitions, in order. Raises KafkaError for a topic or a partition that does not exist."""
+    """Return the wanted partitions, in the order of `wanted`, each once.
+
+    Raises KafkaError for a topic or a partition that does not exist.
+    """
     from hmb.client.metadata import no_such_partition
     from hmb.protocol.topics import TopicPartition
 
@@ -117,9 +124,9 @@ def chosen_partitions(admin: Admin, wanted: Partitions) -> list[TopicPartition]:
 
 
 def raise_failures(failures: Iterable[KafkaError]) -> None:
-    """Raise one KafkaError that names all failures of a command for several subjects.
+    """Raise one KafkaError whose message names all failures of a command.
 
-    Do nothing if no failure occurred.
+    If `failures` is empty, do nothing.
     """
     from hmb.protocol.errors import KafkaError
 

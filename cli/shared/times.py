@@ -1,13 +1,14 @@
-"""Times and durations, as all commands read and print them.
+"""Read and print times and durations, in the same way for all commands.
 
-A time (`moment`) is one of:
+The user writes a time in one of these forms:
 
     2026-02-14   2026-02-14T10:30:00   2026-02-14T10:30:00Z   2026-02-14T10:30:00+02:00
     1771065000                  seconds since 1970: up to 10 digits
     1771065000000               milliseconds since 1970: more digits
     -1h30m                      a duration before now
 
-A time without a zone is UTC. A duration is a sequence of numbers with units: `500ms`, `90s`, `1h30m`, `7d`, `2w`.
+A time without a time zone is UTC. A duration is one number with a unit, or several: `500ms`, `90s`, `1h30m`, `7d`,
+`2w`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def now_ms() -> int:
 
 
 def moment(text: str) -> int:
-    """Parse the time of an option. Returns ms since 1970."""
+    """Parse the time in the value of an option. Return ms since 1970. Raises click.BadParameter."""
     try:
         if re.fullmatch(TIME, text, re.ASCII):
             return parse_time(text, now_ms())
@@ -44,7 +45,10 @@ def moment(text: str) -> int:
 
 
 def parse_time(text: str, base: int) -> int:
-    """Return the ms since 1970 of a text that matches TIME. A duration is added to `base`. Raises ValueError."""
+    """Return the time in a text that matches TIME, in ms since 1970. Raises ValueError.
+
+    If the text is a duration, it is added to the time `base` (ms since 1970).
+    """
     if text.isdigit():
         return in_range(int(text) * (1000 if len(text) <= SECONDS_DIGITS else 1))
     if is_duration(text):
@@ -58,14 +62,17 @@ def parse_time(text: str, base: int) -> int:
 
 
 def in_range(milliseconds: int) -> int:
-    """Return the time, or 0 if it is before 1970. Raises ValueError if it does not fit into a record's 64 bits."""
+    """Return the time, or 0 if the time is before 1970.
+
+    Raises ValueError if the time does not fit into the 64 bits of a record's timestamp.
+    """
     if milliseconds > MAX_INT64:
         raise ValueError("the time is too far in the future for a record")
     return max(milliseconds, 0)
 
 
 def format_duration(milliseconds: int | None) -> str | None:
-    """Return a duration in two units at most: `2d3h`, `4m5s`, `0.2s`. None stays None."""
+    """Return a duration (ms) as text with at most two units: `2d3h`, `4m5s`, `0.2s`. Return None for None."""
     if milliseconds is None:
         return None
     if milliseconds < 60_000:
