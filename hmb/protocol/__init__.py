@@ -1,27 +1,30 @@
-"""Kafka's protocol: conversion between bytes and messages, without any input or output.
+"""Kafka's protocol: converts bytes to messages, and messages to bytes, without any input or output.
 
-A client and a broker exchange *frames* over TCP. A frame is a length and a *message*: a request with its header, or a
-response with its header. Each API (Produce, Fetch, Metadata, ...) has a request and a response, and both exist in many
-versions. The bytes contain no names and no types. So client and broker must know the layout of each version::
+A client and a broker exchange *frames* over TCP. A frame is a length, followed by a *message*: a request or a response,
+which begins with a header. Each API (Produce, Fetch, Metadata, ...) has one kind of request and one kind of response,
+and both exist in many versions. The bytes contain no names and no types of fields. So client and broker must know the
+layout of each version::
 
     frame     | int32 size | header | body |
     header    | int16 API key | int16 version | int32 correlation id | client id |      (of a request)
     body      | the fields of this version, one after the other |
 
-In HMB, one class declares a message in all its versions, and a *plan* for each version encodes and decodes it. Nothing
-in this folder opens a socket or a file. The tests therefore need only bytes, and broker and client share the code.
+In HMB, one class declares all versions of a message. A *plan* encodes and decodes one version of the message. The code
+in this folder opens no sockets and no files. The tests therefore need only bytes, and the broker and the client use the
+same code.
 
 Read in this order:
 
-- `framing`     one frame in a stream of bytes
+- `framing` where one message ends and the next one begins in a stream of bytes
 - `primitives`  the types of fields: numbers, strings, arrays
 - `schema`      how a message class becomes a codec
 - `messages`    the classes, one file for each API; begin with `messages/produce.py`
 - `headers`     the header that precedes each request and each response
-- `connection`  the two ends of a connection: which response belongs to which request
+- `connection` the client's end and the broker's end of a connection; matches responses with requests
 - `errors`, `api_keys`, `enums`, `topics`   tables of codes and names
 
-A first reading can skip four modules. `tagged_fields` describes the optional fields of newer versions, and `allowance`
-the memory limits for untrusted requests. `annotate` shows messages byte by byte, for `hmb decode` and `hmb sniff`.
-`consumer_protocol` describes the bytes that classic consumers exchange inside group messages.
+You can skip four modules when you read this folder for the first time. `tagged_fields` encodes the optional fields of
+newer versions. `allowance` limits the memory for the requests of untrusted clients. `annotate` shows messages byte by
+byte, for the commands `hmb decode` and `hmb sniff`. `consumer_protocol` encodes the data that members of a classic
+group send to each other through the broker.
 """

@@ -1,8 +1,9 @@
-"""The allowance: a limit on the memory that the values of one message take.
+"""The allowance: limits the memory that the values of a decoded message take.
 
-A decoded message takes more memory than its bytes on the wire. An array item of one byte becomes an object of some
-hundred bytes, and the response contains another object for the item. A request of 100 MB could thus take several
-gigabytes. So a decoder pays for memory before it allocates it:
+A decoded message takes more memory than its bytes on the wire. For example, the decoder creates an object of some
+hundred bytes for an array item of one byte. The broker creates another object for this item in the response. So a
+request of 100 MB could take several gigabytes. To prevent this, a decoder reports how much memory it needs before it
+allocates the memory. The module calls this paying:
 
     array            costs ITEM_SIZE for each item, if the array has more than one item
     string, bytes    costs the size of the value in memory, if it has more than SMALL bytes
@@ -10,10 +11,12 @@ gigabytes. So a decoder pays for memory before it allocates it:
 
 For example, an array of 5000 topics costs 5000 x 1024 bytes, some 5 MB.
 
-A payment is a call of `ALLOWANCE.spend`, which may wait or raise. A thread of the broker replaces this function
-before it decodes a request. By default decoding costs nothing, because a client trusts its broker. Each thread has its
-own allowance. If each codec had a parameter for the allowance, every field of every message would be decoded more
-slowly.
+To pay, a decoder calls `ALLOWANCE.spend` with a number of bytes. The default function does nothing, because a client
+trusts its broker. A thread of the broker replaces the function before the thread decodes a request. The new function
+may wait until memory is free, or raise ProtocolError. Each thread has its own function.
+
+The allowance is a global object for speed. If every codec had a parameter for the allowance, decoding each field would
+be slower.
 """
 
 from __future__ import annotations
@@ -21,18 +24,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-ITEM_SIZE = 1024  # bytes for an array item and its part of the response; the measured sizes are 200 to 1,000
-SMALL = 1024  # bytes
+ITEM_SIZE = 1024  # bytes for one array item, and for the item's object in the response (measured: 200 to 1,000)
+SMALL = 1024  # bytes; smaller strings cost nothing
 
-Spend = Callable[[int], None]  # The function takes a number of bytes, and may raise ProtocolError.
+Spend = Callable[[int], None]  # The argument is a number of bytes. The function may raise ProtocolError.
 
 
 def pay_nothing(size: int) -> None:
-    """Allow any amount of memory."""
+    """Do nothing, and so allow any amount of memory."""
 
 
 class _Allowance(threading.local):
-    """Holds, for each thread, the function with which the thread pays for the memory of decoded values."""
+    """Stores one function for each thread. The thread's decoders call the function before they allocate memory."""
 
     spend: Spend = staticmethod(pay_nothing)
 

@@ -1,4 +1,4 @@
-"""Shows a message byte by byte, and names the field to which each byte belongs.
+"""Shows the bytes of a message, and names the field to which each byte belongs.
 
     000000  00 00 00 15                                      size = 21
     000004  00 03                                            header.api_key = 3  METADATA
@@ -6,12 +6,12 @@
     000013  00 00 00 01                                      topics.count = 1
     000017  00 04 74 65 73 74                                topics[0].name = 'test'
 
-The plan of a version (`schema`) lists the fields in their order. Annotation follows this list, and yields a line for
-each field. If a field is malformed, annotation first yields the lines of all fields before it. Then it raises
-ProtocolError.
+The plan of a version (see `schema`) lists the fields of a message in the order of their bytes. The functions of this
+module go through the list, and yield a `Line` for each field. If a field is malformed, the functions first yield the
+lines of all fields before it, and then raise ProtocolError.
 
-A line also names the type of its field, as Kafka's protocol guide does. A `compact_length` is an unsigned varint of the
-length plus one.
+A line also contains the type of its field, with the name from Kafka's protocol guide. The type `compact_length` is the
+length plus one, as an unsigned varint.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.schema import Field, Plan, Response, Struct, version_range
 
 ROW = 16  # the number of bytes shown in a line of text
-SIZE = 4  # bytes of the length before a frame
+SIZE = 4  # bytes; the size of the length before a message
 
 
 class Line(NamedTuple):
@@ -41,21 +41,22 @@ class Line(NamedTuple):
     kind: str = ""  # the name of the type in Kafka's protocol guide
 
 
-Walk: TypeAlias = Generator[Line, None, int]  # yields lines, and returns the position after them
+Walk: TypeAlias = Generator[Line, None, int]  # yields lines, and returns the position after the last one
 
 
 def annotate(message: type[Struct], version: int, buffer: memoryview, position: int = 0, path: str = "") -> Walk:
-    """Yield the lines of one struct that begins at `position`. Raises ProtocolError."""
+    """Yield the lines of the struct that begins at `position`. Raises ProtocolError if the bytes are malformed."""
     with suppress(*p.MALFORMED):
         return (yield from _struct(message.compile(version), buffer, position, path))
-    _, end = message.decode_prefix(buffer, version, position)  # This call raises the ProtocolError.
+    _, end = message.decode_prefix(buffer, version, position)  # The call raises ProtocolError for the bad field.
     return end
 
 
 def annotate_request(buffer: memoryview, *, sized: bool = True) -> Walk:
-    """Yield the lines of a request. With `sized`, the buffer begins with the request's length.
+    """Yield the lines of a request. If `sized` is true, the buffer begins with the request's length.
 
-    Raises UnsupportedVersion after the header of a request that HMB does not support.
+    If HMB does not support the request's API or version, the function yields only the lines of the header, and then
+    raises UnsupportedVersion.
     """
     position = (yield from _size(buffer)) if sized else 0
     try:
@@ -68,9 +69,10 @@ def annotate_request(buffer: memoryview, *, sized: bool = True) -> Walk:
 
 
 def annotate_response(response: type[Response], version: int, buffer: memoryview, *, sized: bool = True) -> Walk:
-    """Yield the lines of a response. With `sized`, the buffer begins with the response's length.
+    """Yield the lines of a response. If `sized` is true, the buffer begins with the response's length.
 
-    The bytes of a response do not name its API and version, so the caller passes `response` and `version`.
+    The bytes of a response do not contain its API and its version. So the caller must pass the class of the response
+    and the version.
     """
     position = (yield from _size(buffer)) if sized else 0
     position = yield from annotate(ResponseHeader, response.header_version(version), buffer, position, "header.")
@@ -85,22 +87,26 @@ def _size(buffer: memoryview) -> Walk:
 
 
 def render(lines: Iterable[Line]) -> Iterator[str]:
-    """Yield lines of text: offset, bytes in hexadecimal, and `path = value`. Long values take several lines of text."""
+    """Yield lines of text, with the offset, the bytes in hexadecimal, and `path = value`.
+
+    A value of more than 16 bytes takes several lines of text.
+    """
     for line in lines:
         yield from rows(line.offset, line.data, f"{line.path} = {meaning(line.path, line.value)}")
 
 
 def rows(offset: int, data: memoryview, meaning: str) -> Iterator[str]:
-    """Yield bytes as lines of hexadecimal text. The first line also contains the meaning of the bytes."""
+    """Yield lines of text that show `data` in hexadecimal. The first line also contains `meaning`."""
     for start in range(0, len(data) or 1, ROW):
         text = f"{offset + start:06x}  {data[start : start + ROW].hex(' '):<{3 * ROW - 1}}  "
         yield (text + meaning if start == 0 else text).rstrip()
 
 
 def meaning(path: str, value: Any) -> str:
-    """Return a value as text.
+    """Return a text that describes the value of a field.
 
-    Error codes and API keys are shown with their names. Of long bytes, only the length is shown.
+    The text of an error code or an API key also contains its name. The text of a byte string (a memoryview) is only its
+    length.
     """
     if path.endswith("error_code") and value in {int(code) for code in ErrorCode}:
         return f"{value}  {ErrorCode(value).name}"
@@ -133,7 +139,7 @@ def _field(field: Field, plan: Plan, buffer: memoryview, position: int, path: st
         name = "size" if field.item is None else "count"
         yield Line(start, buffer[start:position], f"{path}.{name}", length, "compact_length" if compact else "int32")
         if field.item is None and (left := buffer[position:]) and length > len(left):
-            yield Line(position, left, path, left, "records")  # `check_length` then raises, because the end is missing.
+            yield Line(position, left, path, left, "records")  # The next call raises, because bytes are missing.
         p.check_length(length, len(buffer) - position, nullable)
         if field.item is not None:
             for index in range(length):

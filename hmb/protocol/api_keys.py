@@ -1,12 +1,12 @@
 """API keys: the numbers of Kafka's APIs, which are the first two bytes of every request.
 
-A request names its API by a number, `api_key`, and the version of the API's messages by another number, `api_version`.
-The two numbers define the layout of all bytes that follow. For example, a request that begins with `00 00 00 09` is a
-Produce (key 0) in version 9.
+A request begins with two numbers: `api_key` is the API, and `api_version` is the version of the API's messages. The two
+numbers determine the layout of all bytes that follow. For example, a request that begins with `00 00 00 09` is a
+Produce request (key 0) in version 9.
 
-Kafka's developers assigned the keys in the order in which they added the APIs. Brokers and controllers used the keys 4
-to 7 when Kafka needed ZooKeeper. No API will use these keys again. This table also contains the APIs that HMB does not
-serve, so that log messages can name them.
+A newer API has a greater key. The keys 4 to 7 are not used any more. They belonged to requests between brokers and
+controllers at the time when Kafka needed ZooKeeper. This table also contains the APIs that HMB does not serve, so that
+log messages can contain their names.
 
 Source: org.apache.kafka.common.protocol.ApiKeys of Kafka 4.3.
 """
@@ -17,7 +17,7 @@ from enum import IntEnum
 
 
 class ApiKey(IntEnum):
-    """Every API of Kafka 4.3 by its number on the wire."""
+    """All APIs of Kafka 4.3. The value of a member is the API's key in a request."""
 
     PRODUCE = 0
     FETCH = 1

@@ -1,14 +1,17 @@
-"""Both ends of a connection without its socket: frames become messages, and messages become frames.
+"""The two ends of a connection, without a socket: they convert frames to messages, and messages to frames.
 
-The two classes of this module do not read or write a socket ("sans-IO"). Tests need only bytes, and any transport can
-use the classes. The classes implement three rules: each message has its header, responses arrive in the order of the
-requests, and each response has the version of its request.
+The two classes of this module do not read from a socket or write to a socket ("sans-IO"). So their tests need only
+bytes, and other code can use the classes with any kind of transport. The classes implement three rules of the protocol:
 
-ApiVersions is an exception. A client sends an ApiVersions request before it knows the broker's versions, so two special
-rules apply:
+- Each message begins with a header.
+- Responses arrive in the order of the requests.
+- A response has the same version as its request.
 
-- The ApiVersions response always has header version 0 (declared as `header="none"` in messages/api_versions.py).
-- A broker that does not support the request's version responds with UNSUPPORTED_VERSION, in version 0.
+Two special rules apply to ApiVersions, because a client sends this request before it knows the broker's versions:
+
+- The header of an ApiVersions response always has version 0 (see `header="none"` in messages/api_versions.py).
+- If a broker does not support the version of an ApiVersions request, it responds with UNSUPPORTED_VERSION, in version 0
+  of the response.
 """
 
 from __future__ import annotations
@@ -27,15 +30,15 @@ from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.primitives import Output, Part
 from hmb.protocol.schema import Request, Response, Struct
 
-_UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # begins a response of version 0
+_UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # the first bytes of a version 0 response
 _KEY_AND_VERSION = struct.Struct(">hh")
 
 
 class UnsupportedVersion(ProtocolError):
-    """A request has a valid header, but HMB does not support its API or its version."""
+    """The error for a request with a valid header, but with an API or a version that HMB does not support."""
 
     def __init__(self, header: RequestHeader, supported: range | None) -> None:
-        """`supported` contains the versions of the API that are supported; None means that the API is not."""
+        """Describe the error. `supported` has the supported versions of the API, or is None for an unknown API."""
         if supported:
             wanted = f"{api_name(ApiKey(header.api_key))} version {header.api_version}"
             problem = f"{wanted} is not supported; supported versions: {supported[0]} to {supported[-1]}"
@@ -46,7 +49,7 @@ class UnsupportedVersion(ProtocolError):
 
 
 def request_type(frame: memoryview) -> tuple[type[Request], int]:
-    """Return the class and the version of a request from its first bytes. Raises UnsupportedVersion."""
+    """Return the class and the version of the request in `frame`. Raises UnsupportedVersion if no class exists."""
     start = bytes(frame[: _KEY_AND_VERSION.size])
     api_key, version = _KEY_AND_VERSION.unpack(start) if len(start) == _KEY_AND_VERSION.size else (-1, -1)
     try:
@@ -66,20 +69,20 @@ def _encode_frame(header: Struct, header_version: int, message: Struct, version:
 
 
 class ServerConnection:
-    """The broker's end of a connection."""
+    """The broker's end of a connection: decodes requests and encodes responses."""
 
     def __init__(self, offered: Mapping[ApiKey, range] | None = None) -> None:
-        """Offer these versions of each API, by the API's key. None means all APIs and versions that HMB knows."""
+        """Accept only the APIs and versions in `offered`. None accepts all APIs and versions that HMB knows."""
         self._offered = offered
 
     def receive(self, frame: memoryview) -> tuple[RequestHeader, Request]:
-        """Decode a request.
+        """Decode a request, and return its header and its body.
 
-        Raises UnsupportedVersion for an API or a version that the broker does not offer, and ProtocolError for
-        malformed bytes.
+        Raises UnsupportedVersion if the broker does not offer the request's API or version, and ProtocolError if the
+        bytes are malformed.
 
-        Bytes after the request are ignored, as in Kafka. For example, librdkafka 2.12 sends three bytes after a
-        Metadata v13 request.
+        If the frame contains more bytes after the request, this method ignores them, as Kafka does. For example,
+        librdkafka 2.12 sends three bytes too many with a Metadata request in version 13.
         """
         known, version = request_type(frame)
         header, position = RequestHeader.decode_prefix(frame, known.header_version(version))
@@ -88,14 +91,22 @@ class ServerConnection:
         return header, known.decode_prefix(frame, version, position)[0]
 
     def respond(self, header: RequestHeader, response: Response, version: int | None = None) -> list[Part]:
-        """Return the frame of a response in the request's version, or in `version` after an UnsupportedVersion."""
+        """Return the frame of a response, as a list of parts.
+
+        `header` is the header of the request. The response has the version of the request, unless the caller passes
+        another `version`. The caller does so for the error UNSUPPORTED_VERSION.
+        """
         version = header.api_version if version is None else version
         answer = ResponseHeader(correlation_id=header.correlation_id)
         return _encode_frame(answer, response.header_version(version), response, version)
 
 
 class ClientConnection:
-    """The client's end of a connection. A broker responds in order, so the expected responses form a queue."""
+    """The client's end of a connection: encodes requests and decodes responses.
+
+    A broker responds to the requests of a connection in their order. So a queue stores which response the client
+    expects next.
+    """
 
     def __init__(self, client_id: str | None, first_correlation_id: int = 0) -> None:
         self.client_id = client_id
@@ -103,7 +114,10 @@ class ClientConnection:
         self._expected: deque[tuple[int, type[Response], int]] = deque()
 
     def request(self, request: Request, version: int, answered: bool = True) -> list[Part]:
-        """Return the frame of a request. A Produce with acks=0 is not `answered`: the broker sends no response."""
+        """Return the frame of a request, as a list of parts.
+
+        `answered` is False if the broker sends no response: for a Produce request with acks=0.
+        """
         header = RequestHeader(
             api_key=request.api_key,
             api_version=version,
@@ -116,17 +130,19 @@ class ClientConnection:
         return parts
 
     def receive(self, frame: memoryview) -> tuple[int, Response]:
-        """Decode the next response. Return the correlation id of its request, and the response.
+        """Decode the next response. Return the correlation id of the request, and the response.
 
-        Raises ProtocolError if the response is malformed, or does not belong to the next expected request.
+        Raises ProtocolError if the response is malformed, or if it is not the response to the oldest request without
+        one.
         """
         if not self._expected:
-            raise ProtocolError(f"a response of {len(frame)} bytes arrived, but no request waits for one")
+            raise ProtocolError(f"a response of {len(frame)} bytes arrived, but no request waits for a response")
         correlation_id, expected, version = self._expected.popleft()
         header, position = ResponseHeader.decode_prefix(frame, expected.header_version(version))
         if header.correlation_id != correlation_id:
             raise ProtocolError(
-                f"a response to request {header.correlation_id} arrived instead of the one to request {correlation_id}"
+                f"a response to request {header.correlation_id} arrived, "
+                f"but the response to request {correlation_id} is expected"
             )
         if expected is ApiVersionsResponse and frame[position : position + 2] == _UNSUPPORTED_VERSION:
             version = 0

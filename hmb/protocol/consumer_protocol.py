@@ -1,18 +1,20 @@
 """Subscriptions and assignments: the bytes that consumers exchange through the group coordinator.
 
-The coordinator of a classic group carries bytes that only its clients decode. In a group with the protocol type
-"consumer" these bytes are of two kinds. A member sends its *subscription* in JoinGroup, and the coordinator passes it
-to the leader. The leader sends the *assignments* in SyncGroup, and each member receives its own. Subscriptions and
-assignments begin with a version::
+In a classic group, the members send data to each other through the coordinator, which does not decode this data. In a
+group with the protocol type "consumer", the data is of two kinds. Each member sends its *subscription* in JoinGroup,
+and the coordinator sends all subscriptions to the leader. The leader sends the *assignments* of all members in
+SyncGroup, and each member receives its own assignment. Subscriptions and assignments begin with a version::
 
     int16 version   fields
 
-A newer version of these messages only adds fields at the end. So a reader decodes a version that is too new as the
-newest version that the reader supports.
+A new version of these messages only adds fields at the end. So a reader that supports versions 0 to 3 can also decode
+version 4: it decodes the fields of version 3, and ignores the bytes after them.
 
-An assignor defines the user data of its subscriptions. The sticky assignor sends the partitions that the member owned
-before the rebalance. The sticky assignor's bytes have no version, so a reader tries the newer layout first, and then
-the older one. The cooperative assignor sends only the generation (an int32), for subscriptions before version 2.
+A subscription contains user data. The assignor, which is the strategy that assigns the partitions, defines the layout
+of its user data. The sticky assignor's user data lists the partitions that the member owned before the rebalance. It
+has two layouts and contains no version. So a reader first tries to decode the newer layout, and then the older layout.
+The cooperative assignor's user data contains only the generation (an int32). It is needed only with versions 0 and 1 of
+the subscription, because version 2 has a field for the generation.
 
 Source: ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, KIP-429 (owned partitions), KIP-792
 (generation), KIP-881 (racks), KIP-54 and KIP-341 (user data of the sticky assignor).
@@ -27,15 +29,15 @@ from hmb.protocol.errors import ProtocolError
 from hmb.protocol.primitives import INT16, Output
 from hmb.protocol.schema import Struct
 
-CONSUMER = "consumer"  # the protocol type of consumer groups
+CONSUMER = "consumer"  # the protocol type of a group of consumers
 
 
 class ConsumerProtocol(Struct):
-    """A message whose bytes begin with its version."""
+    """A message of the consumer protocol. Its bytes begin with its version."""
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> tuple[Self, int]:
-        """Return the decoded message and the version of its layout. Raises ProtocolError."""
+        """Decode a message. Return it, and the version with which it was decoded. Raises ProtocolError."""
         if len(data) < 2:
             raise ProtocolError(f"{len(data)} bytes are too few for a {cls.__name__}")
         version, position = INT16.decode(memoryview(data), 0)
@@ -45,7 +47,7 @@ class ConsumerProtocol(Struct):
         return cls.decode_prefix(data, version, position)[0], version
 
     def versioned(self, version: int) -> bytes:
-        """Return the bytes of the version, followed by the encoded message."""
+        """Return the version as two bytes, followed by the encoded message."""
         out = Output()
         INT16.encode(out, version)
         self.compile(version).encode(out, self)
@@ -53,7 +55,10 @@ class ConsumerProtocol(Struct):
 
 
 class ConsumerProtocolSubscription(ConsumerProtocol, versions="0-3"):
-    """The topics that a member subscribes to. v1 adds the partitions it owns, v2 its generation, and v3 its rack."""
+    """The topics that a member subscribes to.
+
+    Version 1 adds the partitions that the member owns. Version 2 adds the member's generation, and version 3 its rack.
+    """
 
     class TopicPartition(Struct):
         topic:      str       = t.string("1+")
@@ -78,7 +83,10 @@ class ConsumerProtocolAssignment(ConsumerProtocol, versions="0-3"):
 
 
 class StickyUserData(Struct, versions="0-1"):
-    """The partitions that a member of the sticky assignor owned. v1 adds their generation."""
+    """The user data of the sticky assignor: the partitions that the member owned before the rebalance.
+
+    Version 1 adds the generation in which the member owned these partitions.
+    """
 
     class TopicPartition(Struct):
         topic:      str       = t.string()
@@ -89,6 +97,6 @@ class StickyUserData(Struct, versions="0-1"):
 
 
 class CooperativeUserData(Struct, versions="0"):
-    """The generation in which a member of the cooperative assignor received its partitions."""
+    """The user data of the cooperative assignor: the generation in which the member received its partitions."""
 
     generation: int = t.int32()

@@ -1,4 +1,4 @@
-"""The numbers that requests and responses use as codes, for example 1 for the isolation level read_committed.
+"""Numbers with a meaning in requests and responses. For example, the isolation level 1 means read_committed.
 
 Error codes and API keys have their own modules (`errors`, `api_keys`). The numbers inside records, for example the
 codec of a batch, are declared in `hmb.records`.
@@ -11,16 +11,16 @@ from enum import IntEnum, StrEnum
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
-MAX_PRODUCER_EPOCH = 2**15 - 1  # The transaction coordinator reserves this epoch to fence producers.
+MAX_PRODUCER_EPOCH = 2**15 - 1  # Only the transaction coordinator uses it, to fence a producer.
 NO_LEADER_EPOCH = -1
 NO_GENERATION = -1  # the generation of a consumer that is not a member of the group
-CONSUMER_REPLICA_ID = -1  # the replica id in a request of a consumer, which is not a replica
+CONSUMER_REPLICA_ID = -1  # the replica id in the requests of a consumer
 
 ALL_BROKERS = ""
 """The resource name that stands for the settings of all brokers."""
 
-# A ListOffsets request asks for the offset at a timestamp. In its timestamp field, these negative values ask
-# for a special offset instead.
+# A ListOffsets request contains a timestamp, and asks for the offset of the first record at or after it. Instead of a
+# timestamp, the request can contain one of these negative values, to ask for a special offset.
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3  # the record with the greatest timestamp (KIP-734)
@@ -30,7 +30,7 @@ EARLIEST_PENDING_UPLOAD = -6  # the first record that is not yet in tiered stora
 
 
 class GroupType(StrEnum):
-    """The protocol of a group's members. ListGroups and DescribeGroups name it in lower case."""
+    """The protocol that the members of a group use. Responses contain these names in lower case."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"
@@ -39,7 +39,7 @@ class GroupType(StrEnum):
 
 
 class GroupState(StrEnum):
-    """The state of a group in ListGroups and DescribeGroups responses. Each group type has some of the states."""
+    """The state of a group, for example in a ListGroups response. A group of one type has only some of these states."""
 
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
@@ -52,7 +52,7 @@ class GroupState(StrEnum):
 
 
 class Acks(IntEnum):
-    """The replicas that must have a record before the broker responds to a Produce."""
+    """The replicas that must have stored the records before the broker responds to a Produce request."""
 
     NONE = 0
     LEADER = 1
@@ -60,14 +60,14 @@ class Acks(IntEnum):
 
 
 class IsolationLevel(IntEnum):
-    """Whether a consumer receives the records of open and aborted transactions (KIP-98)."""
+    """Whether a consumer also receives records of transactions that are open or aborted (KIP-98)."""
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
 
 
 class CoordinatorType(IntEnum):
-    """The type of the key in a FindCoordinator request."""
+    """The type of the key in a FindCoordinator request: a group id, a transactional id, or the key of a share group."""
 
     GROUP = 0
     TRANSACTION = 1
@@ -85,7 +85,7 @@ class ResourceType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """The source of a setting's value."""
+    """The place that a setting's value comes from, for example the default or the settings of a topic."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -99,12 +99,12 @@ class ConfigSource(IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> "ConfigSource":
-        """Return UNKNOWN for the sources of newer brokers."""
+        """Return UNKNOWN for a number that this enum does not contain. A newer broker can send such a number."""
         return cls.UNKNOWN
 
 
 class ConfigType(IntEnum):
-    """The type of a setting's value."""
+    """The data type of a setting's value."""
 
     UNKNOWN = 0
     BOOLEAN = 1
@@ -119,7 +119,11 @@ class ConfigType(IntEnum):
 
 
 class ConfigOperation(IntEnum):
-    """How IncrementalAlterConfigs changes a setting. APPEND and SUBTRACT change the items of a list (KIP-339)."""
+    """What an IncrementalAlterConfigs request does with a setting (KIP-339).
+
+    SET sets a value, and DELETE restores the default. If the value is a list, APPEND adds items to the list, and
+    SUBTRACT removes items from it.
+    """
 
     SET = 0
     DELETE = 1
@@ -128,7 +132,10 @@ class ConfigOperation(IntEnum):
 
 
 class AclOperation(IntEnum):
-    """The operations that a client may be authorized for. Responses carry one bit for each operation (KIP-430)."""
+    """The operations that a client may be authorized for.
+
+    A response contains them as a number with one bit for each operation (KIP-430). For example, bit 3 stands for READ.
+    """
 
     READ = 3
     WRITE = 4

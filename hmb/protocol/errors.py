@@ -1,16 +1,17 @@
-"""Error codes of Kafka, and the exceptions of the protocol.
+"""The error codes of Kafka, and the exceptions that stand for errors of the protocol.
 
-A broker distinguishes three kinds of failure. Each has its own type:
+A broker distinguishes three kinds of failure by the type of the exception:
 
-- `KafkaError`: an error with a code, which the broker sends in its response. The code is an int16: 0 is success, -1 is
-  an unexpected failure, and every other number has one meaning for all APIs.
-- `ProtocolError`: the peer sent bytes that no version of the protocol allows. No response is possible, so the
-  connection is closed.
+- `KafkaError`: an error with a code, which the broker sends in its response. The code is an int16. 0 means success, and
+  -1 means an unexpected failure. A code means the same in the responses of all APIs.
+- `ProtocolError`: the client sent bytes that no version of the protocol allows. The broker cannot respond, so it closes
+  the connection.
 - Every other exception is an internal error of HMB.
 
-An error is *retriable* if the same request may succeed later without a change. For example, a partition has no leader
-yet, or the client's metadata is old. Kafka's clients retry these errors and raise all others. So a wrong error code has
-consequences: the client gives up too early, or repeats a request that can never succeed.
+An error is *retriable* if the client can send the same request again, and the broker may then respond with success. For
+example, a partition has no leader yet. Kafka's clients repeat a request after a retriable error, and report every other
+error to the application. So a broker must send the right code. After a wrong code, a client gives up too early, or
+repeats a request that can never succeed.
 
 Source: org.apache.kafka.common.protocol.Errors of Kafka 4.3 (codes, names, retriable). The messages are HMB's own.
 """
@@ -24,7 +25,11 @@ RETRY = True
 
 
 class ErrorCode(IntEnum):
-    """Kafka's error codes. Each line has a name, the number on the wire, a message, and RETRY if clients may retry."""
+    """Kafka's error codes.
+
+    Each line has a name, the number in the response, and a message. A line ends with RETRY if the error is retriable:
+    the client may send the same request again.
+    """
 
     message: str
     retriable: bool
@@ -177,17 +182,21 @@ LONGEST_MESSAGE = 1000  # characters
 
 
 class HmbError(Exception):
-    """The base of all exceptions of HMB that an application meets (see `hmb.client.errors`)."""
+    """The base class of all exceptions that HMB raises in an application (see `hmb.client.errors`)."""
 
 
 class KafkaError(HmbError):
-    """An error with one of Kafka's codes. A broker sends it to a client, and a client raises it."""
+    """An error with one of Kafka's error codes.
+
+    The broker sends the code, and the client then raises a KafkaError with this code.
+    """
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
-        """Shorten a `message` of more than LONGEST_MESSAGE characters to its start and its end.
+        """Store the code and the message. Without a `message`, the error has the standard message of its code.
 
-        A message often quotes a name from the request. A name may have 32,767 bytes, and the whole message must fit
-        into the response.
+        If `message` has more than LONGEST_MESSAGE characters, only its start and its end are kept. A message can quote
+        a name of up to 32,767 bytes from the request. But a string in the response, which contains the whole message,
+        has the same limit.
         """
         self.code = code
         self.message = code.message if message is None else _shortened(message)
@@ -202,4 +211,7 @@ def _shortened(message: str) -> str:
 
 
 class ProtocolError(Exception):
-    """Malformed bytes from a peer. The message describes the fault and its position."""
+    """The client or the broker at the other end sent malformed bytes.
+
+    The message describes what is wrong, and where.
+    """

@@ -1,13 +1,13 @@
-"""Frames: the boundaries of messages in a stream of bytes.
+"""Frames: a length before each message shows where the message ends in a stream of bytes.
 
-    int32   number of bytes that follow, big-endian
+    int32 length: the number of bytes that follow, big-endian
     bytes   header and body of one request or response
 
-TCP carries a stream without boundaries. A length before each message divides the stream into messages. For example, the
-frame `00 00 00 02 | 61 62` carries the two bytes "ab".
+TCP transports a stream of bytes, and does not show where a message begins or ends. So the sender writes the length of
+each message before the message. For example, the frame `00 00 00 02 | 61 62` contains a message of two bytes, "ab".
 
-An attacker can send any length, and four bytes can claim 2 GB. So a reader compares the length with a limit (Kafka's
-`socket.request.max.bytes`). It allocates memory only for bytes that have arrived.
+An attacker can send a false length: four bytes are enough to announce a message of 2 GB. So a reader compares the
+length with a limit (Kafka's `socket.request.max.bytes`). The reader uses memory only for bytes that have arrived.
 
 Source: Kafka protocol guide, "Protocol Primitive Types" and "Common Request and Response Structure".
 """
@@ -32,10 +32,10 @@ def _admit_at_once(size: int) -> None:
 
 
 class Stream(Protocol):
-    """A source of bytes: a file, `socket.makefile("rb")`, io.BytesIO.
+    """An object from which bytes can be read: a file, `socket.makefile("rb")`, or an io.BytesIO.
 
-    `read` returns no bytes at the end of the stream. A socket with a time limit returns None when the time is over. A
-    reader treats None like the end of the stream.
+    At the end of the stream, `read` returns an empty byte string. If a socket has a time limit and no bytes arrive in
+    time, `read` returns None. The functions of this module treat None like the end of the stream.
     """
 
     def read(self, size: int, /) -> bytes | None: ...
@@ -44,7 +44,7 @@ class Stream(Protocol):
 
 
 def read_frame(stream: Stream, max_size: int) -> memoryview | None:
-    """Return the next frame without its length, or None if the stream ends between two frames.
+    """Return the message in the next frame, or None if the stream ends before the frame begins.
 
     Raises ProtocolError in the same cases as `read_size` and `read_body`.
     """
@@ -53,9 +53,9 @@ def read_frame(stream: Stream, max_size: int) -> memoryview | None:
 
 
 def read_size(stream: Stream, max_size: int) -> int | None:
-    """Return the length of the next frame, or None if the stream ends between two frames.
+    """Return the length of the next frame, or None if the stream ends before the frame begins.
 
-    Raises ProtocolError for a length that is negative or above `max_size`, and if the stream ends inside the length.
+    Raises ProtocolError if the length is negative or above `max_size`, or if the stream ends inside the length.
     """
     prefix = _read(stream, _SIZE.size)
     if not prefix:
@@ -69,10 +69,10 @@ def read_size(stream: Stream, max_size: int) -> int | None:
 
 
 def read_body(stream: Stream, size: int, admit: Admit = _admit_at_once) -> memoryview:
-    """Return the content of a frame. `size` is its length, which `read_size` returned.
+    """Return the message in a frame. `size` is the frame's length, which `read_size` has returned.
 
-    `admit` is called before each chunk of the frame is read. The call may wait until the broker has memory for the
-    chunk. Raises ProtocolError if the stream ends inside the frame.
+    The function reads the message in chunks. Before each chunk, it calls `admit` with the size of the chunk. `admit`
+    may wait until the broker has memory for the chunk. Raises ProtocolError if the stream ends inside the frame.
     """
     if size > CHUNK:
         return _read_large(stream, size, admit)
@@ -84,10 +84,11 @@ def read_body(stream: Stream, size: int, admit: Admit = _admit_at_once) -> memor
 
 
 def _read_large(stream: Stream, size: int, admit: Admit) -> memoryview:
-    """Read a large frame into memory that the operating system provides (mmap).
+    """Read a large message into memory from the operating system (mmap).
 
-    The operating system provides a page when the page is first written. It takes back all pages when the last view of
-    the frame is deleted. A growing `bytearray` would be copied, and the C library would keep a part of its memory.
+    The operating system allocates each page of this memory when the reader first writes to the page. It frees all pages
+    when the last memoryview of the message is deleted. A `bytearray` would be worse: Python copies it when it grows,
+    and the C library does not return all of its memory to the operating system.
     """
     frame, position, end = memoryview(mmap(-1, size)), 0, 0
     while position < size:
@@ -106,14 +107,14 @@ def _ends_early(position: int, size: int) -> str:
 
 
 def frame(parts: list[Part]) -> list[Part]:
-    """Return the parts of a frame: the length of the message, followed by `parts`, the parts of the message."""
+    """Return the parts of a frame: the length of a message, followed by `parts`, which are the parts of the message."""
     prefix = _SIZE.pack(sum(map(part_size, parts)))
     first, *rest = parts
     return [prefix + first, *rest] if isinstance(first, bytes) else [prefix, *parts]
 
 
 def _read(stream: Stream, size: int) -> bytes:
-    """Return `size` bytes, or fewer at the end of the stream."""
+    """Return `size` bytes, or fewer bytes if the stream ends."""
     data = stream.read(size) or b""
     while 0 < len(data) < size and (more := stream.read(size - len(data))):
         data += more

@@ -1,4 +1,4 @@
-"""The headers before every request and every response.
+"""The headers: every request and every response begins with one.
 
     request                             response
     int16   api_key                     int32   correlation_id
@@ -7,17 +7,18 @@
     string  client_id (may be null)
     tagged fields (version 2)
 
-A header has its own version. The API key and the version of the message determine the header's version
-(`header_version` of the message class).
+A header has its own version, which is not written in its bytes. The API and the version of the message determine the
+header's version (see `header_version` in the classes of messages).
 
-The client numbers its requests with correlation ids. The broker sends the id of the request back in the response, and
-responds on one connection in the order of the requests. For example, a Metadata request (key 3) in version 1 with the
-id 7 and the client id "ab" has the header `00 03 00 01 00 00 00 07 00 02 61 62`.
+The client gives each request a number, the correlation id. The response contains the correlation id of its request. On
+one connection, the broker responds in the order of the requests. For example, a Metadata request (key 3) in version 1
+with the correlation id 7 and the client id "ab" has the header `00 03 00 01 00 00 00 07 00 02 61 62`.
 
-The client id has an int16 length in all versions, even in flexible ones. So a broker can read the header of any request
-before it has checked the version.
+The client id begins with an int16 length in both versions of the header, although version 2 uses the flexible encoding.
+So a broker can read the client id even if it does not know the version of the request.
 
-Source: KIP-482. RequestHeader.json and ResponseHeader.json call the fields request_api_key and so on.
+Source: KIP-482, RequestHeader.json and ResponseHeader.json. There, `api_key` and `api_version` have the names
+`request_api_key` and `request_api_version`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ from hmb.protocol.schema import Struct
 class RequestHeader(Struct, versions="1-2", flexible="2+"):
     """The header of a request.
 
-    v2 adds tagged fields. v0 had no client id. Only old brokers used v0, for their requests to each other.
+    Version 2 adds tagged fields. Version 0 had no client id. Only old brokers used version 0, for requests to other
+    brokers.
     """
 
     api_key:        int        = t.int16()
@@ -39,6 +41,6 @@ class RequestHeader(Struct, versions="1-2", flexible="2+"):
 
 
 class ResponseHeader(Struct, versions="0-1", flexible="1+"):
-    """The header of a response. v1 adds tagged fields."""
+    """The header of a response. Version 1 adds tagged fields."""
 
     correlation_id: int = t.int32()

@@ -1,7 +1,8 @@
-"""Primitive types of the wire: numbers, strings, byte strings and arrays.
+"""The primitive types of Kafka's protocol: numbers, strings, byte strings and arrays.
 
-All messages consist of these types, big-endian and without padding. The bytes contain no types and no names. So a
-reader has to know the layout of a version to interpret the bytes. Each type is a `FieldCodec`, a pair of functions::
+The fields of all messages have these types. Numbers are big-endian, and there are no unused bytes between fields. The
+bytes do not contain the types or the names of fields. So a reader must know the layout of a message's version to decode
+the bytes. Each type has a `FieldCodec`: one function that encodes, and one that decodes::
 
     int8 .. int64, uint16, uint32    1, 2, 4, 8 bytes, two's complement
     bool                             1 byte, 0 is false
@@ -11,20 +12,28 @@ reader has to know the layout of a version to interpret the bytes. Each type is 
     bytes, records                   int32 length, bytes; length -1 is null
     array                            int32 count, items; count -1 is null
 
-Flexible versions (KIP-482) encode lengths in fewer bytes. A *compact* string, byte string or array begins with its
-length + 1 as an unsigned varint, and 0 is null. A varint holds seven bits in each byte, the lowest first, and the top
-bit is set if another byte follows. Signed varints use zigzag: 0, -1, 1, -2 become 0, 1, 2, 3, so small negative numbers
-are short. For example, the string "ab" is `00 02 61 62`, or `03 61 62` in the compact form.
+Newer, *flexible* versions of messages (KIP-482) encode lengths in fewer bytes. A *compact* string, byte string or array
+begins with its length + 1 as an unsigned varint. The value 0 stands for null. For example, the string "ab" is `00 02 61
+62`, or `03 61 62` in the compact form.
+
+A varint is an integer of one or more bytes. Each byte contains seven bits of the number, and the first byte contains
+the lowest bits. The top bit of a byte is set if another byte follows. A signed varint first converts the number with
+the zigzag rule: 0, -1, 1, -2 become 0, 1, 2, 3. So small negative numbers also take one byte.
+
+The codecs follow these rules:
 
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.
-- A decoder compares a length with the rest of the buffer before it allocates memory. So four bytes cannot claim 2 GB.
-- A string has at most LONGEST_STRING bytes, in the compact form, too. A longer string would not fit into older
-  versions, and not into the records of a coordinator.
-- Malformed bytes raise one of the exceptions in `MALFORMED`. The schema adds the field's name and raises a
-  ProtocolError.
-- A decoder asks the `allowance` before it creates values that take more memory than their bytes on the wire.
-- `records` are never copied. A decoder returns a view of the buffer. An encoder keeps the value separate from the
-  message's other bytes (`Output.parts`). If the value is a part of a file, the operating system sends it from the file.
+- A decoder checks that a length is not greater than the rest of the buffer before it allocates memory. So four bytes
+  with a false length cannot make it allocate 2 GB.
+- A string has at most LONGEST_STRING bytes, also in the compact form. A longer string would not fit into the older
+  versions of a message, because they store the length as an int16.
+- If the bytes are malformed, a decoder raises one of the exceptions in `MALFORMED`. The `schema` module catches this
+  exception and raises a ProtocolError, which also contains the field's name.
+- Before a decoder creates a large value, it calls `ALLOWANCE.spend`, which limits the memory for one message (see
+  `allowance`).
+- A value of the type `records` can be large, so the codec does not copy it. The decoder returns a memoryview of the
+  buffer. The encoder keeps the value separate from the other bytes of the message (`Output.parts`). If the value is a
+  part of a file, the operating system sends it directly from the file.
 
 Source: Kafka protocol guide "Protocol Primitive Types", KIP-482; varints as in Protocol Buffers.
 """
@@ -40,28 +49,39 @@ from hmb.protocol.allowance import ALLOWANCE, ITEM_SIZE, SMALL
 
 
 class RecordsInFile(Protocol):
-    """A `records` value in a file. The encoder writes its length, and the transport sends its bytes (sendfile)."""
+    """A value of the type `records` that is stored in a file.
+
+    The encoder writes only its length. The code that writes to the socket sends its bytes directly from the file
+    (sendfile).
+    """
 
     @property
     def size(self) -> int: ...
 
 
-Part: TypeAlias = bytes | memoryview | RecordsInFile  # a part of an encoded message
+Part: TypeAlias = bytes | memoryview | RecordsInFile  # several consecutive bytes of an encoded message
 
 MALFORMED = (ValueError, IndexError, struct.error)
-UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # raised for values of a wrong type or range
+UNWRITABLE = (TypeError, AttributeError, OverflowError, struct.error)  # for a wrong type or a wrong range of a value
 LONGEST_STRING = 2**15 - 1  # bytes
 
 
 class Output(bytearray):
-    """The bytes of a message that is being encoded. `spliced` has the positions and values of `records` fields."""
+    """The bytes of a message while it is encoded.
+
+    Values of the type `records` are not among these bytes. `spliced` lists the values, each with its position in the
+    message.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self.spliced: list[tuple[int, Part]] = []
 
     def parts(self) -> list[Part]:
-        """Return the encoded message in parts: small fields joined into bytes, and `records` without a copy."""
+        """Return the encoded message in parts.
+
+        Each `records` value is one part, and the bytes between them are the other parts.
+        """
         parts: list[Part] = []
         start = 0
         for position, records in self.spliced:
@@ -73,7 +93,7 @@ class Output(bytearray):
 
 
 def part_size(part: Part) -> int:
-    """Return the number of bytes that a part takes on the wire."""
+    """Return the number of bytes of a part."""
     return len(part) if isinstance(part, bytes | bytearray | memoryview) else part.size
 
 
@@ -82,14 +102,14 @@ Decode: TypeAlias = Callable[[memoryview, int], tuple[Any, int]]
 
 
 class FieldCodec(NamedTuple):
-    """The functions that encode and decode one type."""
+    """The two functions that encode and decode the values of one type."""
 
     encode: Encode
     decode: Decode
 
 
 def _fixed(layout: str) -> FieldCodec:
-    """Return the codec of a number with a fixed width. `layout` is its letter in the struct module."""
+    """Return the codec of a number type with a fixed size. `layout` is the type's letter in Python's struct module."""
     number = struct.Struct(">" + layout)
     pack, unpack_from, size = number.pack, number.unpack_from, number.size
 
@@ -110,7 +130,11 @@ UINT16, UINT32, BOOL, FLOAT64 = _fixed("H"), _fixed("I"), _fixed("?"), _fixed("d
 
 
 def encode_uvarint(out: Output, value: int) -> None:
-    """Write seven bits in each byte, the lowest first. The top bit is set on all bytes except the last one."""
+    """Append an unsigned varint to `out`.
+
+    Each byte contains seven bits of `value`, and the first byte contains the lowest bits. The top bit is set on all
+    bytes except the last one.
+    """
     if value < 0:
         raise ValueError(f"{value} is negative")
     while value > 0x7F:
@@ -122,7 +146,7 @@ def encode_uvarint(out: Output, value: int) -> None:
 def _uvarint_of(bits: int) -> Decode:
     def decode(buffer: memoryview, position: int) -> tuple[int, int]:
         byte = buffer[position]
-        if byte < 0x80:  # Nearly all varints are short lengths.
+        if byte < 0x80:  # The faster path: most varints have one byte.
             return byte, position + 1
         value, shift = byte & 0x7F, 7
         while byte >= 0x80:
@@ -160,11 +184,11 @@ UVARINT = FieldCodec(encode_uvarint, decode_uvarint)
 VARINT, VARLONG = _zigzag(32), _zigzag(64)
 
 
-# Lengths of strings, byte strings and arrays. The length -1 stands for null.
+# The lengths before strings, byte strings and arrays. The length -1 stands for null.
 
 
 def _encode_compact_length(out: Output, length: int) -> None:
-    if length < 0x7F:  # Nearly all lengths are short and need no call.
+    if length < 0x7F:  # For a short length, the faster path calls no function.
         out.append(length + 1)
     else:
         encode_uvarint(out, length + 1)
@@ -182,7 +206,11 @@ COMPACT_LENGTH = FieldCodec(_encode_compact_length, _decode_compact_length)
 
 
 def check_length(length: int, left: int, nullable: bool) -> None:
-    """Raise ValueError if `length` is more than the bytes `left`, or if it is -1 and the value must not be null."""
+    """Check the length that precedes a value.
+
+    Raises ValueError if `length` is more than the number of bytes `left` in the buffer. Also raises it if `length` is
+    below -1, or if it is -1 (null) and the field is not `nullable`.
+    """
     if length > left:
         raise ValueError(f"length {length}, but {left} bytes are left")
     if length < -1:
@@ -191,7 +219,7 @@ def check_length(length: int, left: int, nullable: bool) -> None:
         raise ValueError("null is not allowed in this field")
 
 
-# Types that begin with a length
+# Types whose encoded values begin with a length
 
 
 def _or_null(encode_length: Encode, encode: Encode) -> Encode:
@@ -205,7 +233,10 @@ def _or_null(encode_length: Encode, encode: Encode) -> Encode:
 
 
 def string(length: FieldCodec, nullable: bool) -> FieldCodec:
-    """Return the codec of a text in UTF-8. Its length is a number of bytes, at most LONGEST_STRING."""
+    """Return the codec of a string.
+
+    The encoded string is UTF-8. The length before it counts bytes, not characters, and is at most LONGEST_STRING.
+    """
     encode_length, decode_length = length
 
     def encode(out: Output, value: str) -> None:
@@ -231,7 +262,7 @@ def string(length: FieldCodec, nullable: bool) -> FieldCodec:
 
 
 def bytestring(length: FieldCodec, nullable: bool) -> FieldCodec:
-    """Return the codec of a byte string, which is copied."""
+    """Return the codec of a byte string. The decoder returns a copy of the bytes."""
     encode_length, decode_length = length
 
     def encode(out: Output, value: bytes) -> None:
@@ -251,7 +282,7 @@ def bytestring(length: FieldCodec, nullable: bool) -> FieldCodec:
 
 
 def records(length: FieldCodec, nullable: bool) -> FieldCodec:
-    """Return the codec of `records`, whose bytes are neither interpreted nor copied."""
+    """Return the codec of the type `records`. It does not decode the records, and does not copy their bytes."""
     encode_length, decode_length = length
 
     def encode(out: Output, value: Part) -> None:
@@ -271,7 +302,11 @@ def records(length: FieldCodec, nullable: bool) -> FieldCodec:
 
 
 def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
-    """Return the codec of an array. Each item takes at least one byte, so a count above the bytes left is an error."""
+    """Return the codec of an array.
+
+    Each item takes at least one byte. So the decoder raises ValueError if the number of items is greater than the
+    number of bytes left.
+    """
     encode_length, decode_length = length
     encode_item, decode_item = item
 
@@ -302,7 +337,7 @@ def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
 def optional(item: FieldCodec, *, tagged: bool = False) -> FieldCodec:
     """Return the codec of a struct that may be null.
 
-    One byte precedes the struct: 1 if it is present, -1 if it is null. In a tagged field, 0 means null.
+    The struct follows one byte with the value 1. A null struct is only one byte: -1, or 0 in a tagged field.
     """
     mark, null = (UVARINT, 0) if tagged else (INT8, -1)
 
@@ -327,7 +362,8 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# The codec of each type. The keys are the names of the types in Kafka's message definitions.
+# The codecs by type. The keys are the names of the types in Kafka's message definitions. SIZED contains functions that
+# return a codec.
 
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 FIXED = {

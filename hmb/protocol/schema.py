@@ -1,21 +1,22 @@
-"""Message classes that read like Kafka's specification, and the plans that encode and decode them.
+"""The base classes of messages, and the plans that encode and decode each version of a message.
 
-A message class declares the fields of all its versions, one line for each field::
+A message class declares the fields of all versions of a message, with one line for each field::
 
     transactional_id: str | None = t.string("3+", nullable="3+", default=None)  # This field exists from version 3 on.
 
-`compile(version)` selects the fields of one version, once, and stores them as a *plan*: a flat list of names and
-codecs. Encoding and decoding are short loops over this list. This module alone implements three rules:
+`compile(version)` selects the fields of one version. It stores them as a *plan*, a list of names and codecs. To encode
+or decode a message, short loops go through this list. This module implements three rules for all messages:
 
-- A field that does not exist in a version decodes to its default value. Encoding a different value in that version is
-  an error, because the receiver would not get the value. An `ignorable` field is an exception, because the receiver
-  does not need it.
-- From its `flexible` version on, a message writes lengths in the compact form, and every struct ends with tagged fields
+- If a version does not have a field, the decoded message contains the field's default value. To encode the message in
+  this version with another value of the field is an error, because the receiver would not get the value. Fields with
+  `ignorable=True` are an exception: the encoder omits them, because the receiver can work without them.
+- In the versions that `flexible` declares, lengths have the compact form, and every struct ends with tagged fields
   (KIP-482, see `tagged_fields`).
-- Any bytes decode to a message or raise a ProtocolError, which names the field and the position.
+- If bytes are malformed, the decoder raises a ProtocolError that contains the field and the position.
 
-For example, `MetadataRequest.compile(1)` has the plan `[("topics", array of structs)]`, and the plan of a topic is
-`[("name", string)]`. The topics ["a"] are then encoded as `00 00 00 01 00 01 61`: count 1, length 1, "a".
+For example, `MetadataRequest.compile(1)` returns the plan `[("topics", array of structs)]`. The plan of each struct,
+which is a topic, is `[("name", string)]`. A request for the topic "a" is then encoded as `00 00 00 01 00 01 61`: the
+array has 1 item, and its name has the length 1 and the text "a".
 
 Source: Kafka's generator of message classes (clients/src/main/resources/common/message/README.md), KIP-482.
 """
@@ -36,7 +37,7 @@ from hmb.protocol.tagged_fields import TaggedField, TaggedFields
 
 
 def version_range(text: str) -> range:
-    """Return the versions that a text in Kafka's notation stands for: "3", "0-12", "3+" or "none"."""
+    """Return the range of versions that `text` describes: "3", "0-12", "3+" (3 and all later ones) or "none"."""
     if text == "none":
         return range(0)
     first, _, last = text.rstrip("+").partition("-")
@@ -45,16 +46,16 @@ def version_range(text: str) -> range:
 
 @dataclass(frozen=True)
 class Field:
-    """One line in the declaration of a message class."""
+    """The declaration of one field in a message class."""
 
     kind: str  # Kafka's name of the type, or "array", or "struct"
     versions: str = "0+"
     _: KW_ONLY
     nullable: str = "none"
-    default: Any  # a value, or a class (`list` or a struct) that makes a new value for each message
+    default: Any  # the default value, or a class (`list` or a struct) that is called for each message
     ignorable: bool = False
     tag: int | None = None  # the number of a tagged field; None for any other field
-    compact: bool = True  # whether flexible versions write its length in the compact form
+    compact: bool = True  # whether the length of the value is compact in flexible versions
     item: Field | None = None  # the type of an array's items
     struct: type[Struct] | None = None
 
@@ -68,7 +69,7 @@ class Field:
         return p.INT16 if self.kind == "string" else p.INT32
 
     def codec(self, version: int, flexible: bool) -> p.FieldCodec:
-        """Return the codec of the value in this version."""
+        """Return the codec of the field's value in one version of the message."""
         nullable = version in version_range(self.nullable)
         if self.struct is not None:
             plan = self.struct.compile(version, flexible)
@@ -80,8 +81,8 @@ class Field:
         return sized(self.length(flexible), nullable) if sized else p.FIXED[self.kind]
 
 
-# The functions that declare a field: t.string("3+", nullable="3+", default=None). For a type checker, each function
-# returns a value of the field's type.
+# The following functions declare a field, for example t.string("3+", nullable="3+", default=None). They return a Field.
+# Their return type is Any, so a type checker accepts `name: str = t.string()`.
 Maker: TypeAlias = Callable[..., Any]
 
 boolean: Maker = partial(Field, "bool", default=False)
@@ -99,12 +100,12 @@ records: Maker = partial(Field, "records", default=None)
 
 
 def struct(struct: type[Struct], versions: str = "0+", **options: Any) -> Any:
-    """Declare a struct inside a struct. Its default is a struct with default values in all fields."""
+    """Declare a field that is a struct. Its default value is a struct in which all fields have their default values."""
     return Field("struct", versions, struct=struct, **{"default": struct, **options})
 
 
 def array(item: type[Struct] | Maker, versions: str = "0+", **options: Any) -> Any:
-    """Declare an array of structs, `t.array(Topic)`, or of primitives, `t.array(t.int32)`."""
+    """Declare a field that is an array of structs, `t.array(Topic)`, or of primitive values, `t.array(t.int32)`."""
     each = struct(item) if isinstance(item, type) else item()
     return Field("array", versions, item=each, **{"default": list, **options})
 
@@ -113,13 +114,20 @@ Defaults: TypeAlias = tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]]]
 
 
 def defaults(fields: dict[str, Field]) -> Defaults:
-    """Return the default values that all structs can share, and the classes that make the other default values."""
+    """Return the default values of fields, in two parts.
+
+    The first part contains the values that cannot change, for example 0. All structs can share these values. The second
+    part contains classes, for example `list`, because each struct needs a new list.
+    """
     shared = {name: field.default for name, field in fields.items() if not isinstance(field.default, type)}
     return shared, [(name, field.default) for name, field in fields.items() if name not in shared]
 
 
 class Plan:
-    """Encodes and decodes a struct in one version. It lists the fields of that version in order, with their codecs."""
+    """Encodes and decodes a struct in one version.
+
+    A plan contains the fields of this version with their codecs, in the order of their bytes.
+    """
 
     def __init__(self, struct: type[Struct], version: int, flexible: bool) -> None:
         self.struct, self.version, self.flexible = struct, version, flexible
@@ -149,7 +157,7 @@ class Plan:
                 if buffer[position]:
                     position = self.tagged.decode(values, buffer, position)
                 else:
-                    position += 1  # Nearly every struct has no tagged fields.
+                    position += 1  # The faster path: most structs have no tagged fields.
         except p.MALFORMED as error:
             reason = error if isinstance(error, ValueError) else "the bytes end here"
             raise ProtocolError(f"{self._path(name)}, byte {position} of {len(buffer)}: {reason}") from error
@@ -158,10 +166,10 @@ class Plan:
         return result, position
 
     def encode(self, out: p.Output, message: Struct) -> None:
-        """Write one struct.
+        """Append the encoded `message` to `out`.
 
-        Raises KafkaError with UNSUPPORTED_VERSION if a field that the version lacks has another value than its
-        default, and ValueError if a value does not fit into its field.
+        Raises KafkaError with UNSUPPORTED_VERSION if this version does not have a field, and the field's value is not
+        its default. Raises ValueError if a value does not fit into its field.
         """
         values = message.__dict__
         for name, default in self.required_defaults:
@@ -176,7 +184,7 @@ class Plan:
         if self.flexible and (self.tagged.by_tag or "unknown_tagged_fields" in values):
             self.tagged.encode(out, values)
         elif self.flexible:
-            out.append(0)  # Nearly every struct has no tagged fields.
+            out.append(0)  # The faster path: most structs have no tagged fields.
 
     def _path(self, name: str) -> str:
         return f"{self.struct.__qualname__}.{name} in version {self.version}"
@@ -184,16 +192,19 @@ class Plan:
 
 @dataclass_transform(kw_only_default=True)
 class Struct:
-    """A message or a part of a message. The constructor takes fields by name. All other fields have their defaults.
+    """The base class of messages and of their parts.
 
-    `==` compares the class and the fields. `repr` omits fields with default values. The text of `repr` is valid Python
-    if all `records` have at most 512 bytes.
+    The constructor takes the values of fields as keyword arguments. A field without an argument has its default value.
+
+    `==` compares the classes and the fields of two structs. `repr` returns the constructor's call as Python code, and
+    omits fields with default values. If a `records` field has more than 512 bytes, `repr` does not show its bytes, and
+    the text is not valid Python.
     """
 
     fields: ClassVar[dict[str, Field]]
     versions: ClassVar[range]
     flexible: ClassVar[range]
-    unknown_tagged_fields: Mapping[int, bytes] = MappingProxyType({})  # tag -> bytes, unchanged
+    unknown_tagged_fields: Mapping[int, bytes] = MappingProxyType({})  # tag -> encoded value
     _plans: ClassVar[dict[tuple[int, bool], Plan]]
     _defaults: ClassVar[Defaults]
 
@@ -223,7 +234,10 @@ class Struct:
 
     @classmethod
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
-        """Return the plan of one version. A struct inside a message gets `flexible` from the message.
+        """Return the plan of one version.
+
+        The class of a message decides whether the version is flexible. A struct inside a message does not know this, so
+        the message passes `flexible`.
 
         Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
         """
@@ -236,7 +250,10 @@ class Struct:
 
     @classmethod
     def first_version(cls, path: str) -> int:
-        """Return the first version that has the field at `path`. Dots lead into structs: "topics.topic_id"."""
+        """Return the first version that has the field at `path`.
+
+        For example, "topics.topic_id" is a field of a nested struct.
+        """
         name, _, rest = path.partition(".")
         field = cls.fields[name]
         item = field if field.item is None else field.item
@@ -246,30 +263,43 @@ class Struct:
 
     @classmethod
     def decode_prefix(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> tuple[Self, int]:
-        """Return the struct that begins at `position`, and the position after it. Raises ProtocolError."""
+        """Decode the struct that begins at `position`. Return it and the position after it. Raises ProtocolError."""
         return cls.compile(version).decode(memoryview(buffer), position)
 
     @classmethod
     def decode(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> Self:
-        """Return the struct that fills the buffer from `position` to its end. Raises ProtocolError."""
+        """Decode the struct that begins at `position`.
+
+        Raises ProtocolError if it does not end at the end of the buffer.
+        """
         message, end = cls.decode_prefix(buffer, version, position)
         if end != len(buffer):
             raise ProtocolError(f"{cls.__qualname__} in version {version} ends at byte {end} of {len(buffer)}")
         return message
 
     def encode_parts(self, version: int) -> list[p.Part]:
-        """Return the encoded message in parts: bytes, and between them the `records` without a copy."""
+        """Return the encoded message in parts.
+
+        Each value of the type `records` is a part of its own, which is not copied.
+        """
         out = p.Output()
         self.compile(version).encode(out, self)
         return out.parts()
 
     def encode(self, version: int) -> bytes:
-        """Return the encoded message as one byte string. The message has no `records` in a file."""
+        """Return the encoded message as one byte string.
+
+        The message must not contain records that are stored in a file.
+        """
         return b"".join(cast(list[bytes], self.encode_parts(version)))
 
 
 class Request(Struct):
-    """A message that a client sends. Its header (headers.py) has version 2 in flexible versions, and 1 in others."""
+    """The base class of messages that a client sends to a broker.
+
+    The header of a request has version 2 if the request's version is flexible, and otherwise version 1 (see
+    headers.py).
+    """
 
     api_key: ClassVar[ApiKey]
 
@@ -283,13 +313,13 @@ class Request(Struct):
 
 
 class Response(Struct):
-    """A message that a broker sends, in the request's version.
+    """The base class of messages that a broker sends to a client. A response has the same version as its request.
 
-    Its header has version 1 in flexible versions, and 0 in others.
+    The header of a response has version 1 if the response's version is flexible, and otherwise version 0.
     """
 
     api_key: ClassVar[ApiKey]
-    flexible_header: ClassVar[range]  # equals `flexible`, except in ApiVersionsResponse
+    flexible_header: ClassVar[range]  # the same as `flexible`, except in ApiVersionsResponse
 
     def __init_subclass__(cls, api_key: ApiKey, versions: str, flexible: str = "none", header: str = "") -> None:
         super().__init_subclass__(versions, flexible)

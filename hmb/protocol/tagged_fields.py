@@ -1,17 +1,18 @@
 """Tagged fields: optional fields at the end of every struct of a flexible version (KIP-482).
 
-A new optional field would normally need a new version of its message. A tagged field needs no new version, because it
-carries its tag and its size. A reader skips a tag that it does not know::
+Normally, a new field needs a new version of its message. A tagged field needs no new version, because its bytes begin
+with its number (the tag) and its size. A reader that does not know the tag skips the field::
 
     uvarint  number of tagged fields
     each:    uvarint tag, uvarint size in bytes, the value
 
-The fields are in ascending order of their tags. A field with its default value is not written, so nearly every struct
-ends with one zero byte. For example, an ApiVersions response with `finalized_features_epoch` (tag 1) set to 5 ends
-with `01 01 08 00 00 00 00 00 00 00 05`: one field, tag 1, 8 bytes, the value 5.
+The fields are written in ascending order of their tags. The encoder omits a field that has its default value. So most
+structs have no tagged fields, and end with a single zero byte. For example, an ApiVersions response with
+`finalized_features_epoch` (tag 1) set to 5 ends with `01 01 08 00 00 00 00 00 00 00 05`: one field, tag 1, 8 bytes, the
+value 5.
 
-A decoder stores fields with unknown tags in `unknown_tagged_fields`. If the struct is encoded again, these fields are
-written unchanged.
+If the decoder does not know a tag, it stores the field's bytes in the struct's `unknown_tagged_fields`. When the struct
+is encoded again, the encoder writes these bytes unchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple, cast
 from hmb.protocol import primitives as p
 from hmb.protocol.allowance import ALLOWANCE, ITEM_SIZE
 
-_VALUE = p.bytestring(p.UVARINT, nullable=False)  # the size and the bytes of a tagged field
+_VALUE = p.bytestring(p.UVARINT, nullable=False)  # the size of a tagged field, followed by its bytes
 
 
 class TaggedField(NamedTuple):
@@ -35,15 +36,18 @@ class TaggedField(NamedTuple):
 
 
 class TaggedFields:
-    """The tagged fields of one struct in one version."""
+    """Encodes and decodes the tagged fields of a struct in one version."""
 
     def __init__(self, fields: Sequence[TaggedField]) -> None:
         self.by_tag = {field.tag: field for field in sorted(fields)}
 
     def decode(self, values: dict[str, Any], buffer: memoryview, position: int) -> int:
-        """Read the fields at `position` into `values`, and return the position after them.
+        """Decode the tagged fields that begin at `position`, and store them in `values`.
 
-        Raises one of `primitives.MALFORMED`, for example if a tag occurs twice.
+        Return the position after the fields.
+
+        Raises one of the exceptions in `primitives.MALFORMED` if the bytes are malformed, for example if a tag occurs
+        twice.
         """
         count, position = p.decode_uvarint(buffer, position)
         ALLOWANCE.spend(min(count, len(buffer) - position) * ITEM_SIZE)
@@ -66,7 +70,7 @@ class TaggedFields:
         return position
 
     def encode(self, out: p.Output, values: dict[str, Any]) -> None:
-        """Write the fields of `values` that differ from their defaults, and the fields with unknown tags."""
+        """Append the tagged fields whose values are not their defaults, and the fields with unknown tags, to `out`."""
         tags = dict(values.get("unknown_tagged_fields", ()))
         for tag, name, codec, default in self.by_tag.values():
             if values[name] != default:

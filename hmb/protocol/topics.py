@@ -1,10 +1,11 @@
-"""Topic names: the rules for legal names, the names of partitions, and the internal topics of the broker.
+"""Topics and partitions: the rule for legal topic names, and the names of the broker's internal topics.
 
-A topic name has 1 to 249 letters, digits, '.', '_' or '-', and is not '.' or '..'. The limit comes from file systems,
-which allow 255 bytes for a name. A partition's directory has the topic's name, '-' and the partition's number, for
-example `orders-12`. Clients and brokers check names by the same rule.
+A topic name has 1 to 249 letters, digits, '.', '_' or '-', and is not '.' or '..'. The broker stores a partition in a
+directory whose name is the topic's name, '-' and the partition's number, for example `orders-12`. File systems allow
+255 bytes for such a name. That is why a topic name is limited to 249 characters. Clients and brokers both check topic
+names, with the function `check_topic_name`.
 
-Since KIP-516 a topic also has an id. A request with an empty topic name refers to the topic by the id that it contains.
+A topic also has an id (KIP-516). If the topic name in a request is empty, the request contains the topic's id instead.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ INTERNAL_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
 
 NO_TOPIC_ID = UUID(int=0)
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-MAX_SHOWN = 300  # characters of an illegal name that an error message repeats
+MAX_SHOWN = 300  # characters; an error message shows the first 300 of an illegal name
 
 
 class TopicPartition(NamedTuple):
@@ -37,7 +38,10 @@ class TopicPartition(NamedTuple):
 
 
 def check_topic_name(name: str) -> None:
-    """Raise KafkaError with INVALID_TOPIC_EXCEPTION for an illegal topic name, and TypeError if it is not a str."""
+    """Check that a topic name is legal.
+
+    Raises KafkaError with INVALID_TOPIC_EXCEPTION if the name is illegal, and TypeError if it is not a str.
+    """
     if not isinstance(name, str):
         raise TypeError(f"a topic's name is a str, not {name!r}")
     if name in (".", "..") or not LEGAL_NAME.fullmatch(name):

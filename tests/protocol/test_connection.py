@@ -67,7 +67,7 @@ def test_a_response_to_another_request() -> None:
     client, server = ClientConnection(None), ServerConnection()
     client.request(MetadataRequest(), 0)
     client.request(MetadataRequest(), 0)
-    with pytest.raises(ProtocolError, match="a response to request 1 arrived instead of the one to request 0"):
+    with pytest.raises(ProtocolError, match="request 1 arrived, but the response to request 0 is expected"):
         client.receive(received(server.respond(RequestHeader(correlation_id=1), MetadataResponse(), version=0)))
 
 

@@ -1,14 +1,14 @@
-"""Kafka's messages: one file for each API, with one class for its request and one for its response.
+"""Kafka's messages: one file for each API, with a class for the request and a class for the response.
 
-A class declares all versions of its message, with one line for each field (see `hmb.protocol.schema`). The names of
-classes and fields are those of Kafka's message definitions.
+A class declares all versions of its message, with one line for each field (see `hmb.protocol.schema`). Classes and
+fields have the same names as in Kafka's message definitions.
 
-The name of an API determines the names of its file and of its classes, so no table lists them. For example,
-`ApiKey.LIST_OFFSETS` belongs to `ListOffsetsRequest` and `ListOffsetsResponse` in `list_offsets.py`. A file is imported
-when its API is first used.
+This module finds the classes of an API by name, without a table. For example, the classes of `ApiKey.LIST_OFFSETS` are
+`ListOffsetsRequest` and `ListOffsetsResponse` in `list_offsets.py`. The module imports this file when the API is first
+used.
 
-Read in this order: `produce`, `fetch`, `metadata`, `join_group`, `sync_group`. A first reading can skip the others,
-which follow the same pattern.
+Read these files first: `produce`, `fetch`, `metadata`, `join_group`, `sync_group`. All other files follow the same
+pattern.
 """
 
 import pkgutil
@@ -24,19 +24,19 @@ API_KEYS = sorted(ApiKey[module.name.upper()] for module in pkgutil.iter_modules
 
 
 def api_name(api_key: ApiKey) -> str:
-    """Return the name of an API as Kafka's documentation writes it: "Produce", "ListOffsets"."""
+    """Return the name of an API in the spelling of Kafka's documentation, for example "ListOffsets"."""
     return api_key.name.title().replace("_", "")
 
 
 @cache
 def request_class(api_key: int) -> type[Request]:
-    """Return the class of an API's requests. Raises KeyError for an API without messages."""
+    """Return the class of an API's requests. Raises KeyError if HMB has no classes for this API."""
     return cast(type[Request], _message_class(api_key, "Request"))
 
 
 @cache
 def response_class(api_key: int) -> type[Response]:
-    """Return the class of an API's responses. Raises KeyError for an API without messages."""
+    """Return the class of an API's responses. Raises KeyError if HMB has no classes for this API."""
     return cast(type[Response], _message_class(api_key, "Response"))
 
 

@@ -1,7 +1,8 @@
 """AddOffsetsToTxn (25): include the offsets of a consumer group in a transaction (KIP-98).
 
-The transaction coordinator adds the group's partition of `__consumer_offsets` to the transaction. So this partition,
-too, gets a marker at the end of the transaction.
+The broker stores the offsets of a consumer group in one partition of the topic `__consumer_offsets`. The transaction
+coordinator adds this partition to the transaction. When the transaction ends, the partition gets a COMMIT or ABORT
+marker, like all other partitions of the transaction.
 """
 
 from hmb.protocol import schema as t
@@ -10,10 +11,11 @@ from hmb.protocol.schema import Request, Response
 
 
 class AddOffsetsToTxnRequest(Request, api_key=ApiKey.ADD_OFFSETS_TO_TXN, versions="0-4", flexible="3+"):
-    """A request to include a group's offsets in the producer's transaction.
+    """A producer's request to commit the offsets of a consumer group as a part of its transaction.
 
-    Version 2 allows the error PRODUCER_FENCED. Version 3 is flexible. Version 4 allows the error TRANSACTION_ABORTABLE.
-    Version 1 equals version 0.
+    From version 2 on, the response can contain the error PRODUCER_FENCED. Version 3 uses the flexible encoding
+    (KIP-482). From version 4 on, the response can contain the error TRANSACTION_ABORTABLE. Version 1 has the same
+    layout as version 0.
     """
 
     transactional_id: str = t.string()
@@ -23,7 +25,7 @@ class AddOffsetsToTxnRequest(Request, api_key=ApiKey.ADD_OFFSETS_TO_TXN, version
 
 
 class AddOffsetsToTxnResponse(Response, api_key=ApiKey.ADD_OFFSETS_TO_TXN, versions="0-4", flexible="3+"):
-    """Success, or an error code. Version 3 is flexible."""
+    """Success, or an error code. Version 3 uses the flexible encoding (KIP-482)."""
 
     throttle_time_ms: int = t.int32()
     error_code:       int = t.int16()

@@ -1,8 +1,8 @@
-"""AddPartitionsToTxn (24): make partitions part of a transaction (KIP-98).
+"""AddPartitionsToTxn (24): add partitions to a transaction (KIP-98).
 
-The transaction coordinator must know every partition to which a transaction writes, because each partition gets a
-marker at the end. A producer therefore sends AddPartitionsToTxn before it writes to a partition. Since KIP-890
-(transaction version 2) the partition's leader sends the request instead of the producer.
+The transaction coordinator must know every partition to which a transaction writes. At the end of the transaction, each
+of these partitions gets a COMMIT or ABORT marker. A producer therefore sends AddPartitionsToTxn before it writes to a
+partition. With transaction version 2 (KIP-890), the partition's leader sends the request instead of the producer.
 """
 
 from hmb.protocol import schema as t
@@ -11,12 +11,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+"):
-    """A request to add partitions to one transaction, or to several.
+    """A request to add partitions to one transaction or to several transactions.
 
     Clients send versions 0 to 3, with one transaction. Brokers send version 4 and later, with several transactions.
-    Version 2 allows the error PRODUCER_FENCED. Version 3 is flexible. Version 4 adds `verify_only`, which only asks
-    whether the partitions are part of the transaction. Version 5 allows the error TRANSACTION_ABORTABLE. Version 1
-    equals version 0.
+    From version 2 on, the response can contain the error PRODUCER_FENCED. Version 3 uses the flexible encoding
+    (KIP-482). Version 4 adds `verify_only`, which only asks whether the partitions are part of the transaction. From
+    version 5 on, the response can contain the error TRANSACTION_ABORTABLE. Version 1 has the same layout as version 0.
     """
 
     class AddPartitionsToTxnTransaction(Struct):
@@ -40,7 +40,10 @@ class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, v
 
 
 class AddPartitionsToTxnResponse(Response, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", flexible="3+"):
-    """An error code for each partition. Version 3 is flexible. Version 4 groups the partitions by transaction."""
+    """An error code for each partition.
+
+    Version 3 uses the flexible encoding (KIP-482). Version 4 groups the partitions by transaction.
+    """
 
     class AddPartitionsToTxnResult(Struct):
         class AddPartitionsToTxnTopicResult(Struct):

@@ -1,6 +1,6 @@
 """AlterConfigs (33): replace all settings of a resource.
 
-AlterConfigs resets each setting that the request does not name to its default.
+If the request does not name a setting, AlterConfigs resets this setting to its default value.
 """
 
 from hmb.protocol import schema as t
@@ -9,7 +9,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class AlterConfigsRequest(Request, api_key=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+"):
-    """The new settings of each resource. Version 2 is flexible."""
+    """All new settings of each resource. Version 2 uses the flexible encoding (KIP-482)."""
 
     class AlterConfigsResource(Struct):
         class AlterableConfig(Struct):
@@ -25,7 +25,7 @@ class AlterConfigsRequest(Request, api_key=ApiKey.ALTER_CONFIGS, versions="0-2",
 
 
 class AlterConfigsResponse(Response, api_key=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+"):
-    """An error code for each resource. Version 2 is flexible."""
+    """An error code for each resource. Version 2 uses the flexible encoding (KIP-482)."""
 
     class AlterConfigsResourceResponse(Struct):
         error_code:    int        = t.int16()

@@ -8,9 +8,10 @@ from hmb.protocol.schema import Request, Response, Struct
 class AlterPartitionReassignmentsRequest(
     Request, api_key=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+"
 ):
-    """The new replicas of each partition. Null replicas cancel a move.
+    """The brokers that shall store each partition. Null instead of a list cancels a move that is in progress.
 
-    Version 1 adds a flag that allows a move to change the replication factor.
+    Version 1 adds `allow_replication_factor_change`. If this flag is false, the list must have as many brokers as
+    before.
     """
 
     class ReassignableTopic(Struct):
@@ -29,7 +30,10 @@ class AlterPartitionReassignmentsRequest(
 class AlterPartitionReassignmentsResponse(
     Response, api_key=ApiKey.ALTER_PARTITION_REASSIGNMENTS, versions="0-1", flexible="0+"
 ):
-    """An error code for each partition. Version 1 adds the request's flag."""
+    """An error code for each partition.
+
+    Version 1 returns the value of `allow_replication_factor_change` from the request.
+    """
 
     class ReassignableTopicResponse(Struct):
         class ReassignablePartitionResponse(Struct):

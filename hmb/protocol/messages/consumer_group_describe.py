@@ -1,4 +1,4 @@
-"""ConsumerGroupDescribe (69): the state and the members of groups of the consumer protocol (KIP-848)."""
+"""ConsumerGroupDescribe (69): return the state and the members of groups that use the consumer protocol (KIP-848)."""
 
 from uuid import UUID
 
@@ -15,9 +15,9 @@ class ConsumerGroupDescribeRequest(Request, api_key=ApiKey.CONSUMER_GROUP_DESCRI
 
 
 class ConsumerGroupDescribeResponse(Response, api_key=ApiKey.CONSUMER_GROUP_DESCRIBE, versions="0-1", flexible="0+"):
-    """Each group, with the current and the target assignment of every member.
+    """Each group's state, and the current and the target assignment of each of its members.
 
-    Version 1 adds the type of each member (KIP-1099).
+    Version 1 adds the type of each member: a member uses the classic or the consumer protocol (KIP-1099).
     """
 
     class DescribedGroup(Struct):

@@ -1,8 +1,9 @@
-"""ConsumerGroupHeartbeat (68): the single request of members with the consumer protocol (KIP-848).
+"""ConsumerGroupHeartbeat (68): join a group, stay in it, or leave it, with the consumer protocol (KIP-848).
 
-Members join, stay alive, rebalance and leave with this one request. The broker assigns the partitions. Each member
-gives up partitions and takes over others, step by step, so a rebalance never stops all members at once. A field that
-has not changed since the last heartbeat may be null.
+In the consumer protocol, a member sends only this kind of request, at regular intervals. The broker assigns the
+partitions, and the response contains the member's assignment. During a rebalance, each member first gives up the
+partitions that it loses, and continues to read its other partitions. If a field has not changed since the member's last
+heartbeat, the field may be null.
 """
 
 from uuid import UUID
@@ -13,10 +14,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ConsumerGroupHeartbeatRequest(Request, api_key=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+"):
-    """The subscription of a member, and the partitions that it owns.
+    """The topics that a member subscribes to, and the partitions that it owns.
 
-    Member epoch 0 joins the group, -1 leaves it, and -2 leaves it for a short time (only for static members). Version 1
-    adds subscriptions by regular expression, and the member chooses its own id (KIP-1082).
+    A member sends the epoch 0 to join the group, and the epoch -1 to leave it. A static member sends -2 if it leaves
+    and will soon return. Version 1 adds subscriptions by regular expression. From version 1 on, the member chooses its
+    own id (KIP-1082).
     """
 
     class TopicPartitions(Struct):
@@ -36,7 +38,10 @@ class ConsumerGroupHeartbeatRequest(Request, api_key=ApiKey.CONSUMER_GROUP_HEART
 
 
 class ConsumerGroupHeartbeatResponse(Response, api_key=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+"):
-    """The member's epoch, and its assignment if that has changed. Version 1 equals version 0."""
+    """The member's epoch.
+
+    It also contains the member's assignment if this has changed. Version 1 has the same layout as version 0.
+    """
 
     class Assignment(Struct):
         class TopicPartitions(Struct):

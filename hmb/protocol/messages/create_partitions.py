@@ -1,4 +1,4 @@
-"""CreatePartitions (37): give topics more partitions (KIP-195)."""
+"""CreatePartitions (37): add partitions to topics (KIP-195)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,7 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class CreatePartitionsRequest(Request, api_key=ApiKey.CREATE_PARTITIONS, versions="0-3", flexible="2+"):
-    """The new number of partitions of each topic. Version 2 is flexible. Versions 1 and 3 change nothing."""
+    """The new total number of partitions of each topic.
+
+    Version 2 uses the flexible encoding (KIP-482). Versions 1 and 3 have the same layout as the version before.
+    """
 
     class CreatePartitionsTopic(Struct):
         class CreatePartitionsAssignment(Struct):
@@ -24,7 +27,8 @@ class CreatePartitionsRequest(Request, api_key=ApiKey.CREATE_PARTITIONS, version
 class CreatePartitionsResponse(Response, api_key=ApiKey.CREATE_PARTITIONS, versions="0-3", flexible="2+"):
     """An error code for each topic.
 
-    Version 2 is flexible. Version 3 allows the error THROTTLING_QUOTA_EXCEEDED (KIP-599).
+    Version 2 uses the flexible encoding (KIP-482). From version 3 on, the response can contain the error
+    THROTTLING_QUOTA_EXCEEDED (KIP-599).
     """
 
     class CreatePartitionsTopicResult(Struct):

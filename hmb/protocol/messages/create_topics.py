@@ -10,9 +10,9 @@ from hmb.protocol.schema import Request, Response, Struct
 class CreateTopicsRequest(Request, api_key=ApiKey.CREATE_TOPICS, versions="0-7", flexible="5+"):
     """The topics to create.
 
-    Version 1 adds `validate_only`, which checks the request without creating anything. From version 4 on, -1 partitions
-    or replicas stand for the broker's default (KIP-464). Version 5 is flexible. Versions 2, 3, 6 and 7 change only the
-    response.
+    Version 1 adds `validate_only`. If this flag is set, the broker checks the request, but creates no topic. From
+    version 4 on, the number of partitions or replicas may be -1, which stands for the broker's default (KIP-464).
+    Version 5 uses the flexible encoding (KIP-482). Versions 2, 3, 6 and 7 change only the response.
     """
 
     class CreatableTopic(Struct):
@@ -25,7 +25,7 @@ class CreateTopicsRequest(Request, api_key=ApiKey.CREATE_TOPICS, versions="0-7",
             value: str | None = t.string(nullable="0+")
 
         name:               str                              = t.string()
-        num_partitions:     int                              = t.int32()  # -1: from `assignments`, or the default
+        num_partitions:     int                              = t.int32()  # -1: `assignments` or the default decides
         replication_factor: int                              = t.int16()
         assignments:        list[CreatableReplicaAssignment] = t.array(CreatableReplicaAssignment)
         configs:            list[CreatableTopicConfig]       = t.array(CreatableTopicConfig)
@@ -38,9 +38,10 @@ class CreateTopicsRequest(Request, api_key=ApiKey.CREATE_TOPICS, versions="0-7",
 class CreateTopicsResponse(Response, api_key=ApiKey.CREATE_TOPICS, versions="0-7", flexible="5+"):
     """An error code for each topic.
 
-    Version 1 adds error messages. Version 2 adds the throttle time. Version 5 is flexible and adds the partitions,
-    replicas and settings of the new topic (KIP-525). Version 6 allows the error THROTTLING_QUOTA_EXCEEDED (KIP-599).
-    Version 7 adds topic ids. Versions 3 and 4 equal version 2.
+    Version 1 adds error messages. Version 2 adds the throttle time. Version 5 uses the flexible encoding (KIP-482) and
+    adds the partitions, replicas and settings of the new topic (KIP-525). From version 6 on, the response can contain
+    the error THROTTLING_QUOTA_EXCEEDED (KIP-599). Version 7 adds topic ids. Versions 3 and 4 have the same layout as
+    version 2.
     """
 
     class CreatableTopicResult(Struct):

@@ -6,9 +6,9 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DeleteRecordsRequest(Request, api_key=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+"):
-    """The offset below which each partition's records are deleted. -1 stands for the high watermark.
+    """An offset for each partition. The broker deletes the records below this offset.
 
-    Version 2 is flexible.
+    The offset -1 stands for the high watermark. Version 2 uses the flexible encoding (KIP-482).
     """
 
     class DeleteRecordsTopic(Struct):
@@ -24,7 +24,10 @@ class DeleteRecordsRequest(Request, api_key=ApiKey.DELETE_RECORDS, versions="0-2
 
 
 class DeleteRecordsResponse(Response, api_key=ApiKey.DELETE_RECORDS, versions="0-2", flexible="2+"):
-    """The new log start offset (`low_watermark`) of each partition, or an error code. Version 2 is flexible."""
+    """The new log start offset (`low_watermark`) of each partition, or an error code.
+
+    Version 2 uses the flexible encoding (KIP-482).
+    """
 
     class DeleteRecordsTopicResult(Struct):
         class DeleteRecordsPartitionResult(Struct):

@@ -10,8 +10,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class DeleteTopicsRequest(Request, api_key=ApiKey.DELETE_TOPICS, versions="0-6", flexible="4+"):
     """The topics to delete.
 
-    Versions 0 to 5 name topics in `topic_names`. Version 4 is flexible. Version 6 names each topic by its name or its
-    id, in `topics`. Versions 1 to 3 and version 5 change only the response.
+    Versions 0 to 5 list the topics in `topic_names`. Version 4 uses the flexible encoding (KIP-482). Version 6 lists
+    the topics in `topics`, each with its name or its id. Versions 1 to 3 and version 5 change only the response.
     """
 
     class DeleteTopicState(Struct):
@@ -26,8 +26,9 @@ class DeleteTopicsRequest(Request, api_key=ApiKey.DELETE_TOPICS, versions="0-6",
 class DeleteTopicsResponse(Response, api_key=ApiKey.DELETE_TOPICS, versions="0-6", flexible="4+"):
     """An error code for each topic.
 
-    Version 1 adds the throttle time. Version 3 allows the error TOPIC_DELETION_DISABLED. Version 4 is flexible. Version
-    5 adds error messages. Version 6 adds topic ids, and the name is null for an unknown id. Version 2 equals version 1.
+    Version 1 adds the throttle time. From version 3 on, the response can contain the error TOPIC_DELETION_DISABLED.
+    Version 4 uses the flexible encoding (KIP-482). Version 5 adds error messages. Version 6 adds topic ids. If the
+    broker does not know a requested id, the topic's name is null. Version 2 has the same layout as version 1.
     """
 
     class DeletableTopicResult(Struct):

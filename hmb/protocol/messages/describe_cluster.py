@@ -1,4 +1,4 @@
-"""DescribeCluster (60): the brokers of a cluster, and its controller (KIP-700)."""
+"""DescribeCluster (60): return the brokers of a cluster and its controller (KIP-700)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -8,7 +8,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class DescribeClusterRequest(Request, api_key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+"):
     """A request to describe the cluster.
 
-    Version 1 asks for brokers or for controllers (KIP-919). Version 2 can include fenced brokers (KIP-1073).
+    Version 1 adds `endpoint_type`: the client asks for the brokers (1) or for the controllers (2) (KIP-919). Version 2
+    can also ask for the brokers that are fenced, which means excluded from the cluster for a time (KIP-1073).
     """
 
     include_cluster_authorized_operations: bool = t.boolean()
@@ -17,9 +18,10 @@ class DescribeClusterRequest(Request, api_key=ApiKey.DESCRIBE_CLUSTER, versions=
 
 
 class DescribeClusterResponse(Response, api_key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+"):
-    """The brokers.
+    """The addresses of the cluster's brokers, and the id of its controller.
 
-    Version 1 adds whether the nodes are brokers or controllers. Version 2 adds whether each broker is fenced.
+    Version 1 adds `endpoint_type`: the list contains brokers (1) or controllers (2). Version 2 adds a flag to each
+    broker that is set if the broker is fenced, which means excluded from the cluster for a time.
     """
 
     class DescribeClusterBroker(Struct):

@@ -1,4 +1,4 @@
-"""DescribeConfigs (32): the settings of topics, brokers and groups, and the source of each value."""
+"""DescribeConfigs (32): return the settings of topics, brokers and groups, and the source of each value."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,10 +6,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions="0-4", flexible="4+"):
-    """The resources to describe. Null keys stand for all settings of a resource.
+    """The resources whose settings the client asks for. If `configuration_keys` is null, it asks for all settings.
 
-    Version 1 can ask for synonyms (KIP-226). Version 3 can ask for documentation (KIP-569). Version 4 is flexible.
-    Version 2 equals version 1.
+    Version 1 can ask for the synonyms of a setting: all places that define its value (KIP-226). Version 3 can ask for
+    the documentation of a setting (KIP-569). Version 4 uses the flexible encoding (KIP-482). Version 2 has the same
+    layout as version 1.
     """
 
     class DescribeConfigsResource(Struct):
@@ -25,9 +26,10 @@ class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions=
 class DescribeConfigsResponse(Response, api_key=ApiKey.DESCRIBE_CONFIGS, versions="0-4", flexible="4+"):
     """The settings of each resource.
 
-    Version 0 only has a flag that is set if a value is the default. Version 1 adds the source of the value and its
-    synonyms. Synonyms are all sources that define the setting, in order of precedence. Version 3 adds the type and the
-    documentation. Version 4 is flexible.
+    In version 0, the flag `is_default` is set if a value is the default. Version 1 replaces this flag by the source of
+    the value, and adds the synonyms of each setting. The synonyms are all places that define a value for the setting,
+    and the first one takes precedence. Version 3 adds the type and the documentation of each setting. Version 4 uses
+    the flexible encoding (KIP-482).
     """
 
     class DescribeConfigsResult(Struct):

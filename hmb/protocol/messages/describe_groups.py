@@ -1,4 +1,4 @@
-"""DescribeGroups (15): the state and the members of groups of the classic protocol."""
+"""DescribeGroups (15): return the state and the members of groups that use the classic protocol."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -8,8 +8,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class DescribeGroupsRequest(Request, api_key=ApiKey.DESCRIBE_GROUPS, versions="0-6", flexible="5+"):
     """The groups to describe.
 
-    Version 3 can ask for the operations that the client is authorized for (KIP-430). Version 5 is flexible. Versions 1,
-    2, 4 and 6 each equal the previous version.
+    Version 3 can ask for the operations that the client is authorized for (KIP-430). Version 5 uses the flexible
+    encoding (KIP-482). Versions 1, 2, 4 and 6 each have the same layout as the version before.
     """
 
     groups:                        list[str] = t.array(t.string)
@@ -19,9 +19,10 @@ class DescribeGroupsRequest(Request, api_key=ApiKey.DESCRIBE_GROUPS, versions="0
 class DescribeGroupsResponse(Response, api_key=ApiKey.DESCRIBE_GROUPS, versions="0-6", flexible="5+"):
     """The state and the members of each group.
 
-    Version 1 adds the throttle time. Version 3 adds authorized operations. Version 4 adds static members. Version 5 is
-    flexible. From version 6 on, an unknown group gets the error GROUP_ID_NOT_FOUND with a message (KIP-1043). Earlier
-    versions report it as a group in state Dead.
+    Version 1 adds the throttle time. Version 3 adds the operations that the client is authorized for. Version 4 adds
+    the instance ids of static members. Version 5 uses the flexible encoding (KIP-482). From version 6 on, the broker
+    responds with GROUP_ID_NOT_FOUND and a message if a group does not exist (KIP-1043). Versions 0 to 5 report such a
+    group without an error, in the state Dead.
     """
 
     class DescribedGroup(Struct):

@@ -1,4 +1,4 @@
-"""DescribeLogDirs (35): the size of partitions on disk (KIP-113)."""
+"""DescribeLogDirs (35): return the sizes of partitions on disk (KIP-113)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -8,7 +8,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class DescribeLogDirsRequest(Request, api_key=ApiKey.DESCRIBE_LOG_DIRS, versions="0-5", flexible="2+"):
     """The partitions to describe. Null stands for all partitions.
 
-    Version 2 is flexible. Versions 1 and 3 to 5 each equal the previous version.
+    Version 2 uses the flexible encoding (KIP-482). Versions 1 and 3 to 5 each have the same layout as the version
+    before.
     """
 
     class DescribableLogDirTopic(Struct):
@@ -21,8 +22,9 @@ class DescribeLogDirsRequest(Request, api_key=ApiKey.DESCRIBE_LOG_DIRS, versions
 class DescribeLogDirsResponse(Response, api_key=ApiKey.DESCRIBE_LOG_DIRS, versions="0-5", flexible="2+"):
     """The partitions in each data directory, with their sizes.
 
-    Version 2 is flexible. Version 3 adds an error code for the whole response. Version 4 adds the size of the disk and
-    its free space (KIP-827). Version 5 adds whether the directory refuses new partitions (KIP-1066).
+    Version 2 uses the flexible encoding (KIP-482). Version 3 adds an error code for the whole response. Version 4 adds
+    the size of the disk and its free space (KIP-827). Version 5 adds a flag that is set if the directory accepts no new
+    partitions (KIP-1066).
     """
 
     class DescribeLogDirsResult(Struct):

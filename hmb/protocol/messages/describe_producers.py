@@ -1,4 +1,4 @@
-"""DescribeProducers (61): the producers that have state in a partition, and their open transactions (KIP-664)."""
+"""DescribeProducers (61): return the producers of a partition, and their open transactions (KIP-664)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -16,7 +16,7 @@ class DescribeProducersRequest(Request, api_key=ApiKey.DESCRIBE_PRODUCERS, versi
 
 
 class DescribeProducersResponse(Response, api_key=ApiKey.DESCRIBE_PRODUCERS, versions="0", flexible="0+"):
-    """The producers of each partition."""
+    """The producers that the broker remembers for each partition, with the start of each open transaction."""
 
     class TopicResponse(Struct):
         class PartitionResponse(Struct):

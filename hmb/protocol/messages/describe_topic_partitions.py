@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions (75): topics and their partitions, in pages (KIP-966)."""
+"""DescribeTopicPartitions (75): return topics and their partitions, in pages (KIP-966)."""
 
 from uuid import UUID
 
@@ -8,7 +8,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeTopicPartitionsRequest(Request, api_key=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions="0", flexible="0+"):
-    """The topics to describe. An empty list stands for all topics. A cursor asks for the next page."""
+    """The topics to describe. An empty list stands for all topics.
+
+    The response can contain a cursor. A client that sends this cursor in its next request gets the next page.
+    """
 
     class TopicRequest(Struct):
         name: str = t.string()
@@ -23,7 +26,7 @@ class DescribeTopicPartitionsRequest(Request, api_key=ApiKey.DESCRIBE_TOPIC_PART
 
 
 class DescribeTopicPartitionsResponse(Response, api_key=ApiKey.DESCRIBE_TOPIC_PARTITIONS, versions="0", flexible="0+"):
-    """One page of topics, and a cursor if more pages follow."""
+    """One page of topics. If more pages follow, the response contains a cursor for the next request."""
 
     class DescribeTopicPartitionsResponseTopic(Struct):
         class DescribeTopicPartitionsResponsePartition(Struct):

@@ -1,4 +1,4 @@
-"""ElectLeaders (43): elect the preferred leaders of partitions, or any live replica (KIP-460)."""
+"""ElectLeaders (43): elect leaders of partitions: the preferred replica, or any live replica (KIP-460)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,9 +6,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ElectLeadersRequest(Request, api_key=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+"):
-    """The partitions that need a leader. Null stands for all partitions.
+    """The partitions for which the cluster shall elect a leader. Null stands for all partitions.
 
-    Version 1 adds the kind of election. Version 2 is flexible.
+    Version 1 adds `election_type`: elect the preferred replica (0), or any live replica (1). Version 2 uses the
+    flexible encoding (KIP-482).
     """
 
     class TopicPartitions(Struct):
@@ -21,7 +22,10 @@ class ElectLeadersRequest(Request, api_key=ApiKey.ELECT_LEADERS, versions="0-2",
 
 
 class ElectLeadersResponse(Response, api_key=ApiKey.ELECT_LEADERS, versions="0-2", flexible="2+"):
-    """An error code for each partition. Version 1 adds an error code for the whole response. Version 2 is flexible."""
+    """An error code for each partition.
+
+    Version 1 adds an error code for the whole response. Version 2 uses the flexible encoding (KIP-482).
+    """
 
     class ReplicaElectionResult(Struct):
         class PartitionResult(Struct):

@@ -8,9 +8,10 @@ from hmb.protocol.schema import Request, Response
 class EndTxnRequest(Request, api_key=ApiKey.END_TXN, versions="0-5", flexible="3+"):
     """A request to commit or abort the producer's transaction.
 
-    Version 2 allows the error PRODUCER_FENCED. Version 3 is flexible. Version 4 allows the error TRANSACTION_ABORTABLE.
-    Producers of transaction version 2 send version 5 and get a new epoch with every transaction (KIP-890). Version 1
-    equals version 0.
+    From version 2 on, the response can contain the error PRODUCER_FENCED. Version 3 uses the flexible encoding
+    (KIP-482). From version 4 on, the response can contain the error TRANSACTION_ABORTABLE. A producer with transaction
+    version 2 sends version 5, and gets a new epoch for each transaction (KIP-890). Version 1 has the same layout as
+    version 0.
     """
 
     transactional_id: str  = t.string()
@@ -22,9 +23,11 @@ class EndTxnRequest(Request, api_key=ApiKey.END_TXN, versions="0-5", flexible="3
 class EndTxnResponse(Response, api_key=ApiKey.END_TXN, versions="0-5", flexible="3+"):
     """Success, or an error code.
 
-    After a success the outcome is decided. The markers, and so the effect for consumers, follow a moment later.
+    Success means that the coordinator has stored the decision to commit or abort, and that this decision is final. A
+    moment later the partitions get their COMMIT or ABORT markers. Consumers see the outcome when they read these
+    markers.
 
-    Version 3 is flexible. Version 5 adds the producer id and epoch for the next transaction.
+    Version 3 uses the flexible encoding (KIP-482). Version 5 adds the producer id and epoch for the next transaction.
     """
 
     throttle_time_ms: int = t.int32()

@@ -1,11 +1,11 @@
-"""Fetch (1): read records from an offset on, and wait for them if none have arrived yet (a long poll).
+"""Fetch (1): read records from an offset on. If no records exist there yet, the broker waits for them (a long poll).
 
-The broker answers when it has `min_bytes`, or when `max_wait_ms` are over. `records` is a range of bytes copied from
-the log. The range may begin before the requested offset, because it begins with a whole batch. It may end in the middle
-of a batch.
+The broker responds when it has `min_bytes` bytes of records, or after `max_wait_ms` ms. `records` is a range of bytes
+from the log. The log consists of batches, and the range begins with the batch that contains the requested offset. So
+its first record may have a smaller offset than the requested one. The range may end in the middle of a batch.
 
-In a *fetch session* (KIP-227, from version 7 on), requests and responses omit the partitions in which nothing has
-changed.
+In a *fetch session* (KIP-227, from version 7 on), the broker remembers the partitions that the client reads. Later
+requests and responses of the session then contain only the partitions in which something has changed.
 """
 
 from uuid import UUID
@@ -19,13 +19,19 @@ from hmb.protocol.schema import Request, Response, Struct
 class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+"):
     """The partitions to read, with an offset for each.
 
-    Versions 0 and 1 are for clients that read message format 0, version 2 for format 1. Version 3 adds a limit for the
-    whole response, and the order of partitions matters (KIP-74). Version 4 adds record batches and the isolation level.
-    Version 5 carries a follower's log start offset. Version 7 adds sessions. Version 9 adds leader epochs (KIP-320).
-    Version 10 allows zstd. Version 11 adds the rack, so that a client can read from a near replica (KIP-392). Version
-    12 is flexible and adds the epoch of the last fetched record, so that the broker can detect a diverged log. Version
-    13 has topic ids in place of names. Version 15 has `replica_state` in place of `replica_id` (KIP-903). Versions 17
-    and 18 add fields for followers. Versions 6, 8, 14 and 16 each equal the previous version.
+    The version determines the format of the records in the response: message format 0 in versions 0 and 1, message
+    format 1 in versions 2 and 3, and record batches from version 4 on.
+
+    Version 3 adds a limit in bytes for the whole response, which the broker fills in the order of the partitions
+    (KIP-74). Version 4 adds the isolation level. Version 5 adds the log start offset of a follower. Version 7 adds
+    fetch sessions. Version 9 adds leader epochs (KIP-320). From version 10 on, the client can read records that are
+    compressed with zstd. Version 11 adds the client's rack. The broker can then name a replica near the client
+    (KIP-392).
+
+    Version 12 uses the flexible encoding (KIP-482). It adds the leader epoch of the last fetched record, from which the
+    broker sees whether the client's log and its own log differ. Version 13 replaces topic names by topic ids. Version
+    15 replaces `replica_id` by `replica_state` (KIP-903). Versions 17 and 18 add fields for followers. Versions 6, 8,
+    14 and 16 each have the same layout as the version before.
     """
 
     class ReplicaState(Struct):
@@ -60,7 +66,7 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     max_bytes:             int                  = t.int32("3+", default=2**31 - 1, ignorable=True)
     isolation_level:       int                  = t.int8("4+", ignorable=True)  # 0: read_uncommitted, 1: read_committed
     session_id:            int                  = t.int32("7+", ignorable=True)
-    session_epoch:         int                  = t.int32("7+", default=-1, ignorable=True)  # -1: no session
+    session_epoch:         int                  = t.int32("7+", default=-1, ignorable=True)  # -1: without a session
     topics:                list[FetchTopic]     = t.array(FetchTopic)
     forgotten_topics_data: list[ForgottenTopic] = t.array(ForgottenTopic, "7+")  # partitions to remove from the session
     rack_id:               str                  = t.string("11+", ignorable=True)
@@ -70,10 +76,11 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
     """The records of each partition, and the offsets at which its log starts and ends.
 
     Version 1 adds the throttle time. Version 4 adds the last stable offset and the aborted transactions. Version 5 adds
-    the log start offset. Version 7 adds sessions, and an error code for the whole response. Version 11 names a near
-    replica. Version 12 is flexible and adds the current leader and the offset at which the logs diverge. Version 13 has
-    topic ids in place of names. Version 16 adds the leader's address (KIP-951). Every other version equals the previous
-    version.
+    the log start offset. Version 7 adds fetch sessions, and an error code for the whole response. Version 11 adds a
+    replica near the client, from which the client should read. Version 12 uses the flexible encoding (KIP-482). It adds
+    the current leader of a partition, and the offset up to which the logs of client and broker agree. Version 13
+    replaces topic names by topic ids. Version 16 adds the leader's address (KIP-951). Each version that is not named
+    here has the same layout as the version before it.
     """
 
     class FetchableTopicResponse(Struct):
@@ -120,6 +127,6 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
 
     throttle_time_ms: int                          = t.int32("1+", ignorable=True)
     error_code:       int                          = t.int16("7+", ignorable=True)
-    session_id:       int                          = t.int32("7+")  # 0: no session
+    session_id:       int                          = t.int32("7+")  # 0: the response belongs to no session
     responses:        list[FetchableTopicResponse] = t.array(FetchableTopicResponse)
     node_endpoints:   list[NodeEndpoint]           = t.array(NodeEndpoint, "16+", tag=0)

@@ -1,4 +1,4 @@
-"""FindCoordinator (10): which broker coordinates a consumer group or a transactional id."""
+"""FindCoordinator (10): ask which broker coordinates a consumer group or a transactional id."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,11 +6,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class FindCoordinatorRequest(Request, api_key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
-    """The group ids or transactional ids whose coordinators the client looks for.
+    """The group ids or transactional ids whose coordinators the client asks for.
 
-    Version 0 takes one group id. Version 1 adds `key_type`, the kind of the key. Version 3 is flexible. Version 4 takes
-    several ids, called keys (KIP-699). Version 6 adds share groups (KIP-932). Versions 2 and 5 each equal the previous
-    version.
+    Version 0 contains one group id, called key. Version 1 adds `key_type`, so the key can also be a transactional id.
+    Version 3 uses the flexible encoding (KIP-482). Version 4 contains several keys (KIP-699). From version 6 on, a key
+    can also belong to a share group (KIP-932). Versions 2 and 5 each have the same layout as the version before.
     """
 
     key:              str       = t.string("0-3")
@@ -19,10 +19,11 @@ class FindCoordinatorRequest(Request, api_key=ApiKey.FIND_COORDINATOR, versions=
 
 
 class FindCoordinatorResponse(Response, api_key=ApiKey.FIND_COORDINATOR, versions="0-6", flexible="3+"):
-    """The coordinator of each key.
+    """The address of the broker that coordinates each requested id (key).
 
-    Version 1 adds the throttle time and an error message. Version 3 is flexible. Version 4 has one entry for each key.
-    Every other version equals the previous version.
+    Version 1 adds the throttle time and an error message. Version 3 uses the flexible encoding (KIP-482). Versions 0 to
+    3 contain one coordinator. Version 4 contains one coordinator for each key. Each version that is not named here has
+    the same layout as the version before it.
     """
 
     class Coordinator(Struct):

@@ -1,4 +1,4 @@
-"""Heartbeat (12): a member of a group reports that it is alive, and learns whether the group rebalances."""
+"""Heartbeat (12): report that a member of a group is alive, and ask whether the group is rebalancing."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -8,7 +8,8 @@ from hmb.protocol.schema import Request, Response
 class HeartbeatRequest(Request, api_key=ApiKey.HEARTBEAT, versions="0-4", flexible="4+"):
     """A message that one member of a group sends regularly to show that it is alive.
 
-    Version 3 adds static members. Version 4 is flexible. Versions 1 and 2 equal version 0.
+    Version 3 adds `group_instance_id`, the id of a static member. Version 4 uses the flexible encoding (KIP-482).
+    Versions 1 and 2 have the same layout as version 0.
     """
 
     group_id:          str        = t.string()
@@ -18,9 +19,9 @@ class HeartbeatRequest(Request, api_key=ApiKey.HEARTBEAT, versions="0-4", flexib
 
 
 class HeartbeatResponse(Response, api_key=ApiKey.HEARTBEAT, versions="0-4", flexible="4+"):
-    """Success, or an error code. REBALANCE_IN_PROGRESS asks the member to join again.
+    """Success, or an error code. The error REBALANCE_IN_PROGRESS means that the member must join the group again.
 
-    Version 1 adds the throttle time. Version 4 is flexible.
+    Version 1 adds the throttle time. Version 4 uses the flexible encoding (KIP-482).
     """
 
     throttle_time_ms: int = t.int32("1+", ignorable=True)

@@ -1,4 +1,4 @@
-"""IncrementalAlterConfigs (44): change single settings of a resource (KIP-339)."""
+"""IncrementalAlterConfigs (44): change some settings of a resource, and keep its other settings (KIP-339)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class IncrementalAlterConfigsRequest(Request, api_key=ApiKey.INCREMENTAL_ALTER_CONFIGS, versions="0-1", flexible="1+"):
-    """The changes to each resource. Version 1 is flexible."""
+    """The changes to each resource. Version 1 uses the flexible encoding (KIP-482)."""
 
     class AlterConfigsResource(Struct):
         class AlterableConfig(Struct):
@@ -25,7 +25,7 @@ class IncrementalAlterConfigsRequest(Request, api_key=ApiKey.INCREMENTAL_ALTER_C
 class IncrementalAlterConfigsResponse(
     Response, api_key=ApiKey.INCREMENTAL_ALTER_CONFIGS, versions="0-1", flexible="1+"
 ):
-    """An error code for each resource. Version 1 is flexible."""
+    """An error code for each resource. Version 1 uses the flexible encoding (KIP-482)."""
 
     class AlterConfigsResourceResponse(Struct):
         error_code:    int        = t.int16()

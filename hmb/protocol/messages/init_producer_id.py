@@ -1,8 +1,8 @@
 """InitProducerId (22): get an identity for an idempotent or transactional producer (KIP-98).
 
-The broker returns a producer id that was never used before. For a known transactional id the broker returns the same
-producer id as last time, with a greater epoch. The greater epoch *fences* every older producer with this transactional
-id: the broker refuses the older producer's requests from then on.
+The broker returns a new producer id. If the request contains a transactional id that the broker knows, the broker
+returns the producer id that it assigned before, with a greater epoch. The greater epoch *fences* every older producer
+with this transactional id: the broker then refuses all requests of the older producer.
 """
 
 from hmb.protocol import schema as t
@@ -13,8 +13,9 @@ from hmb.protocol.schema import Request, Response
 class InitProducerIdRequest(Request, api_key=ApiKey.INIT_PRODUCER_ID, versions="0-5", flexible="2+"):
     """A request for a producer id and an epoch.
 
-    Version 2 is flexible. Version 3 carries the current id and epoch of a producer that continues after an error
-    (KIP-360). Version 4 allows the error PRODUCER_FENCED, version 5 TRANSACTION_ABORTABLE. Version 1 equals version 0.
+    Version 2 uses the flexible encoding (KIP-482). Version 3 adds the current producer id and epoch, which a producer
+    sends when it continues after an error (KIP-360). From version 4 on, the response can contain the error
+    PRODUCER_FENCED, and from version 5 on also TRANSACTION_ABORTABLE. Version 1 has the same layout as version 0.
     Version 6 is not yet stable in Kafka 4.3, so HMB does not support it.
     """
 
@@ -25,7 +26,7 @@ class InitProducerIdRequest(Request, api_key=ApiKey.INIT_PRODUCER_ID, versions="
 
 
 class InitProducerIdResponse(Response, api_key=ApiKey.INIT_PRODUCER_ID, versions="0-5", flexible="2+"):
-    """The producer id and its epoch. Version 2 is flexible."""
+    """The producer id and its epoch. Version 2 uses the flexible encoding (KIP-482)."""
 
     throttle_time_ms: int = t.int32(ignorable=True)
     error_code:       int = t.int16()

@@ -1,8 +1,8 @@
 """JoinGroup (11): become a member of a group, or stay a member during a rebalance.
 
-The broker answers when all members have joined. This wait is the barrier of a rebalance. The broker makes one member
-the leader and sends it the metadata of all members, so that the leader can assign the partitions. All members receive
-their assignment through SyncGroup.
+The broker responds only after all members have sent JoinGroup. So the new generation begins at the same time for all
+members. The broker chooses one member as the leader, and sends the metadata of all members to the leader. The leader
+assigns the partitions. Each member then gets its assignment with a SyncGroup request.
 """
 
 from hmb.protocol import schema as t
@@ -11,11 +11,15 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class JoinGroupRequest(Request, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexible="6+"):
-    """A request to join, with the protocols (assignment strategies) of this member, the preferred one first.
+    """A request to join a group.
 
-    Version 1 separates the time limit of a rebalance from the session timeout (KIP-62). From version 4 on, a new member
-    first gets an id and then joins with it (KIP-394). Version 5 adds static members (KIP-345). Version 6 is flexible.
-    Version 8 adds a reason for the broker's log (KIP-800). Versions 2, 3, 7 and 9 each equal the previous version.
+    The request lists the assignment strategies ("protocols") of the member, the preferred strategy first.
+
+    Version 1 adds a time limit for the rebalance. In version 0, the session timeout is also this limit (KIP-62). From
+    version 4 on, a new member must send JoinGroup twice: the first response contains its member id, and the second
+    request contains this id (KIP-394). Version 5 adds `group_instance_id`, the id of a static member (KIP-345). Version
+    6 uses the flexible encoding (KIP-482). Version 8 adds the reason why the member joins, which the broker logs
+    (KIP-800). Versions 2, 3, 7 and 9 each have the same layout as the version before.
     """
 
     class JoinGroupRequestProtocol(Struct):
@@ -33,11 +37,12 @@ class JoinGroupRequest(Request, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexi
 
 
 class JoinGroupResponse(Response, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexible="6+"):
-    """The new generation and, for the leader, its members.
+    """The group's new generation. The response to the leader also contains all members.
 
-    Version 2 adds the throttle time. Version 5 adds static members. Version 6 is flexible. Version 7 adds the protocol
-    type, and the protocol name may be null. Version 9 adds `skip_assignment`, for a static leader that has returned.
-    Every other version equals the previous version.
+    Version 2 adds the throttle time. Version 5 adds the instance ids of static members. Version 6 uses the flexible
+    encoding (KIP-482). Version 7 adds the protocol type. From version 7 on, the protocol name may be null. Version 9
+    adds `skip_assignment`. The broker sets this flag if the leader is a static member that has restarted. The leader
+    then keeps the old assignment. Each version that is not named here has the same layout as the version before it.
     """
 
     class JoinGroupResponseMember(Struct):

@@ -1,4 +1,4 @@
-"""LeaveGroup (13): members leave, and the group rebalances at once instead of waiting for the end of their sessions."""
+"""LeaveGroup (13): remove members from a group. The group rebalances at once, before the members' sessions expire."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,10 +6,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class LeaveGroupRequest(Request, api_key=ApiKey.LEAVE_GROUP, versions="0-5", flexible="4+"):
-    """The members that leave.
+    """The members that leave the group.
 
-    Versions 0 to 2 take one member id. Version 3 takes several members, by member id or group instance id (KIP-345).
-    Version 4 is flexible. Version 5 adds a reason (KIP-800).
+    Versions 0 to 2 contain one member id. Version 3 contains several members, each with its member id or its group
+    instance id (KIP-345). Version 4 uses the flexible encoding (KIP-482). Version 5 adds the reason why each member
+    leaves (KIP-800).
     """
 
     class MemberIdentity(Struct):
@@ -25,7 +26,7 @@ class LeaveGroupRequest(Request, api_key=ApiKey.LEAVE_GROUP, versions="0-5", fle
 class LeaveGroupResponse(Response, api_key=ApiKey.LEAVE_GROUP, versions="0-5", flexible="4+"):
     """Success, or an error code. From version 3 on, each member has its own error code.
 
-    Version 1 adds the throttle time. Version 4 is flexible.
+    Version 1 adds the throttle time. Version 4 uses the flexible encoding (KIP-482).
     """
 
     class MemberResponse(Struct):

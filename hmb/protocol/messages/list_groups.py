@@ -1,4 +1,4 @@
-"""ListGroups (16): the groups that a broker coordinates."""
+"""ListGroups (16): return the groups that a broker coordinates."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -8,7 +8,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class ListGroupsRequest(Request, api_key=ApiKey.LIST_GROUPS, versions="0-5", flexible="3+"):
     """A request for the list of groups.
 
-    Version 3 is flexible. Version 4 can filter by state (KIP-518). Version 5 can filter by type (KIP-848).
+    Version 3 uses the flexible encoding (KIP-482). Version 4 adds a filter for the states of groups (KIP-518). Version
+    5 adds a filter for the types of groups (KIP-848).
     """
 
     states_filter: list[str] = t.array(t.string, "4+")
@@ -18,8 +19,8 @@ class ListGroupsRequest(Request, api_key=ApiKey.LIST_GROUPS, versions="0-5", fle
 class ListGroupsResponse(Response, api_key=ApiKey.LIST_GROUPS, versions="0-5", flexible="3+"):
     """The ids of the groups.
 
-    Version 1 adds the throttle time. Version 3 is flexible. Version 4 adds the state of each group, and version 5 its
-    type.
+    Version 1 adds the throttle time. Version 3 uses the flexible encoding (KIP-482). Version 4 adds the state of each
+    group. Version 5 adds the type of each group.
     """
 
     class ListedGroup(Struct):

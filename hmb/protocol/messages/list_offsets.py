@@ -1,8 +1,8 @@
-"""ListOffsets (2): the offset of the first record at or after a point in time. Older texts call this API "Offset".
+"""ListOffsets (2): return the offset of the first record at or after a timestamp.
 
 Negative timestamps have special meanings. The value -1 asks for the log end offset, and -2 for the log start offset.
-The value -3 asks for the record with the greatest timestamp (from version 7 on). Values from -4 down concern tiered
-storage.
+The value -3 asks for the record with the greatest timestamp (from version 7 on). The values -4, -5 and -6 concern
+tiered storage. The oldest documentation calls this API "Offset".
 """
 
 from hmb.protocol import schema as t
@@ -11,12 +11,14 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", flexible="6+"):
-    """A timestamp for each partition.
+    """A timestamp for each partition. The response contains the offset of the first record at or after this timestamp.
 
-    Version 0 asks for up to `max_num_offsets` base offsets of *segments* that begin before the timestamp, the newest
-    first. Version 1 asks for one record (KIP-79). Version 2 adds the isolation level: with read_committed the end is
-    the last stable offset. Version 4 adds leader epochs. Version 6 is flexible. Versions 7, 8, 9 and 11 add special
-    timestamps. Version 10 adds a time limit for tiered storage. Versions 3 and 5 each equal the previous version.
+    Version 0 asks for the base offsets of *segments* that begin before the timestamp: at most `max_num_offsets`, the
+    newest first. Version 1 asks for the offset of one record (KIP-79). Version 2 adds the isolation level. With
+    read_committed, the timestamp -1 asks for the last stable offset instead of the log end offset. Version 4 adds
+    leader epochs. Version 6 uses the flexible encoding (KIP-482). Versions 7, 8, 9 and 11 each add a negative timestamp
+    with a special meaning. Version 10 adds a time limit for tiered storage. Versions 3 and 5 each have the same layout
+    as the version before.
     """
 
     class ListOffsetsTopic(Struct):
@@ -38,9 +40,10 @@ class ListOffsetsRequest(Request, api_key=ApiKey.LIST_OFFSETS, versions="0-11", 
 class ListOffsetsResponse(Response, api_key=ApiKey.LIST_OFFSETS, versions="0-11", flexible="6+"):
     """The offset that belongs to each timestamp.
 
-    Version 0 returns a list of offsets, the newest first. Version 1 returns one offset with its timestamp. Both are -1
-    if every record is older than the requested time. Version 2 adds the throttle time. Version 4 adds the leader epoch.
-    Version 6 is flexible. Every other version equals the previous version.
+    Version 0 returns a list of offsets, the greatest first. Version 1 returns one offset and the record's timestamp. If
+    all records are older than the requested timestamp, version 1 returns -1 for both. Version 2 adds the throttle time.
+    Version 4 adds the leader epoch. Version 6 uses the flexible encoding (KIP-482). Each version that is not named here
+    has the same layout as the version before it.
     """
 
     class ListOffsetsTopicResponse(Struct):

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (46): the moves of partitions that are in progress (KIP-455)."""
+"""ListPartitionReassignments (46): return the partitions that are being moved to other brokers (KIP-455)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class ListPartitionReassignmentsRequest(
     Request, api_key=ApiKey.LIST_PARTITION_REASSIGNMENTS, versions="0", flexible="0+"
 ):
-    """The partitions whose moves are listed. Null stands for all partitions."""
+    """The partitions that the client asks for. Null stands for all partitions."""
 
     class ListPartitionReassignmentsTopics(Struct):
         name:              str       = t.string()

@@ -1,4 +1,4 @@
-"""ListTransactions (66): the transactional ids of a transaction coordinator (KIP-664)."""
+"""ListTransactions (66): return the transactional ids that a transaction coordinator knows (KIP-664)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,10 +6,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class ListTransactionsRequest(Request, api_key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+"):
-    """Filters for transactional ids. The response lists the ids that pass all filters. An empty filter passes every id.
+    """Filters for transactional ids.
 
-    Version 1 can filter by the age of the transaction in ms (KIP-994). Version 2 can filter by a regular expression on
-    the id (KIP-1152).
+    The response lists the ids that match all filters. An empty filter matches every id.
+
+    Version 1 adds a filter for the age of the transaction in ms (KIP-994). Version 2 adds a regular expression that the
+    transactional id must match (KIP-1152).
     """
 
     state_filters:            list[str]  = t.array(t.string)
@@ -19,9 +21,9 @@ class ListTransactionsRequest(Request, api_key=ApiKey.LIST_TRANSACTIONS, version
 
 
 class ListTransactionsResponse(Response, api_key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+"):
-    """The transactional ids, and those state names in the filter that the broker does not know.
+    """The transactional ids. `unknown_state_filters` lists the states in the request that the broker does not know.
 
-    Versions 1 and 2 equal version 0.
+    Versions 1 and 2 have the same layout as version 0.
     """
 
     class TransactionState(Struct):

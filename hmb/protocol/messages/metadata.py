@@ -1,7 +1,8 @@
-"""Metadata (3): the addresses of the brokers, and the leader of each partition.
+"""Metadata (3): return the addresses of the brokers, and the leader of each partition.
 
-A client asks any broker. It then connects to the addresses in the response, and sends every Produce and Fetch to the
-leader of the partition. The request can also create a topic (`allow_auto_topic_creation`).
+A client can send this request to any broker. It then connects to the addresses in the response, and sends every Produce
+and Fetch request to the leader of the partition. If `allow_auto_topic_creation` is set, the broker creates the topics
+that do not exist.
 """
 
 from uuid import UUID
@@ -14,11 +15,12 @@ from hmb.protocol.schema import Request, Response, Struct
 class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexible="9+"):
     """The topics to describe.
 
-    In version 0 an empty list stands for all topics. From version 1 on null stands for all topics, and an empty list
-    for none. Version 4 can switch off the creation of topics. Version 8 can ask for authorized operations. Since
-    version 11 a client can no longer ask for the operations of the cluster. Version 9 is flexible. Version 10 has topic
-    ids, but the client still names each topic. Version 12 can ask by id, with a null name. Versions 2, 3, 5 to 7, 11
-    and 13 change only the response.
+    In version 0 an empty list stands for all topics. From version 1 on, null stands for all topics, and an empty list
+    stands for no topic. Version 4 adds `allow_auto_topic_creation`, a flag that allows the broker to create missing
+    topics. Version 8 adds two flags. With them the client asks for the operations that it is authorized for, on the
+    topics and on the cluster. Version 11 removes the flag for the cluster. Version 9 uses the flexible encoding
+    (KIP-482). Version 10 adds topic ids, but the client must still send each topic's name. From version 12 on, the
+    client can send only the id, with a null name. Versions 2, 3, 5 to 7 and 13 change only the response.
     """
 
     class MetadataRequestTopic(Struct):
@@ -32,14 +34,16 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
 
 
 class MetadataResponse(Response, api_key=ApiKey.METADATA, versions="0-13", flexible="9+"):
-    """The brokers and the topics.
+    """The brokers of the cluster, and the topics with the leader of each partition.
 
-    Version 1 adds racks, the controller, and which topics are internal. Version 2 adds the cluster id. Version 3 adds
-    the throttle time. Version 5 adds offline replicas. Version 6 equals version 5, but a throttled client gets its
-    response at once and then waits on its own side (KIP-219). Version 7 adds leader epochs. Version 8 adds authorized
-    operations as a set of bits. The smallest int32 means that the client did not ask for them. Version 9 is flexible.
-    Version 10 adds topic ids. In version 12 the name is null for an unknown id. Version 13 adds an error code for the
-    whole response (REBOOTSTRAP_REQUIRED).
+    Version 1 adds racks, the id of the controller, and a flag that marks internal topics. Version 2 adds the cluster
+    id. Version 3 adds the throttle time. Version 5 adds offline replicas. Version 6 has the same layout as version 5,
+    but the broker sends the response at once, and the client itself waits for the throttle time (KIP-219). Version 7
+    adds leader epochs. Version 8 adds the operations that the client is authorized for, one bit for each operation. The
+    smallest int32 means that the client did not ask for the operations. Version 11 removes the operations on the
+    cluster. Version 9 uses the flexible encoding (KIP-482). Version 10 adds topic ids. From version 12 on, a topic's
+    name is null if the broker does not know its id. Version 13 adds an error code for the whole response
+    (REBOOTSTRAP_REQUIRED).
     """
 
     class MetadataResponseBroker(Struct):

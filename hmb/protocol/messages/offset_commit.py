@@ -1,6 +1,6 @@
 """OffsetCommit (8): store the position of a consumer group in each partition.
 
-When a partition gets a new owner in the group, the owner starts to read at the committed offset.
+If another member of the group takes over a partition, this member starts to read at the committed offset.
 """
 
 from uuid import UUID
@@ -13,11 +13,13 @@ from hmb.protocol.schema import Request, Response, Struct
 class OffsetCommitRequest(Request, api_key=ApiKey.OFFSET_COMMIT, versions="0-10", flexible="8+"):
     """The offset of the next record to read, for each partition.
 
-    Version 0 comes from the time when ZooKeeper stored the offsets. Version 1 adds the member, and a time for each
-    partition. Version 2 replaces these times by one retention time. Version 5 removes the retention time, and the
-    broker's setting applies (KIP-211). Version 6 adds the leader epoch. Version 7 adds static members. Version 8 is
-    flexible. Version 9 also serves members of the consumer protocol, by their epoch (KIP-848). Version 10 has topic
-    ids. Versions 3 and 4 each equal the previous version.
+    In version 0, Kafka stored the offsets in ZooKeeper. Version 1 adds the generation and the member id, and a
+    timestamp for each partition. Version 2 replaces the timestamps by one retention time for all offsets. Version 5
+    removes the retention time. The broker then uses its own setting for it (KIP-211). Version 6 adds the leader epoch.
+    Version 7 adds `group_instance_id`, the id of a static member. Version 8 uses the flexible encoding (KIP-482). From
+    version 9 on, members of the consumer protocol also send this request, with their member epoch instead of a
+    generation (KIP-848). Version 10 replaces topic names by topic ids. Versions 3 and 4 each have the same layout as
+    the version before.
     """
 
     class OffsetCommitRequestTopic(Struct):
@@ -43,8 +45,8 @@ class OffsetCommitRequest(Request, api_key=ApiKey.OFFSET_COMMIT, versions="0-10"
 class OffsetCommitResponse(Response, api_key=ApiKey.OFFSET_COMMIT, versions="0-10", flexible="8+"):
     """An error code for each partition.
 
-    Version 3 adds the throttle time. Version 8 is flexible. Version 10 has topic ids. Every other version equals the
-    previous version.
+    Version 3 adds the throttle time. Version 8 uses the flexible encoding (KIP-482). Version 10 replaces topic names by
+    topic ids. Each version that is not named here has the same layout as the version before it.
     """
 
     class OffsetCommitResponseTopic(Struct):

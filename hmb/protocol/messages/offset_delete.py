@@ -1,4 +1,4 @@
-"""OffsetDelete (47): delete offsets of topics that a group no longer reads (KIP-496)."""
+"""OffsetDelete (47): delete a group's committed offsets for topics that the group no longer reads (KIP-496)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -6,7 +6,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class OffsetDeleteRequest(Request, api_key=ApiKey.OFFSET_DELETE, versions="0"):
-    """The partitions whose committed offsets are deleted."""
+    """The partitions whose committed offsets the broker deletes."""
 
     class OffsetDeleteRequestTopic(Struct):
         class OffsetDeleteRequestPartition(Struct):

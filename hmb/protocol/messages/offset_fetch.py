@@ -1,4 +1,4 @@
-"""OffsetFetch (9): the offsets that a group has committed."""
+"""OffsetFetch (9): return the offsets that a group has committed."""
 
 from uuid import UUID
 
@@ -10,10 +10,11 @@ from hmb.protocol.schema import Request, Response, Struct
 class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", flexible="6+"):
     """The group, and the partitions whose offsets the client asks for.
 
-    Version 0 read the offsets from ZooKeeper. In version 2 null topics stand for all topics. Version 6 is flexible.
-    Version 7 adds `require_stable`: the broker returns a retriable error while an open transaction has offsets to
-    commit (KIP-447). Version 8 takes several groups (KIP-709). Version 9 adds the member (KIP-848). Version 10 has
-    topic ids. Versions 1 and 3 to 5 each equal the previous version.
+    In version 0, Kafka read the offsets from ZooKeeper. From version 2 on, null instead of a list of topics stands for
+    all topics. Version 6 uses the flexible encoding (KIP-482). Version 7 adds `require_stable`. If this flag is set,
+    and an open transaction contains offsets of the partition, the broker responds with a retriable error (KIP-447).
+    Version 8 contains several groups (KIP-709). Version 9 adds the member id and the member epoch (KIP-848). Version 10
+    replaces topic names by topic ids. Versions 1 and 3 to 5 each have the same layout as the version before.
     """
 
     class OffsetFetchRequestTopic(Struct):
@@ -42,11 +43,11 @@ class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", 
 class OffsetFetchResponse(Response, api_key=ApiKey.OFFSET_FETCH, versions="0-10", flexible="6+"):
     """The committed offset of each partition.
 
-    -1 means that the group has no committed offset. This case is not an error.
+    The offset -1 means that the group has no committed offset for the partition. This case is not an error.
 
     Version 2 adds an error code for the whole group. Version 3 adds the throttle time. Version 5 adds the leader epoch.
-    Version 6 is flexible. Version 8 has one entry for each group. Version 10 has topic ids. Every other version equals
-    the previous version.
+    Version 6 uses the flexible encoding (KIP-482). Version 8 contains several groups. Version 10 replaces topic names
+    by topic ids. Each version that is not named here has the same layout as the version before it.
     """
 
     class OffsetFetchResponseTopic(Struct):

@@ -1,8 +1,8 @@
-"""OffsetForLeaderEpoch (23): the offset at which a leader epoch ended (KIP-101, KIP-320).
+"""OffsetForLeaderEpoch (23): return the offset at which a leader epoch ended (KIP-101, KIP-320).
 
-A consumer sends this request when the leader of a partition has changed. The request contains the leader epoch of the
-consumer's last record. If that epoch ended at an offset below the consumer's position, the log has lost records that
-the consumer has read.
+A partition gets a new leader epoch when its leader changes. A consumer then sends this request, with the leader epoch
+of the last record that it has read. For example, the consumer has read the offsets 0 to 9 in epoch 3. If the broker
+responds that epoch 3 ended at offset 8, the log has lost the records 8 and 9.
 """
 
 from hmb.protocol import schema as t
@@ -11,10 +11,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class OffsetForLeaderEpochRequest(Request, api_key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"):
-    """The leader epoch to look up in each partition.
+    """For each partition, the leader epoch whose end offset the client asks for.
 
-    Version 2 adds the epoch that the client believes to be the current one. Version 3 adds the id of the replica.
-    Version 4 is flexible.
+    Version 2 adds the current leader epoch in the client's metadata. If the client's metadata is old, the broker
+    responds with an error. Version 3 adds the replica id of the client (-1 for a consumer). Version 4 uses the flexible
+    encoding (KIP-482).
     """
 
     class OffsetForLeaderTopic(Struct):
@@ -31,9 +32,12 @@ class OffsetForLeaderEpochRequest(Request, api_key=ApiKey.OFFSET_FOR_LEADER_EPOC
 
 
 class OffsetForLeaderEpochResponse(Response, api_key=ApiKey.OFFSET_FOR_LEADER_EPOCH, versions="0-4", flexible="4+"):
-    """The end offset of the greatest epoch that is not above the requested one.
+    """The end offset of the requested leader epoch in each partition.
 
-    Version 1 adds the epoch that was found. Version 2 adds the throttle time. Version 4 is flexible.
+    If the log has no records of this epoch, the response contains the greatest smaller epoch and its end offset.
+
+    Version 0 contains only the end offset. Version 1 adds the epoch. Version 2 adds the throttle time. Version 4 uses
+    the flexible encoding (KIP-482).
     """
 
     class OffsetForLeaderTopicResult(Struct):

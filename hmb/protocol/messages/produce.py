@@ -1,8 +1,8 @@
 """Produce (0): append records to partitions.
 
-The format of `records` depends on the version. Versions 0 and 1 carry message sets of format 0, version 2 those of
-format 1. Version 3 and later carry one record batch (format 2) for each partition. With acks=0 the broker sends no
-response.
+The format of `records` depends on the version. Versions 0 and 1 contain message sets in format 0, and version 2
+contains message sets in format 1. From version 3 on, each partition has one record batch (format 2). If `acks` is 0,
+the broker sends no response.
 """
 
 from typing import ClassVar
@@ -16,11 +16,12 @@ from hmb.protocol.schema import Request, Response, Struct
 class ProduceRequest(Request, api_key=ApiKey.PRODUCE, versions="0-13", flexible="9+"):
     """The records for each partition.
 
-    Version 2 carries messages with timestamps (KIP-32). Version 3 carries record batches and adds transactions
-    (KIP-98). Version 7 allows zstd. Version 9 is flexible. From version 11 on a producer can abort and continue after
-    the error TRANSACTION_ABORTABLE (KIP-890). From version 12 on the first batch for a partition adds it to the
-    transaction. Version 13 has topic ids in place of names (KIP-516). Versions 1, 4 to 6, 8 and 10 change only the
-    response.
+    Version 2 adds timestamps to the messages (KIP-32). Version 3 contains record batches, and adds the transactional id
+    (KIP-98). From version 7 on, records may be compressed with zstd. Version 9 uses the flexible encoding (KIP-482).
+    From version 11 on, the response can contain the error TRANSACTION_ABORTABLE. The producer can then abort the
+    transaction and continue with a new transaction (KIP-890). From version 12 on, a producer does not send
+    AddPartitionsToTxn: its first batch for a partition adds the partition to the transaction. Version 13 replaces topic
+    names by topic ids (KIP-516). Versions 1, 4 to 6, 8 and 10 change only the response.
     """
 
     FIRST_VERSION_OF_ZSTD: ClassVar[int] = 7
@@ -45,16 +46,17 @@ class ProduceRequest(Request, api_key=ApiKey.PRODUCE, versions="0-13", flexible=
 class ProduceResponse(Response, api_key=ApiKey.PRODUCE, versions="0-13", flexible="9+"):
     """The offset of the first record in each partition, or an error code.
 
-    Version 1 adds the throttle time, at the *end*. Version 2 adds the log append time, which is -1 for records that
-    keep their own timestamps. Version 5 adds the log start offset. Version 8 lists the invalid records of a rejected
-    batch (KIP-467). Version 9 is flexible. Version 10 names the new leader along with the error NOT_LEADER_OR_FOLLOWER
-    (KIP-951). Version 13 has topic ids in place of names.
+    Version 1 adds the throttle time, as the *last* field. Most other responses begin with this field. Version 2 adds
+    the log append time. It is -1 if the records keep the timestamps that the producer set. Version 5 adds the log start
+    offset. If the broker rejects a batch, version 8 lists the invalid records (KIP-467). Version 9 uses the flexible
+    encoding (KIP-482). If the error is NOT_LEADER_OR_FOLLOWER, version 10 contains the new leader (KIP-951). Version 13
+    replaces topic names by topic ids.
     """
 
     class TopicProduceResponse(Struct):
         class PartitionProduceResponse(Struct):
             class BatchIndexAndErrorMessage(Struct):
-                batch_index:               int        = t.int32()  # the record's index in its batch
+                batch_index:               int        = t.int32()  # the position of the record in its batch, from 0 on
                 batch_index_error_message: str | None = t.string(nullable="0+", default=None)
 
             class LeaderIdAndEpoch(Struct):

@@ -1,4 +1,4 @@
-"""SyncGroup (14): the leader of a group sends the assignment, and every member receives its own part."""
+"""SyncGroup (14): send the assignments of all members (only the leader), and receive the member's own assignment."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -8,8 +8,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class SyncGroupRequest(Request, api_key=ApiKey.SYNC_GROUP, versions="0-5", flexible="4+"):
     """A request for the member's assignment. The leader's request carries the assignments of all members.
 
-    Version 3 adds static members. Version 4 is flexible. Version 5 adds the protocol type and name, which the broker
-    checks (KIP-559).
+    Version 3 adds `group_instance_id`, the id of a static member. Version 4 uses the flexible encoding (KIP-482).
+    Version 5 adds the protocol type and the protocol name. The broker compares them with those of the group (KIP-559).
     """
 
     class SyncGroupRequestAssignment(Struct):
@@ -26,9 +26,10 @@ class SyncGroupRequest(Request, api_key=ApiKey.SYNC_GROUP, versions="0-5", flexi
 
 
 class SyncGroupResponse(Response, api_key=ApiKey.SYNC_GROUP, versions="0-5", flexible="4+"):
-    """The member's assignment, as the bytes that the leader wrote.
+    """The member's assignment. The broker returns the bytes that the leader sent, and does not decode them.
 
-    Version 1 adds the throttle time. Version 4 is flexible. Version 5 adds the protocol type and name.
+    Version 1 adds the throttle time. Version 4 uses the flexible encoding (KIP-482). Version 5 adds the protocol type
+    and the protocol name.
     """
 
     throttle_time_ms: int        = t.int32("1+", ignorable=True)

@@ -1,6 +1,6 @@
-"""TxnOffsetCommit (28): commit offsets of a group together with a transaction (KIP-98, KIP-447).
+"""TxnOffsetCommit (28): commit offsets of a consumer group as a part of a transaction (KIP-98, KIP-447).
 
-The offsets become visible when the transaction commits. The offsets are discarded when the transaction aborts.
+When the transaction commits, the offsets take effect. When the transaction aborts, the broker discards the offsets.
 """
 
 from hmb.protocol import schema as t
@@ -9,11 +9,12 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class TxnOffsetCommitRequest(Request, api_key=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+"):
-    """The offsets to commit within the producer's transaction.
+    """The offsets that the producer's transaction commits.
 
-    Version 2 adds leader epochs. Version 3 is flexible and adds the group's member and generation (KIP-447). Version 4
-    allows the error TRANSACTION_ABORTABLE. Producers of transaction version 2 send version 5 and omit the
-    AddOffsetsToTxn request (KIP-890). Version 1 equals version 0.
+    Version 2 adds leader epochs. Version 3 uses the flexible encoding (KIP-482) and adds the member id and the
+    generation of the consumer (KIP-447). From version 4 on, the response can contain the error TRANSACTION_ABORTABLE. A
+    producer with transaction version 2 sends version 5, and does not send AddOffsetsToTxn before it (KIP-890). Version
+    1 has the same layout as version 0.
     """
 
     class TxnOffsetCommitRequestTopic(Struct):
@@ -39,7 +40,8 @@ class TxnOffsetCommitRequest(Request, api_key=ApiKey.TXN_OFFSET_COMMIT, versions
 class TxnOffsetCommitResponse(Response, api_key=ApiKey.TXN_OFFSET_COMMIT, versions="0-5", flexible="3+"):
     """An error code for each partition.
 
-    Version 3 is flexible and allows errors about the group's member and generation.
+    Version 3 uses the flexible encoding (KIP-482) and can contain errors about the member id and the generation, for
+    example ILLEGAL_GENERATION.
     """
 
     class TxnOffsetCommitResponseTopic(Struct):

@@ -1,7 +1,7 @@
-"""WriteTxnMarkers (27): write the markers that end transactions in partitions (KIP-98).
+"""WriteTxnMarkers (27): write COMMIT or ABORT markers, which end a transaction in its partitions (KIP-98).
 
-The transaction coordinator sends this request to the leaders of the partitions. An administrator can send it to end a
-transaction that every coordinator has forgotten (KIP-664).
+The transaction coordinator sends this request to the leaders of the partitions. An administrator can also send it, to
+end a transaction that no coordinator knows any more (KIP-664).
 """
 
 from hmb.protocol import schema as t
@@ -12,7 +12,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class WriteTxnMarkersRequest(Request, api_key=ApiKey.WRITE_TXN_MARKERS, versions="1-2", flexible="1+"):
     """The markers to write.
 
-    Version 2 adds the transaction version of the producer (KIP-1228). Only brokers used version 0.
+    Version 2 adds the transaction version of the producer (KIP-1228). Version 0 no longer exists. Only brokers used it.
     """
 
     class WritableTxnMarker(Struct):
