@@ -1,6 +1,7 @@
-"""The broker: it receives requests over TCP, changes or reads the logs, and sends responses.
+"""The broker. It receives requests over TCP, writes to logs or reads from them, and sends responses.
 
-Three layers do the work. They are the three layers of the thesis that HMB comes from (thesis, chapter 9, "Prototype")::
+The broker has three layers. The thesis that HMB is based on describes the same layers (thesis, chapter 9,
+"Prototype")::
 
     a client's bytes          network/     threads, frames, responses
          |
@@ -10,20 +11,21 @@ Three layers do the work. They are the three layers of the thesis that HMB comes
          v
     a domain call             topics/, hmb.storage, hmb.coordinator     logs, groups, transactions
 
-*Threads.* Each connection has one thread. It reads a frame, handles the request, sends the response, and reads the next
-frame. One thread is enough, because Kafka's protocol serves the requests of a connection in their order. A consumer
-that waits for records waits in this thread.
+*Threads.* Each connection has one thread. The thread reads a frame, handles the request, sends the response, and reads
+the next frame. One thread for each connection is enough, because a broker handles the requests of one connection one
+after the other. If a consumer waits for records, the thread of its connection waits.
 
-*Handlers.* A handler translates a message into calls of the domain, and their results into a response. A handler takes
-no lock and uses no socket. It returns a response, or `None` if the client wants no response (a Produce with acks=0),
-or a `Deferred` if the response is not final yet.
+*Handlers.* Each API, such as Produce, has a handler. The handler calls functions of the domain layer (logs, groups,
+transactions), and makes a response from their results. A handler takes no lock and uses no socket. A handler returns a
+response, `None`, or a `Deferred`. `None` means that the client wants no response (a Produce with acks=0). A `Deferred`
+means that the response must wait, for example until records are on disk.
 
-*Errors.* The domain raises `KafkaError` with an error code. The handler puts the code into the response, for the
-partition or the group that the error concerns. Any other exception is an internal error: the broker logs the traceback
-and closes the connection.
+*Errors.* The domain layer raises `KafkaError`, which contains an error code of Kafka. The handler puts this code into
+the response, at the partition or the group that caused the error. Any other exception is an internal error: the broker
+logs the traceback and closes the connection.
 
-*One broker.* The broker is the leader of all partitions and the coordinator of all groups. It answers as a cluster of
-one broker, in which each partition has one replica.
+*One broker.* A broker of HMB is a cluster of one broker: the leader of all partitions and the coordinator of all
+groups. Each partition has one replica.
 
 Read in this order:
 
@@ -34,10 +36,10 @@ Read in this order:
 5. `topics/registry.py`       the topics, their creation and deletion
 6. `broker.py`                the start and the stop of a broker
 
-The short reading of HMB contains the first four files. A first reading can skip all other files of this folder:
+A first reading needs only the first four of these files. It can skip all other files of this folder:
 
-- *versions*      `old_clients.py` converts records, `leader_epochs.py` checks epochs that other brokers wrote
-- *faults*        `network/requests.py`, `network/request_memory.py` and `network/descriptors.py` limit what clients use
+- *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
+- *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for clients
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (a step of the tour of a Fetch)
 - *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (the thesis's threads),
   `transactional.py` (transactions), the other handlers, and the other modules of `topics/` and `network/`

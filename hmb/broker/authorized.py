@@ -1,7 +1,7 @@
-"""The operations that a client may perform on a resource, as Kafka's responses encode them: one bit for each operation.
+"""The set of operations that a client may perform on a resource, as a number with one bit for each operation (KIP-430).
 
-HMB has no authorization, so a client may perform every operation. Each kind of resource has a fixed set of operations
-(KIP-430).
+Some responses contain such a number, for example for a topic. HMB does not check what a client may do. So each number
+contains all operations that exist for this type of resource.
 """
 
 from hmb.protocol.enums import AclOperation

@@ -1,4 +1,4 @@
-"""One run of a broker: it creates the broker's parts, starts them and stops them."""
+"""The start and the stop of a broker and of all its parts."""
 
 from __future__ import annotations
 
@@ -44,16 +44,17 @@ from hmb.storage.files.virtual import OPEN_FILES
 from hmb.storage.log_manager import LogManager
 
 LOGGER = logging.getLogger(__name__)
-DISK_CHECK_INTERVAL = 1.0  # seconds between two checks for room on a full disk
-STOP_TIMEOUT = 4.0  # seconds that connections and housekeepers have to finish their work
+DISK_CHECK_INTERVAL = 1.0  # seconds between two checks whether a full disk has free space again
+STOP_TIMEOUT = 4.0  # at a stop: seconds until connections and housekeepers must have ended
 
 
 class BrokerServer:
-    """One run of a broker in this process: it starts and stops once.
+    """A broker in this process, which can be started once and stopped once.
 
-    The command `hmb broker` runs one. `Broker` (hmb/testing/embedded.py) starts a new one at each restart.
-    Without `data_dir`, the data is in a temporary directory, which is removed at the end. `config` contains names and
-    values of `server.properties`. `host` and `port` are short for `listeners`, and `data_dir` for `log.dirs`.
+    The command `hmb broker` starts one BrokerServer. `Broker` (hmb/testing/embedded.py) creates a new BrokerServer for
+    each restart. `config` contains settings with the names of `server.properties`. `host` and `port` set the setting
+    `listeners`, and `data_dir` sets `log.dirs`. Without `data_dir`, the broker stores its data in a temporary
+    directory, and removes this directory when it stops.
     """
 
     def __init__(
@@ -70,9 +71,10 @@ class BrokerServer:
     ) -> None:
         """Read the settings. Raises ConfigError.
 
-        The broker answers requests with `handlers`, and offers `versions` of their APIs, or all versions. Without
-        `syncs` a power cut may lose topics and settings. Nobody reads a temporary directory after a power cut. `clock`
-        decides when records, transactions, offsets and group members expire (hmb/storage/clock.py).
+        The broker answers requests with `handlers`. `versions` contains the versions that the broker supports for each
+        API; None means all versions. If `syncs` is false, topics and settings may be lost in a power cut. This is
+        acceptable for a temporary directory, which nobody uses after a power cut. `clock` decides when records,
+        transactions, offsets and group members expire (hmb/storage/clock.py).
         """
         self._clock = clock
         self._syncs = syncs
@@ -84,7 +86,7 @@ class BrokerServer:
         self._listeners = parse_listeners(self._config)
         if data_dir is None and any(ALIASES.get(name, name) == "log.dirs" for name in properties):
             data_dir = _only_directory(self._config.log_dirs)
-        if data_dir == "":  # An empty Path means the current directory.
+        if data_dir == "":  # Path("") would be the current directory.
             raise ConfigError("data_dir is empty; name a directory")
         self._data_dir = Path(data_dir) if data_dir is not None else None
         self._temporary: Path | None = None
@@ -100,26 +102,26 @@ class BrokerServer:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses that clients connect to first: `host:port`, comma-separated. Known after `start`."""
+        """The addresses that clients connect to first, as a text `host:port,host:port`. Available after `start`."""
         return ",".join(listener.advertised for listener in self.listeners)
 
     @property
     def listeners(self) -> list[Listener]:
-        """The listeners, with the ports that the system has assigned."""
+        """The listeners. If a setting contains the port 0, the listener has the port that the system has assigned."""
         if self._server is None:
             raise RuntimeError("the broker is not started")
         return self._server.listeners
 
     @property
     def context(self) -> BrokerContext:
-        """The parts of the started broker."""
+        """The parts of the broker that handlers use, such as its topics. Available after `start`."""
         if self._context is None:
             raise RuntimeError("the broker is not started")
         return self._context
 
     @property
     def logs(self) -> LogManager:
-        """The logs of the started broker."""
+        """The manager of the broker's logs. Available after `start`."""
         if self._logs is None:
             raise RuntimeError("the broker is not started")
         return self._logs
@@ -136,16 +138,20 @@ class BrokerServer:
 
     @contextmanager
     def housekeeping_paused(self) -> Iterator[None]:
-        """Wait for the end of all running tasks of the housekeepers. During the block no task begins."""
+        """Pause the periodic tasks of the broker during a `with` block.
+
+        First wait until all running tasks have ended.
+        """
         with ExitStack() as stack:
             for housekeeper in self.housekeepers:
                 stack.enter_context(housekeeper.lock)
             yield
 
     def start(self) -> Self:
-        """Bind the listeners, open the logs, then accept connections.
+        """Bind the listeners, open the logs, and then accept connections.
 
-        Raises BindError, DataDirectoryError, and Stopped (storage/recovery) if `cancel` is called.
+        Raises BindError and DataDirectoryError. Raises Stopped (storage/recovery) if another thread calls
+        `cancel_start`.
         """
         if self._server is not None or self._is_stopped:
             raise RuntimeError("a BrokerServer starts once; create another one with the same data directory")
@@ -224,8 +230,8 @@ class BrokerServer:
                 lambda: transactions.expire(config.transactional_id_expiration),
             ),
         ]
-        # Each housekeeper is a thread. The compaction of a log takes long, so compaction does not share a thread with
-        # other tasks.
+        # Each housekeeper is a thread. The compaction of a log takes long and would delay other tasks. Therefore
+        # compaction has a housekeeper of its own.
         self.housekeepers = [
             Housekeeper(self._stop, short_tasks),
             Housekeeper(self._stop, [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]),
@@ -234,27 +240,28 @@ class BrokerServer:
             housekeeper.start()
 
     def cancel_start(self) -> None:
-        """Stop the recovery of the logs. Another thread calls this method during `start`.
+        """Make `start` end early, while it recovers the logs. Another thread calls this method during `start`.
 
-        The next start recovers the logs again.
+        When a broker is next started with this data directory, it recovers the logs from the beginning.
         """
         self._stop.request()
 
     @property
     def open_connections(self) -> int:
-        """The number of connections that clients keep open."""
+        """The number of connections that their clients have not closed."""
         return self._server.open_connections if self._server is not None else 0
 
     def kill(self) -> None:
-        """Stop as `kill -9` does: cut the connections, sync nothing, and leave no marker of a clean stop."""
+        """Simulate `kill -9`: close the connections at once, sync no log, and do not mark the stop as clean."""
         if self._server is not None:
             self._server.stop(time.monotonic())
         self.stop(crash=True)
 
     def stop(self, *, crash: bool = False) -> None:
-        """Answer the requests in progress, close the connections, then sync and close the logs.
+        """Stop the broker: answer the requests in progress, close the connections, then sync and close the logs.
 
-        The stop takes at most STOP_TIMEOUT seconds, plus the time of the syncs. A `crash` syncs no log.
+        This method takes at most STOP_TIMEOUT seconds, plus the time for the syncs. If `crash` is true, it syncs no
+        log.
         """
         self._is_stopped = True
         self._stop.request()

@@ -1,4 +1,4 @@
-"""The context of a request: a handler receives it with the request, and finds the parts of the broker in it."""
+"""The context of a request: an object that a handler gets together with the request. It contains the broker's parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ from hmb.storage.watchers import Watchers
 
 @dataclass(slots=True)
 class Stop:
-    """The broker's request to its own threads to stop. Each long wait of a thread ends when it is set."""
+    """A signal that asks all threads of the broker to stop.
+
+    `request` sends the signal, and ends each long wait of a thread.
+    """
 
     requested: threading.Event = field(default_factory=threading.Event)
     watchers: Watchers = field(default_factory=Watchers)
@@ -37,7 +40,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class BrokerContext:
-    """The parts of the broker that handlers use."""
+    """The parts of the broker that handlers use, such as topics and groups."""
 
     configs: DynamicConfig
     cluster_id: str
@@ -48,19 +51,19 @@ class BrokerContext:
     transactions: TransactionCoordinator
     stop: Stop
     clock: BrokerClock = SYSTEM_CLOCK
-    versions: Mapping[ApiKey, range] | None = None  # the versions of each API that it offers; None: all that HMB has
+    versions: Mapping[ApiKey, range] | None = None  # supported versions of each API; None means all
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Let the coordinators of groups and of transactions remove what they know about deleted topics.
+        """Call the coordinators of groups and of transactions, so that they remove their data about deleted topics.
 
-        `ids` contains the ids of the deleted topics, by name.
+        `ids` contains the name and the id of each deleted topic.
         """
         self.groups.on_topics_deleted(ids)
         self.transactions.on_topics_deleted(ids)
 
     @property
     def config(self) -> BrokerConfig:
-        """The broker's settings as they are now."""
+        """The current settings of the broker."""
         return self.configs.current
 
 
@@ -71,7 +74,7 @@ class RequestContext(NamedTuple):
     listener: Listener
     header: RequestHeader
     client_host: str
-    is_client_gone: Callable[[], bool]  # A handler that waits calls this periodically.
+    is_client_gone: Callable[[], bool]  # A waiting handler calls this function periodically.
     memory: Account = UNCOUNTED  # the memory that this request has reserved
 
     @property

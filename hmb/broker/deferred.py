@@ -1,10 +1,11 @@
-"""Deferred responses: the handler has done its work, and only a wait is left.
+"""Deferred responses: the response to a request that is handled, but that must wait, for example for the disk.
 
-The response to a Produce with acks=all must wait until its records are on disk. A sync takes milliseconds. During the
-sync the connection can append the records of the next request. So the handler appends the records, which fixes their
-offsets, and returns a `Deferred`. `Deferred.result` waits for the sync and returns the response.
+The response to a Produce request with acks=all must wait until the records are on disk. This sync takes milliseconds.
+Meanwhile the thread of the connection can handle the next request. Therefore the handler does not wait. It appends the
+records to the log, which assigns their offsets, and returns a `Deferred`. Later, the thread calls `Deferred.result`,
+which waits for the sync and returns the response.
 
-A connection may begin further requests before it asks for the result (network/gathering.py).
+The module network/gathering.py decides how many requests a connection handles before it calls `Deferred.result`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,6 @@ from hmb.protocol.schema import Response
 
 
 class Deferred(NamedTuple):
-    """A response that is not final yet. `result` waits until it is final, and returns it."""
+    """A response that must wait, for example until records are on disk. `result` waits, and returns the response."""
 
     result: Callable[[], Response]

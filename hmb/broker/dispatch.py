@@ -1,11 +1,13 @@
-"""Dispatch: decode a request, call the handler of its API, and encode the response.
+"""Dispatch: the steps from the bytes of a request to the bytes of its response.
+
+The dispatcher decodes the request, calls the handler of its API, and encodes the response.
 
 The broker handles an error in one of three ways:
 
 - *An expected error*, such as an unknown topic: the handler puts an error code into its response.
 - *A client that breaks the protocol* (ProtocolError): the broker closes the connection, because it no longer knows
-  where the next request begins. An ApiVersions request of an unknown version is an exception to this rule. The broker
-  answers it, because a newer client learns from the answer which versions the broker supports.
+  where the next request begins. There is one exception: the broker answers an ApiVersions request of an unknown
+  version. From this answer, a client that is newer than the broker learns which versions the broker supports.
 - *An internal error*, any other exception: the broker logs the traceback and closes this one connection.
 """
 
@@ -35,27 +37,30 @@ Handler = Callable[[Any, RequestContext], Response | Deferred | None]
 
 
 class Answer:
-    """The answer to one request: the parts of a frame, or no parts if the client expects no response."""
+    """The encoded response to one request, as the parts of a frame.
+
+    If the client expects no response, there are no parts.
+    """
 
     __slots__ = ("_parts", "_wait")
 
     def __init__(self, parts: Sequence[Part] = (), wait: Callable[[], Sequence[Part]] | None = None) -> None:
-        """Create a final answer from `parts`, or a deferred answer from `wait`, which returns the parts."""
+        """Create an answer from `parts`, or a deferred answer from the function `wait`, which returns the parts."""
         self._parts = parts
         self._wait = wait
 
     @property
     def is_deferred(self) -> bool:
-        """Whether the method `parts` may have to wait."""
+        """Whether the answer is deferred, so that the method `parts` may wait."""
         return self._wait is not None
 
     def parts(self) -> Sequence[Part]:
-        """Return the parts of the frame as soon as they are final. Raises CloseConnection."""
+        """Return the parts of the frame. If the answer is deferred, wait first. Raises CloseConnection."""
         return self._parts if self._wait is None else self._wait()
 
 
 class Dispatcher:
-    """Answers the requests of one connection."""
+    """Handles the requests of one connection, and returns the encoded responses."""
 
     def __init__(
         self,
@@ -73,10 +78,10 @@ class Dispatcher:
         self._connection = ServerConnection(broker.versions)
 
     def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> Answer:
-        """Handle one request, and release its frame. Raises CloseConnection."""
+        """Handle the request in `frame`, and return the answer. Raises CloseConnection."""
         ALLOWANCE.spend = memory.take_values
         try:
-            with frame:  # Decoded values are copies, except the records of a Produce.
+            with frame:  # Free the frame after decoding. Decoded values are copies, except records.
                 header, request = self._connection.receive(frame)
         except UnsupportedVersion as error:
             offered = self._broker.versions
@@ -110,7 +115,7 @@ class Dispatcher:
 
 
 def _internal_error(header: RequestHeader, kind: type[Request]) -> CloseConnection:
-    """Log the error that is being handled, with its traceback; return the error that closes the connection."""
+    """Log the current exception with its traceback. Return a CloseConnection error for the caller to raise."""
     why = f"{kind.__name__} v{header.api_version} of client {header.client_id!r} failed"
     LOGGER.exception("%s", why)
     return CloseConnection(why)

@@ -1,4 +1,4 @@
-"""How a handler reports an error: as an error code in a part of the response, or by closing the connection."""
+"""The two ways in which a handler reports an error: an error code in the response, or a closed connection."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ class CloseConnection(Exception):
 
 
 class PartialResponse(Protocol):
-    """A part of a response that has an error code, and perhaps a message."""
+    """A part of a response that has a field for an error code, and possibly a field for a message."""
 
     error_code: int
 
 
 class answering:
-    """A context that catches an error and puts its code into a part of a response.
+    """A context manager that catches an error in its `with` block, and puts the error's code into a part of a response.
 
-    A KafkaError has an error code. An OSError becomes KAFKA_STORAGE_ERROR.
+    For a KafkaError, this is the error's own code. For an OSError, it is KAFKA_STORAGE_ERROR. Other errors are not
+    caught.
     """
 
     def __init__(self, answer: PartialResponse) -> None:
@@ -44,7 +45,7 @@ class answering:
 
 
 def answer_with(answer: PartialResponse, error: KafkaError | None) -> None:
-    """Put an error into a part of a response. None changes nothing."""
+    """Put the code and the message of `error` into a part of a response. If `error` is None, change nothing."""
     if error is None:
         return
     answer.error_code = error.code
@@ -53,7 +54,7 @@ def answer_with(answer: PartialResponse, error: KafkaError | None) -> None:
 
 
 def outcome_of(action: Callable[[], None]) -> KafkaError | None:
-    """Return the error that an action raises, or None if it succeeds."""
+    """Call `action`, and return the error that it raises, or None if it raises no error."""
     try:
         action()
     except (KafkaError, OSError) as error:

@@ -1,26 +1,30 @@
-"""Fetch sessions (KIP-227): a fetch and its response contain only the partitions that have changed.
+"""Fetch sessions (KIP-227). In a session, a Fetch request and its response contain only partitions with changes.
 
-A consumer of a thousand partitions fetches the same thousand again and again, and most of them have nothing new. In a
-session the broker remembers the fetched partitions and their last responses. Only changes go over the wire::
+A consumer of a thousand partitions fetches the same partitions again and again, and most of them have no new records.
+Without a session, each request and each response contains all thousand partitions. In a session, the broker remembers
+the partitions that the consumer fetches, and what it last returned for them. The messages contain only the changes::
 
     fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
-    fetch, session 7, epoch 1   those that changed   ->  session 7   those with news         (an incremental one)
-    fetch, session 7, epoch 2   nothing              ->  session 7   nothing
+    fetch, session 7, epoch 1   changed partitions   ->  session 7   partitions with news    (an incremental fetch)
+    fetch, session 7, epoch 2   no partitions        ->  session 7   no partitions           (nothing has changed)
     fetch, session 7, epoch -1  all partitions       ->  session 0   all partitions          (the session ends)
 
-A partition has news if it has records, an error, another high watermark or another log start offset. A request contains
-a partition to change its offset or its limit, or to add it to the session. The request's list of forgotten topics
-removes partitions from the session.
+A partition has *news* if the response contains records or an error for it, or if its high watermark or its log start
+offset has changed since the last response. A request contains a partition if the client adds this partition to the
+session, or changes its fetch offset or its size limit. A request also contains a list of partitions that the broker
+removes from the session (`forgotten_topics_data`).
 
-The epoch counts the requests of a session. A lost or repeated request has a wrong epoch, and the response is
-INVALID_FETCH_SESSION_EPOCH. Sessions are a cache. A request for a session that the broker has removed gets
-FETCH_SESSION_ID_NOT_FOUND, and the client begins again with a full fetch. If the cache is full, the response contains
-the session id 0, and the client continues with full fetches.
+The epoch is the number of the request in its session. If a request is lost or repeated, the broker receives a wrong
+epoch and returns INVALID_FETCH_SESSION_EPOCH. The broker keeps sessions in a cache, and may remove a session. If a
+client then uses the removed session, it gets FETCH_SESSION_ID_NOT_FOUND, and begins again with a full fetch. If the
+cache has no room for a new session, the response contains the session id 0. The client then continues with full
+fetches.
 
 The cache has two limits: `max.incremental.fetch.session.cache.slots` sessions, and MAX_PARTITIONS partitions in all
-sessions. In a full cache, a new session replaces another one, as in Kafka. The broker removes the session that was
-unused for the longest time, if this time is longer than `min.incremental.fetch.session.eviction.ms`. Otherwise the
-broker looks for the smallest session that has existed for that long. It removes this session if the new one is larger.
+sessions together. If all slots are used, the broker may remove one session for a new one, as in Kafka. First it
+considers the session that was unused for the longest time. The broker removes this session if it was unused for more
+than `min.incremental.fetch.session.eviction.ms`. Otherwise the broker considers all sessions that were created longer
+ago than this time. It removes the one with the fewest partitions, if the new session has more partitions.
 
 Source: KIP-227, KIP-516 (topic ids); Kafka's `FetchSession`.
 """
@@ -44,17 +48,17 @@ from hmb.storage.log import Log
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 NO_SESSION = 0
-FIRST_EPOCH, LAST_EPOCH = 0, -1  # epochs in a request: 0 begins a session, -1 ends it or asks for no session
+FIRST_EPOCH, LAST_EPOCH = 0, -1  # epochs in a request: 0 begins a session; -1 ends it, or fetches without a session
 MAX_ID = 2**31 - 1
-MAX_PARTITIONS = 250_000  # partitions of all sessions together; each one takes some 400 bytes
+MAX_PARTITIONS = 250_000  # in all sessions together; each partition takes about 400 bytes of memory
 
-TopicKey = str | int  # a topic's name, or its id as a number in versions with ids
-Key = tuple[TopicKey, int]  # key of a partition
+TopicKey = str | int  # a topic's name; in requests with topic ids, the id as a number
+Key = tuple[TopicKey, int]  # topic and partition number
 
 
 @dataclass(slots=True)
 class FetchedPartition:
-    """A partition of a fetch: the values of its last request, and in a session the offsets of its last response."""
+    """A partition that a client fetches, with the values of the last request and the offsets of the last response."""
 
     topic_key: TopicKey
     topic: str | None  # None if the broker knows only the topic's id
@@ -68,14 +72,14 @@ class FetchedPartition:
     log_start_offset: int = -1  # -1 before the first response
 
     def ask_again(self, other: FetchedPartition) -> None:
-        """Replace the fetch offset and the limits by those of the session's next request."""
+        """Take over the fetch offset, the size limit and the epochs from the session's next request (`other`)."""
         self.fetch_offset, self.max_bytes = other.fetch_offset, other.max_bytes
         self.leader_epoch, self.last_fetched_epoch = other.leader_epoch, other.last_fetched_epoch
 
     def log(self, topics: Topics, *, uses_ids: bool) -> Log:
-        """Return the partition's log, by the topic's id or by its name.
+        """Return the log of this partition. `uses_ids` decides whether the topic is found by its id or by its name.
 
-        Raises INCONSISTENT_TOPIC_ID if the topic was created again since the session began.
+        Raises INCONSISTENT_TOPIC_ID if the topic was deleted and created again after the session began.
         """
         if not uses_ids:
             return topics.log(self.topic, NO_TOPIC_ID, self.partition)
@@ -90,7 +94,7 @@ class FetchedPartition:
         return topic.log(self.partition)
 
     def is_unchanged(self, log: Log) -> bool:
-        """Return whether the client has read all records and knows the offsets of the log from the last response."""
+        """Return whether the client has read all records, and the log's offsets equal those of the last response."""
         return (
             self.fetch_offset == self.high_watermark == log.high_watermark
             and self.log_start_offset == log.log_start_offset
@@ -109,9 +113,10 @@ class FetchedPartition:
         )
 
     def answered(self, data: PartitionData) -> None:
-        """Store the offsets of the response.
+        """Store the high watermark and the log start offset that the response `data` contains.
 
-        After an error the stored high watermark is -1, so the next response without an error is news.
+        After an error, store -1 as the high watermark. The next response without an error then has a different high
+        watermark, so the session returns it.
         """
         self.high_watermark = -1 if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset
@@ -122,9 +127,9 @@ Answers = Sequence[tuple[FetchedPartition, PartitionData]]
 
 @dataclass(slots=True)
 class FetchSession:
-    """One fetch session.
+    """One fetch session, with its partitions in the order in which the broker reads them.
 
-    The partitions are in the order in which the broker reads them. A partition that returned records moves to the end.
+    After a partition has returned records, it moves to the end, so that each partition is read first at some time.
     """
 
     id: int
@@ -136,7 +141,7 @@ class FetchSession:
 
 
 class Fetching:
-    """A fetch without a session: its partitions, and the function that builds its response."""
+    """A fetch without a session: the partitions to read, and a method that creates the response."""
 
     def __init__(self, partitions: dict[Key, FetchedPartition]) -> None:
         self.partitions = list(partitions.values())
@@ -159,7 +164,7 @@ class FullFetch(Fetching):
 
 
 class IncrementalFetch(Fetching):
-    """A fetch in an existing session. Its response contains only the partitions with news."""
+    """A fetch in an existing session. The response contains only partitions with news, such as new records."""
 
     def __init__(self, sessions: FetchSessions, session: FetchSession) -> None:
         super().__init__(session.partitions)
@@ -189,7 +194,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, *, uses_ids: bool) -> Fetching:
-        """Return the partitions that a request fetches.
+        """Begin a fetch: find or plan its session, and return the fetch with the partitions to read.
 
         Raises KafkaError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
         """
@@ -234,7 +239,7 @@ class FetchSessions:
         self._partitions += len(session.partitions)
 
     def create(self, partitions: dict[Key, FetchedPartition], uses_ids: bool) -> int:
-        """Return the id of a new session, or NO_SESSION if there is no room for it."""
+        """Create a session and return its id. If the cache has no room, return NO_SESSION."""
         with self._lock:
             now = self.clock()
             if len(self._sessions) >= self.slots and not self._evict(len(partitions), now):
@@ -248,7 +253,10 @@ class FetchSessions:
             return id
 
     def _evict(self, size: int, now: int) -> bool:
-        """Remove one session for a new session of `size` partitions; return False if no session may be removed."""
+        """Remove one session, to make room for a new session of `size` partitions.
+
+        If no session may be removed, return False.
+        """
         unused = next(iter(self._sessions.values()), None)
         if unused is not None and now - unused.used > self.eviction_ms:
             self._remove(unused.id)
@@ -265,7 +273,10 @@ class FetchSessions:
         self._partitions -= len(session.partitions) if session else 0
 
     def note(self, session: FetchSession, epoch: int, news: Answers) -> bool:
-        """Store the offsets of a response; return False if another request has used the session in the meantime."""
+        """Store the offsets of the response to the request with `epoch`.
+
+        If a later request has already used the session, store nothing and return False.
+        """
         with self._lock:
             if session.epoch != epoch:
                 return False
@@ -307,7 +318,10 @@ def _forgotten(request: FetchRequest, uses_ids: bool) -> Iterator[Key]:
 
 
 def _response(answers: Answers, session_id: int) -> FetchResponse:
-    """Return the response, with the partitions in their order. Consecutive partitions of a topic share one entry."""
+    """Return the response with the partitions in the order of `answers`.
+
+    If consecutive partitions belong to the same topic, they share one topic entry in the response.
+    """
     response = FetchResponse(session_id=session_id)
     last: TopicKey | None = None
     for partition, data in answers:

@@ -1,6 +1,7 @@
-"""Periodic work of a broker: delete old segments, sync logs, write checkpoints.
+"""The periodic tasks of a broker, such as deleting old segments, syncing logs and compacting them.
 
-The intervals of the tasks run in real time. A test that moves the broker's clock runs the tasks itself, with `run`.
+The time between two runs of a task is measured in real time. If a test replaces the broker's clock, the test must call
+`run` itself.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ LOGGER = logging.getLogger(__name__)
 Task = Callable[[], None]
 
 
-LOOK_AGAIN = 1.0  # seconds between two looks at the intervals, which may have become shorter
+LOOK_AGAIN = 1.0  # longest wait in seconds, because a client may shorten an interval during the wait
 
 
 class Housekeeper:
-    """One thread that runs tasks periodically, each with its interval (s), until the broker stops."""
+    """One thread that runs several tasks periodically until the broker stops. Each task has its own interval (in s)."""
 
     def __init__(self, stop: Stop, tasks: Sequence[tuple[Callable[[], float], Task]]) -> None:
         self._stop = stop
         self.tasks = tasks
-        self._runs = [(interval, task, time.monotonic()) for interval, task in tasks]  # with the time of the last run
+        self._runs = [(interval, task, time.monotonic()) for interval, task in tasks]  # time of the last run
         self.lock = threading.Lock()  # held while a task runs
         self._thread = threading.Thread(target=self._run, name="housekeeper", daemon=True)
 
@@ -34,23 +35,29 @@ class Housekeeper:
         self._thread.start()
 
     def join(self, deadline: float) -> None:
-        """Wait for the end of the current task, at most until the deadline. The caller has requested the stop."""
+        """Wait until the thread has ended, but not longer than until `deadline`.
+
+        The caller must have requested the stop.
+        """
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline - time.monotonic()))
         if self._thread.is_alive():
             LOGGER.warning("the stop does not wait for the housekeeper, whose task is still running")
 
     def run(self, task: Task) -> None:
-        """Run a task in the calling thread, after the end of the task that runs now. Log the errors of the task."""
+        """Run a task in the calling thread.
+
+        If the housekeeper runs another task, wait for its end. Log the task's errors.
+        """
         with self.lock:
             if self._stop.requested.is_set():
                 return
             name = getattr(task, "__qualname__", task)
             try:
                 task()
-            except (KafkaError, OSError) as error:  # For example, the disk is full. The next run may succeed.
+            except (KafkaError, OSError) as error:  # For example, the disk is full. A later run may succeed.
                 LOGGER.error("%s failed: %s", name, error)
-            except Exception:  # After an internal error the broker continues to serve.
+            except Exception:  # An internal error of one task must not stop the other tasks.
                 LOGGER.exception("%s failed", name)
 
     def _run(self) -> None:

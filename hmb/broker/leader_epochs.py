@@ -1,11 +1,12 @@
-"""Checks of the leader epochs in requests: a client whose view of a partition is out of date gets an error (KIP-320).
+"""Checks of the leader epochs in requests. A client that knows an outdated leader epoch gets an error (KIP-320).
 
-A client that knows a leader epoch sends it. The broker compares it with the epoch of the log, and refuses the request
-if they differ, so that the client looks for the leader again. A follower also sends the epoch of its last record. The
-broker then finds the offset from which the two logs differ (KIP-595).
+In a cluster of several brokers, a partition gets a new leader epoch when its leader changes. A client sends the leader
+epoch that it knows. The broker compares this epoch with the epoch of the log. If they differ, the broker refuses the
+request, and the client then asks for the current leader. A client may also send the epoch of the last record that it
+has fetched. With this epoch, the broker finds the offset from which the client's log and its own log differ (KIP-595).
 
-The only broker of a cluster never changes a leader epoch. Several epochs exist only in a data directory that another
-broker wrote, so a first reading can skip this module.
+HMB is a cluster of one broker, so it never changes a leader epoch. A log contains several epochs only if another broker
+wrote the data directory. A first reading can skip this module.
 """
 
 from __future__ import annotations
@@ -20,16 +21,21 @@ PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 
 def check_epoch(known: int, log: Log) -> None:
-    """Raise FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH if the client knows another leader epoch than the log."""
+    """Compare the client's leader epoch `known` with the log's leader epoch.
+
+    Raises FENCED_LEADER_EPOCH if the client's epoch is older, and UNKNOWN_LEADER_EPOCH if it is newer.
+    """
     if known != NO_LEADER_EPOCH and known != log.leader_epoch:
         older = known < log.leader_epoch
         raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH if older else ErrorCode.UNKNOWN_LEADER_EPOCH)
 
 
 def set_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -> bool:
-    """Return whether the client's log and this log diverge (KIP-595). If so, write the point of divergence into `data`.
+    """Return whether the client's log and this log differ (KIP-595).
 
-    A response with a divergence contains no records. Raises OFFSET_OUT_OF_RANGE.
+    If so, write the offset of the difference into `data`.
+
+    In this case the response contains no records. Raises OFFSET_OUT_OF_RANGE.
     """
     end = log.epochs.end_of(partition.last_fetched_epoch, log.log_start_offset, log.log_end_offset)
     if end is None or partition.fetch_offset < log.log_start_offset:

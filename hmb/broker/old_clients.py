@@ -1,19 +1,22 @@
-"""Answers for old clients: the broker converts record batches of a log to the older message formats.
+"""Responses for old clients. The broker converts the record batches of a log to the older message formats.
 
-The module records/legacy/down_conversion.py converts one batch. An old client continues at the offset after the last
-message that it has received. A part of a log may contain only markers of transactions, or batches whose records
-compaction has removed. After an empty answer the client would fetch the same offset again and again. So the broker
-continues in the log until it finds a message, or until the log ends. (Kafka up to 3 answers with the beginning of a
-message that does not exist. Its own consumer stops, because it concludes that a message is larger than its fetch size.)
+The module records/legacy/down_conversion.py converts one batch. The result may be empty: some batches contain only
+transaction markers, and compaction removes all records of some batches. An old client continues at the offset after the
+last message that it has received. After an empty response, it would fetch the same offset again and again. Therefore
+the broker reads on in the log until it finds a message, or until the log ends. (Kafka up to version 3 instead returns
+the beginning of a message that does not exist. Its own consumer then stops with an error, because it assumes that this
+message is larger than its fetch size.)
 
-An answer is converted one batch at a time, while it is sent. If a client does not read, its batch stays in memory until
-the broker closes the connection (sending.py). MOST_CONVERTED limits the memory of all these answers together. An answer
-waits before its first message until it fits into this limit.
+The broker converts the batches of a response one by one, while it sends the response. If a client does not read, the
+current batch stays in memory until the broker closes the connection (network/sending.py). MOST_CONVERTED limits the
+memory of all such responses together. If the limit is reached, the broker waits before it sends the first message of a
+response.
 
-*Damage.* The client gets CORRUPT_MESSAGE if the first batch from its offset on is damaged. If a later batch is damaged,
-the client gets the records before this batch without an error. A client of version 4 or later gets the damaged bytes,
-and finds the wrong CRC itself. When a client fetches the same offset again, the log repairs the segment
-(storage/recovery/read_checks.py). Kafka up to 3 does not check the CRC, and sends the changed record with a new CRC.
+*Damaged batches.* If the first batch of a response is damaged, an old client gets CORRUPT_MESSAGE. If a later batch is
+damaged, the client gets the messages of the batches before it, without an error. (A client that sends Fetch version 4
+or later gets the batches without conversion. It checks their CRC itself.) When a client fetches the same offset again,
+the log repairs the segment (storage/recovery/read_checks.py). Kafka up to version 3 does not check the CRC of the
+damaged batch. It converts the damaged records and sends them with a new CRC.
 """
 
 from __future__ import annotations
@@ -28,12 +31,12 @@ from hmb.storage.batches.opening import CONVERTING
 from hmb.storage.log import Log
 from hmb.storage.log_reading import LogSlice
 
-SKIPPED_AT_ONCE = 1 << 20  # bytes of the log that one search for a message reads
-MOST_CONVERTED = 64 << 20  # bytes of all answers that are being converted
+SKIPPED_AT_ONCE = 1 << 20  # bytes that the broker reads at once while it looks for a message
+MOST_CONVERTED = 64 << 20  # bytes of memory for all conversions together
 
 
-class Room:
-    """A budget of bytes that several threads share."""
+class ByteBudget:
+    """A limited number of bytes that several threads share. A thread reserves bytes before it uses memory."""
 
     def __init__(self, size: int) -> None:
         self._size = self._free = size
@@ -41,9 +44,9 @@ class Room:
 
     @contextmanager
     def reserved(self, size: int, timeout: float) -> Iterator[None]:
-        """Hold `size` bytes, or all bytes if `size` is larger.
+        """Reserve `size` bytes during a `with` block. If `size` is above the limit, reserve all bytes.
 
-        Raises TimeoutError after `timeout` seconds of waiting.
+        Wait until the bytes are free. Raises TimeoutError after `timeout` seconds.
         """
         size = min(size, self._size)
         with self._changed:
@@ -58,23 +61,26 @@ class Room:
                 self._changed.notify_all()
 
 
-CONVERTED = Room(MOST_CONVERTED)
-PATIENCE = 60.0  # seconds that an answer waits for memory; the broker disconnects a silent reader earlier
+CONVERTED = ByteBudget(MOST_CONVERTED)
+PATIENCE = 60.0  # longest wait for memory in seconds; a client that does not read is disconnected earlier
 
 
 class ConvertedRecords:
-    """The records of an answer, which are converted while they are sent."""
+    """The records of one partition in a response for an old client. They are converted while they are sent."""
 
     def __init__(self, conversion: DownConversion) -> None:
         self._conversion = conversion
 
     @property
     def size(self) -> int:
-        """The number of bytes that `pieces` yields."""
+        """The total number of bytes that `pieces` yields."""
         return self._conversion.size
 
     def pieces(self) -> Generator[bytes | memoryview, None, None]:
-        """Yield the messages. Raises OSError if the records have changed since they were measured."""
+        """Convert the batches one by one, and yield the bytes of their messages.
+
+        Raises OSError if the records in the file have changed since `size` was computed.
+        """
         with CONVERTED.reserved(self._conversion.memory, PATIENCE):
             pieces = self._conversion.pieces()
             while True:
@@ -91,11 +97,14 @@ class ConvertedRecords:
 def converted(
     found: LogSlice, log: Log, magic: int, offset: int, max_bytes: int, limit: int
 ) -> ConvertedRecords | memoryview:
-    """Return messages of `magic` (0 or 1) from `offset` on: the records of `found`, or later records of the log.
+    """Return messages in the format `magic` (0 or 1), beginning at `offset`.
 
-    The messages take at most `max_bytes`, but at least one message is included. A batch decompresses to `limit` bytes
-    at most. The result is empty if the log ends without a message. Raises KafkaError: CORRUPT_MESSAGE if the first
-    batch is damaged, MESSAGE_TOO_LARGE, INVALID_RECORD.
+    They are made from the records of `found`. If `found` contains no messages, they are made from later records of
+    `log`.
+
+    The messages have at most `max_bytes` bytes, but the first message is always included. The result is empty if the
+    log contains no message at or after `offset`. Raises KafkaError: CORRUPT_MESSAGE if the first batch is damaged,
+    MESSAGE_TOO_LARGE if a batch has more than `limit` bytes after decompression, INVALID_RECORD.
     """
     while found.records is not None and found.segment is not None:
         read, start = found.records.file.read, found.records.position

@@ -1,10 +1,12 @@
-"""Produce requests with a transactional id: the coordinator adds or verifies their partitions before the append.
+"""Produce requests with a transactional id. The broker checks the transaction before it appends the records.
 
-A log accepts the records of a transaction only if the coordinator has added the partition to the transaction (KIP-890).
-A producer of transaction version 1 adds each partition first (AddPartitionsToTxn), and the partition *verifies* before
-each append that it was added. With version 2 (Produce 12 and later) the partition *adds* itself, which saves the
-producer a round trip. Kafka asks the coordinator over the network, once per transaction. In HMB the coordinator is in
-the same process, and is asked for every batch: see `TransactionCoordinator.writing`.
+A log accepts a transaction's records only if the partition belongs to the transaction (KIP-890). The transaction
+coordinator stores which partitions belong to it. With transaction version 1, the producer first adds each partition to
+the transaction (AddPartitionsToTxn). Before an append, the broker asks the coordinator to *verify* the partition. With
+transaction version 2 (Produce 12 and later), the producer does not send AddPartitionsToTxn. Instead the broker asks the
+coordinator to *add* the partition, which saves the producer a round trip. In Kafka the broker asks the coordinator over
+the network, once for each partition of a transaction. In HMB the coordinator is in the same process, and the broker
+asks it for every batch (`TransactionCoordinator.writing`).
 """
 
 from __future__ import annotations
@@ -24,23 +26,25 @@ from hmb.records import RecordBatch
 from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.log import Log
 
-Parsed = ProducedRecords | KafkaError  # the records of one partition, or the error for its response
-NEVER = 2**15  # greater than any version
-# For each API: the first version in which a client knows the error PRODUCER_FENCED. In other versions and APIs, for
-# example in Produce, the broker returns INVALID_PRODUCER_EPOCH instead.
+Parsed = ProducedRecords | KafkaError  # the records of one partition, or the error that the response contains for it
+NEVER = 2**15  # no request has this version
+# For each API: the first version in which clients know the error PRODUCER_FENCED. In earlier versions, and in APIs that
+# are not listed (such as Produce), the broker returns INVALID_PRODUCER_EPOCH instead.
 FIRST_VERSION_OF_FENCED: Mapping[int, int] = {
     ApiKey.INIT_PRODUCER_ID: 4,
     ApiKey.ADD_PARTITIONS_TO_TXN: 2,
     ApiKey.ADD_OFFSETS_TO_TXN: 2,
     ApiKey.END_TXN: 2,
 }
-# For each API: the first version in which a client knows the error TRANSACTION_ABORTABLE.
+# For each API: the first version in which clients know the error TRANSACTION_ABORTABLE. In earlier versions, the broker
+# returns INVALID_TXN_STATE instead.
 FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
     ApiKey.PRODUCE: ProduceRequest.FIRST_VERSION_OF_ABORTABLE,
     ApiKey.TXN_OFFSET_COMMIT: 4,
 }
-# A producer that gets one of these errors for a partition gives up, because only a coordinator is expected to return
-# them. The broker returns NOT_ENOUGH_REPLICAS instead, after which the producer retries.
+# These errors come from the coordinator. If a Produce response contained one of them, the producer would give up,
+# because it expects them only in responses of a coordinator. So the broker returns NOT_ENOUGH_REPLICAS instead. After
+# this error the producer tries again.
 COORDINATORS = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -49,7 +53,7 @@ COORDINATORS = (
 
 
 def code_for_producer(code: ErrorCode, header: RequestHeader) -> ErrorCode:
-    """Return the error code for a producer's response. A code that the request's version lacks is replaced."""
+    """Return the error code for a producer's response. If the request's version does not have `code`, replace it."""
     api_key, version = header.api_key, header.api_version
     if code is ErrorCode.PRODUCER_FENCED and version < FIRST_VERSION_OF_FENCED.get(api_key, NEVER):
         return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -59,7 +63,7 @@ def code_for_producer(code: ErrorCode, header: RequestHeader) -> ErrorCode:
 
 
 class TransactionalProduce:
-    """The transaction of a Produce request that has a transactional id."""
+    """The checks of one Produce request that has a transactional id."""
 
     def __init__(
         self,
@@ -69,9 +73,10 @@ class TransactionalProduce:
         *,
         uses_ids: bool,
     ) -> None:
-        """Add the partitions of a request of version 12 or later to the transaction.
+        """If the request has version 12 or later, add its partitions to the transaction.
 
-        `parsed` contains, for each topic and partition of the request, its records, or the error for its response.
+        `parsed` contains one list for each topic of the request. The list contains, for each partition, its records or
+        an error.
         """
         assert request.transactional_id is not None
         self._id = request.transactional_id
@@ -90,14 +95,14 @@ class TransactionalProduce:
             for producer in producers:
                 self._transactions.add_partitions(self._id, producer, partitions.keys(), VERSION_2)
         except KafkaError as error:
-            self._failure = error.code, error.message  # A traceback would keep the frame in memory.
+            self._failure = error.code, error.message  # Not the error: its traceback would keep the frame.
 
     @contextmanager
     def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
-        """Return a context that keeps the transaction open while the caller appends the records.
+        """Check the transaction, and keep it open during a `with` block, in which the caller appends the records.
 
-        Records without a transaction need no check. Raises KafkaError if the transaction does not allow the append. The
-        error code is one that the request's version has.
+        If the records do not belong to a transaction, there is no check. Raises KafkaError if the append is not
+        allowed. Its error code exists in the version of the request.
         """
         batch = _transactional(records)
         if batch is None:
@@ -114,7 +119,10 @@ class TransactionalProduce:
             yield
 
     def _check_beginning(self, batch: RecordBatch, log: Log) -> None:
-        """Check that a producer of version 2 begins at sequence number 0, even if the log does not know it."""
+        """Raise OUT_OF_ORDER_SEQUENCE_NUMBER if a producer's first batch in a log does not have the sequence number 0.
+
+        This check applies only to producers of transaction version 2.
+        """
         is_first = not log.active_producers(batch.producer_id)
         if self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING and is_first and batch.base_sequence != 0:
             why = f"producer {batch.producer_id} begins with sequence number {batch.base_sequence}"
@@ -131,12 +139,15 @@ class TransactionalProduce:
 def _partitions(
     request: ProduceRequest, parsed: Sequence[Sequence[Parsed]], context: RequestContext, *, uses_ids: bool
 ) -> dict[TopicPartition, ProducerIdAndEpoch]:
-    """Return the existing partitions for which the request has a transactional batch, with the batch's producer."""
+    """Return the partitions to which the request writes a transactional batch, with the producer of each batch.
+
+    Partitions that do not exist are left out.
+    """
     found = {}
     for each, parsed_of_topic in zip(request.topic_data, parsed, strict=True):
         try:
             topic = context.broker.topics.find(None if uses_ids else each.name, each.topic_id)
-        except KafkaError:  # The handler puts this error into the partition's response.
+        except KafkaError:  # The handler finds the same error later, and puts it into the response.
             continue
         for data, records in zip(each.partition_data, parsed_of_topic, strict=True):
             batch = _transactional(records)
@@ -146,7 +157,7 @@ def _partitions(
 
 
 def _transactional(records: Parsed) -> RecordBatch | None:
-    """Return the batch of a partition if it is intact and transactional, otherwise None."""
+    """Return `records` if they are one transactional batch. Return None if they are an error or not transactional."""
     return records if isinstance(records, RecordBatch) and records.is_transactional else None
 
 

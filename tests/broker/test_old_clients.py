@@ -11,7 +11,7 @@ import pytest
 
 from hmb.broker import BrokerServer, old_clients
 from hmb.broker.network import connection, sending
-from hmb.broker.old_clients import ConvertedRecords, Room
+from hmb.broker.old_clients import ByteBudget, ConvertedRecords
 from hmb.protocol.connection import ClientConnection
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchResponse
@@ -118,8 +118,8 @@ def test_clients_that_never_read_kept_whole_responses_in_memory(
     monkeypatch.setattr(sending, "PATIENCE", 1.0)
     monkeypatch.setattr(sending, "SLOWEST", 1 << 30)
     monkeypatch.setattr(connection, "STALL", 0.5)
-    room = Room(8 << 20)
-    monkeypatch.setattr(old_clients, "CONVERTED", room)
+    budget = ByteBudget(8 << 20)
+    monkeypatch.setattr(old_clients, "CONVERTED", budget)
     wire = connect()
     log = make_topic(broker, wire)
     batch = memoryview(encode_batch([Record(value=bytes(50_000))] * 10, codec=Codec.ZSTD))
@@ -131,13 +131,13 @@ def test_clients_that_never_read_kept_whole_responses_in_memory(
         silent = [connect() for _ in range(30)]
         for each in silent:
             each.send(b"".join(map(as_bytes, ClientConnection("test").request(request, 2))))
-        until(lambda: room._free < 7 << 20)  # Wait until some responses use memory.
+        until(lambda: budget._free < 7 << 20)  # Wait until some responses use memory.
         found: list[Record] = []
         while len(found) < 600:  # The broker serves other clients in the meantime.
             answer = wire.ask(fetch(len(found), partition_max_bytes=3 << 20), 2)
             assert isinstance(answer, FetchResponse)
             found += read_records(answer.responses[0].partitions[0].records)
-        until(lambda: room._free == room._size)
+        until(lambda: budget._free == budget._size)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -153,36 +153,36 @@ def make_topic(broker: BrokerServer, wire: Wire) -> Log:
 
 
 def test_memory_is_shared_and_released() -> None:
-    room = Room(100)
+    budget = ByteBudget(100)
     order: list[str] = []
 
     def wait() -> None:
-        with room.reserved(60, 30):
+        with budget.reserved(60, 30):
             order.append("second")
 
-    with room.reserved(30, 0), room.reserved(70, 0):
+    with budget.reserved(30, 0), budget.reserved(70, 0):
         waiting = threading.Thread(target=wait)
         waiting.start()
-        with pytest.raises(TimeoutError), room.reserved(1, 0.01):
+        with pytest.raises(TimeoutError), budget.reserved(1, 0.01):
             pass
         order.append("first")
     waiting.join()
     assert order == ["first", "second"]
-    with room.reserved(5_000, 0):  # A response larger than the whole limit gets all the memory.
+    with budget.reserved(5_000, 0):  # A response larger than the whole limit gets all the memory.
         pass
-    with pytest.raises(ZeroDivisionError), room.reserved(100, 0):
+    with pytest.raises(ZeroDivisionError), budget.reserved(100, 0):
         raise ZeroDivisionError
-    with room.reserved(100, 0):
+    with budget.reserved(100, 0):
         pass
 
 
 def test_a_response_without_free_memory_ends_its_connection(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(old_clients, "PATIENCE", 0.01)
-    room = Room(100)
-    monkeypatch.setattr(old_clients, "CONVERTED", room)
+    budget = ByteBudget(100)
+    monkeypatch.setattr(old_clients, "CONVERTED", budget)
     records = old_clients.converted(log.read(0, 100), log, 1, 0, 100, 1_000)
     assert isinstance(records, ConvertedRecords)
-    with room.reserved(100, 0), pytest.raises(TimeoutError):
+    with budget.reserved(100, 0), pytest.raises(TimeoutError):
         next(records.pieces())
     assert sum(map(len, records.pieces())) == records.size
 

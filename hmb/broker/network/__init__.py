@@ -1,7 +1,8 @@
-"""The network layer: sockets and threads.
+"""The network layer of the broker: it accepts connections, reads requests and sends responses.
 
-A *frame* is a length in four bytes, and one message of this length. A frame from the client contains a request, and a
-frame to the client contains a response. This layer reads and writes frames. It does not decode the messages in them.
+A *frame* is the unit that clients and the broker send: a length in four bytes, and then one message of this length. A
+frame from the client contains a request, and a frame to the client contains a response. This layer reads and writes
+frames. It does not decode the messages in the frames.
 
 Read in this order:
 
@@ -11,11 +12,11 @@ Read in this order:
 
 A first reading can skip the rest:
 
-- `requests.py`          reads requests ahead, with a limit for their memory and time
+- `requests.py`          reads requests before they are handled, with limits for memory and time
 - `gathering.py`         sends several responses together
 - `request_memory.py`    a limit for the memory of all requests together
-- `descriptors.py`       divides the descriptors of the process between files and connections
+- `descriptors.py`       limits for the file descriptors of logs and of connections
 - `listeners.py`         addresses from the settings `listeners` and `advertised.listeners`
 - `request_log.py`       one log line for each request (`hmb broker -vv`)
-- `staged.py`            the thesis's layout of threads, with a queue between stages
+- `staged.py`            another division of the work among threads, with queues, from the thesis
 """

@@ -1,7 +1,7 @@
-"""One client's connection and its thread, which reads a frame, dispatches the request and sends the response.
+"""The connection of one client, with its thread. The thread reads a frame, handles the request and sends the response.
 
-The loop is `_serve`. `Requests` reads the frames (requests.py), `Dispatcher.begin` handles one request, and
-`AnswerQueue.send` writes the response to the socket.
+The method `_serve` contains the thread's loop. `Requests` reads the frames (requests.py), `Dispatcher.begin` handles
+one request, and `AnswerQueue.send` writes the response to the socket.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ LOGGER = logging.getLogger(__name__)
 
 
 class AcceptedConnection:
-    """Serves one socket until the client leaves, breaks the protocol, or the broker stops.
+    """Serves one client's socket until the client disconnects or breaks the protocol, or until the broker stops.
 
-    Every wait ends: a read after `idle` seconds, a write after STALL (sending.py). The kernel enforces both limits
-    (SO_RCVTIMEO, SO_SNDTIMEO), because a time limit of Python's socket costs a poll() before each read. The server
-    closes a connection that misses its `deadline`.
+    No wait is endless. A read fails if no bytes arrive for `idle` seconds. A write fails if it cannot continue for
+    STALL seconds (sending.py). The kernel enforces both limits (SO_RCVTIMEO, SO_SNDTIMEO). A timeout of a Python socket
+    would cost one more system call, poll(), before each read. In addition, the server closes a connection whose
+    `deadline` has passed.
     """
 
     def __init__(
@@ -60,22 +61,28 @@ class AcceptedConnection:
 
     @property
     def deadline(self) -> float | None:
-        """The time of the monotonic clock (s) at which the current request must be complete, or None for no limit."""
+        """The time (monotonic clock, s) at which the current request must have arrived. None means no limit."""
         return self._requests.deadline
 
     @property
     def is_silent(self) -> bool:
-        """Whether the client has not sent a whole request yet."""
+        """Whether the client has never sent a complete request."""
         return self._requests.is_first
 
     @property
     def has_client(self) -> bool:
-        """Whether the client keeps the connection open. A request of a client that has left may still be waiting."""
-        descriptor = self._socket.fileno()  # -1 if the thread has just closed the socket
+        """Whether the client has not closed the connection.
+
+        If false, the connection's thread may still handle a request.
+        """
+        descriptor = self._socket.fileno()  # -1 if the connection's thread has closed the socket
         return descriptor >= 0 and not has_left(descriptor)
 
     def stop(self) -> None:
-        """Answer the current request, and begin no further request, even if one has arrived already."""
+        """Let the thread answer its current request, and then end.
+
+        The thread ignores requests that have already arrived.
+        """
         self._stopping = True
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RD)
@@ -109,14 +116,15 @@ class AcceptedConnection:
                     requests.account.close()
                     if not (answers.may_wait and requests.is_another_here()):
                         answers.send()
-        finally:  # If a request fails, the client still gets all earlier responses.
+        finally:  # If a request fails, the client still gets the responses to all earlier requests.
             answers.send()
 
 
 def has_left(client: socket.socket | int) -> bool:
-    """Return whether the client has closed the connection, or the connection is broken.
+    """Return whether the client has closed the connection, or whether the connection is broken.
 
-    POLLRDHUP (Linux) reports this even if unread requests precede the end. POLLHUP and POLLERR are always reported.
+    POLLRDHUP (only on Linux) detects a closed connection even if the broker has not yet read all requests. poll()
+    always detects a broken connection (POLLHUP, POLLERR).
     """
     poll = select.poll()
     poll.register(client, getattr(select, "POLLRDHUP", 0))

@@ -1,17 +1,18 @@
-"""The broker's file descriptors: their number, and their division between files and connections.
+"""Limits for the broker's file descriptors: how many are for log files, and how many are for connections.
 
-The system limits how many descriptors a process may have (RLIMIT_NOFILE). A broker that has used all of them can
-neither accept a connection nor open a file, so every request fails. So it raises the limit as far as the system allows,
-and then divides it:
+The system limits how many descriptors a process may have (RLIMIT_NOFILE). A broker without a free descriptor can
+neither accept a connection nor open a file. Therefore the broker raises the limit as far as the system allows, and
+divides the descriptors into three parts:
 
-- A third of the descriptors is for files of logs. The log layer keeps the recently used files open
+- One third of the descriptors is for the files of logs. The broker keeps recently used files open
   (storage/files/virtual.py).
-- Each connection gets two descriptors: one for its socket, and one for the file from which its thread reads. The thread
-  needs its own, because the log layer may close the file in the meantime.
-- RESERVE descriptors are for listeners, directories and state files.
+- The rest, without the reserve, is for connections. Each connection needs two descriptors: one for its socket, and one
+  for the file from which its thread sends records. The thread opens this file itself, because the storage layer may
+  close its own descriptor of the file at any time.
+- RESERVE descriptors are for all other purposes: listeners, directories and state files.
 
-Example: of 1,024 descriptors 341 are for files, 64 are the reserve, and 309 clients may connect. The server refuses all
-further connections, as it does for `max.connections`.
+Example: of 1,024 descriptors, 341 are for files and 64 are the reserve. The other 619 are enough for 309 connections.
+The server refuses all further connections, as it does when `max.connections` clients are connected.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from __future__ import annotations
 import contextlib
 import resource
 
-ENOUGH = 10_240  # macOS reports no limit, but accepts at most this number
+ENOUGH = 10_240  # used if the system reports no limit: macOS reports none, but allows at most 10,240
 RESERVE = 64
 
 
 def raise_limit() -> int:
-    """Raise the limit of this process as far as the system allows; return it."""
+    """Raise the limit for descriptors of this process as far as the system allows. Return the new limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return ENOUGH
-    for limit in (hard, ENOUGH):  # An infinite limit is -1, so the comparison skips it.
+    for limit in (hard, ENOUGH):  # "No limit" is the number -1, and `soft < -1` is false.
         if soft < limit:
             with contextlib.suppress(OSError, ValueError):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
@@ -37,10 +38,10 @@ def raise_limit() -> int:
 
 
 def for_files(limit: int) -> int:
-    """Return how many files of logs may be open at the same time, if the process may have `limit` descriptors."""
+    """Return how many log files the broker may keep open, if the process may have `limit` descriptors."""
     return limit // 3
 
 
 def for_connections(limit: int) -> int:
-    """Return how many clients may be connected at the same time, if the process may have `limit` descriptors."""
+    """Return how many clients may be connected at once, if the process may have `limit` descriptors."""
     return max(1, (limit - for_files(limit) - RESERVE) // 2)

@@ -1,18 +1,22 @@
-"""Gathering: a connection sends the answers to several requests together.
+"""Gathering: the broker sends the responses to several requests of one connection together.
 
-A client may send requests without waiting for the answers. The connection's thread serves them in their order. Without
-gathering, each Produce with acks=all would cost a sync. So a deferred answer (broker/deferred.py) may wait in a queue.
-If the next request has arrived and has the same API, the connection begins that request first. Then it finishes all
-requests in the queue, in their order. One sync makes the records of all of them durable, and one system call sends all
-answers.
+A client may send several requests before it reads a response. The thread of the connection handles these requests one
+after the other. Each Produce with acks=all needs a sync before its response. Without gathering, the thread would sync
+after each request. With gathering, the thread puts the deferred answer (broker/deferred.py) into a queue. If the next
+request has already arrived and has the same API, the thread first appends the records of that request, too. One sync
+then writes the records of all these requests to disk, and one system call sends all responses in the order of the
+requests.
 
-With acks=all and one record in each batch, HMB's producer reaches 4,418 records/s with gathering, and 2,590 without it.
-confluent-kafka reaches 15,968 records/s instead of 2,650 (medians of five runs).
+Measured with acks=all and one record in each batch: HMB's producer sends 4,418 records/s with gathering, and 2,590
+records/s without gathering. The producer of confluent-kafka sends 15,968 records/s with gathering, and 2,650 records/s
+without it (medians of five runs).
 
-An answer that is final at once does not wait. Otherwise the client would get its answers in bursts, and the client and
-the broker would wait for each other. With acks=1 HMB's producer would reach 6,285 records/s instead of 16,001.
+The queue is only for deferred answers. The thread sends all other answers at once. If these also waited in the queue,
+the client would get no response for a while and then many responses at once. Client and broker would then wait for each
+other: with acks=1, HMB's producer would send 6,285 records/s instead of 16,001.
 
-A first reading of the broker can skip this module: without it, the connection would send each answer immediately.
+A first reading of the broker can skip this module. Without it, the thread would send each response before it handles
+the next request.
 """
 
 from __future__ import annotations
@@ -23,31 +27,31 @@ from hmb.broker.dispatch import Answer
 from hmb.broker.network.sending import send
 from hmb.protocol.primitives import Part
 
-MOST_GATHERED = 64  # answers in a queue
+MOST_GATHERED = 64  # answers in the queue of one connection
 
 
 class AnswerQueue:
-    """The answers that a connection has not sent yet, in the order of their requests."""
+    """The answers that a connection has not sent yet, in the order of the requests."""
 
     def __init__(self, client: socket.socket) -> None:
         self._client = client
         self._answers: list[Answer] = []
 
     def add(self, answer: Answer) -> None:
-        """Append the answer to the next request."""
+        """Append one answer. The caller adds the answers in the order of the requests."""
         self._answers.append(answer)
 
     @property
     def may_wait(self) -> bool:
-        """Whether the queue may wait for the answer of one more request."""
+        """Whether the connection may handle one more request before it sends the answers in this queue."""
         return self._answers[-1].is_deferred and len(self._answers) < MOST_GATHERED
 
     def send(self) -> None:
-        """Wait until all answers are final, and send them.
+        """Wait for all deferred answers in the queue, and send all answers.
 
-        If an answer fails, send the answers before it and raise CloseConnection. Raises OSError.
+        If an answer cannot be made, send only the answers before it, and raise CloseConnection. Raises OSError.
         """
-        answers, self._answers = self._answers, []  # Each answer is sent once, also after an error.
+        answers, self._answers = self._answers, []  # Empty the queue first, so that no answer is sent twice.
         parts: list[Part] = []
         try:
             for answer in answers:

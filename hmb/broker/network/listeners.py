@@ -1,13 +1,14 @@
-"""Listeners: the addresses on which the broker accepts connections, and the addresses that it advertises.
+"""Listeners: the addresses on which the broker accepts connections, and the addresses that it sends to its clients.
 
-A client connects to any address first. The response to its Metadata request names the advertised address of the same
-listener, and the client connects to that one from then on. If a listener has the port 0, the system selects a free port
-when the listener is bound, and the broker advertises this port.
+A client first connects to an address that its user has configured. It sends a Metadata request. The response contains
+the *advertised address* of the listener that the client has connected to. For all further connections, the client uses
+the advertised address. If a listener has the port 0, the system selects a free port when the broker binds the listener.
+The broker then advertises this port.
 
-The setting `listener.security.protocol.map` contains the protocol of each listener name. A listener that is not in the
-map and has the name of a protocol uses this protocol. All other listeners use PLAINTEXT, so a broker with two PLAINTEXT
-listeners needs no map. The broker supports only PLAINTEXT. It refuses the protocols with encryption, because their
-sockets must never be open without it.
+Each listener has a name and a protocol. The setting `listener.security.protocol.map` contains the protocol for each
+name. A listener that is not in this map may have the name of a protocol, such as SSL: it then uses this protocol. All
+other listeners use PLAINTEXT. HMB supports only PLAINTEXT. If a listener has another protocol, the broker refuses to
+start. Otherwise a listener that its user expects to be encrypted would accept unencrypted connections.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ PROTOCOLS = (PLAINTEXT, "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """The address of a listener, and the address that the broker advertises for it."""
+    """One listener: the address on which it accepts connections, and the address that the broker sends to clients."""
 
     name: str
     host: str
@@ -54,11 +55,11 @@ class Listener:
 
 
 class BindError(HmbError):
-    """The broker cannot listen on an address. The message contains the reason, and what to do."""
+    """The broker cannot listen on an address. The message says why, and what the user can do."""
 
 
 def parse_listeners(config: BrokerConfig) -> list[Listener]:
-    """Return the listeners that the settings name. Raises ConfigError."""
+    """Return the listeners that `listeners` and `advertised.listeners` describe. Raises ConfigError."""
     advertised = {
         name: (host, port) for name, host, port in _parse("advertised.listeners", config.advertised_listeners)
     }
@@ -86,7 +87,7 @@ def parse_listeners(config: BrokerConfig) -> list[Listener]:
 
 
 def bind(listener: Listener) -> tuple[socket.socket, Listener]:
-    """Bind a listener; return its socket, and the listener with the port that the system assigned. Raises BindError."""
+    """Bind a listener. Return its socket, and a copy of the listener that contains the bound port. Raises BindError."""
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -119,7 +120,10 @@ def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
 
 
 def _parse_protocols(text: str) -> dict[str, str]:
-    """Return the protocol of each listener name, in capitals; the names of the protocols are included."""
+    """Return a mapping from listener names to protocols, in capitals.
+
+    It contains each protocol under its own name, too.
+    """
     protocols = {name: name for name in PROTOCOLS}
     for part in filter(None, (part.strip().upper() for part in text.split(","))):
         name, _, protocol = part.partition(":")

@@ -1,14 +1,15 @@
-"""The log of requests: one line for each request, for people who want to see what a client does.
+"""The request log: one line for each request, so that a user can see what a client does.
 
     127.0.0.1:41281 Produce v13 (5) from 'hmb': 214 B, response 60 B after 1.8 ms
     127.0.0.1:41281 Produce v13 (6) from 'hmb': 214 B, no response
 
-The number in parentheses is the correlation id. The line contains the time from the arrival of the request to its
-response. This time includes waits: a Fetch without new records waits for up to `fetch.max.wait.ms`.
+The number in parentheses is the correlation id. The last number is the time from the arrival of the request until its
+response is ready. This time includes waits. For example, a Fetch request waits for new records for up to
+`fetch.max.wait.ms`.
 
-The lines have the level DEBUG (`hmb broker -vv`). The server looks at the logger's level when a client connects. A
-connection whose requests are not logged therefore has no extra work. A change of the level while the broker runs
-applies to new connections only.
+The broker writes these lines if the level of this module's logger is DEBUG (`hmb broker -vv`). The server checks the
+level only when a client connects, so that requests cost no extra time when they are not logged. If the level changes
+while the broker runs, the new level applies to new connections only.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class LoggedDispatcher(Dispatcher):
 
 
 def _described(frame: memoryview) -> str:
-    """Return the API, the version, the correlation id and the client id of a request."""
+    """Return a text with the API, the version, the correlation id and the client id of a request."""
     try:
         header, _ = RequestHeader.decode_prefix(frame, 1)
     except ProtocolError:
@@ -69,6 +70,6 @@ def _log(request: str, parts: Sequence[Part], started: float) -> None:
         LOGGER.debug("%s, no response", request)
         return
     length = parts[0]
-    assert isinstance(length, bytes | bytearray | memoryview)  # `framing.frame` puts the length first.
+    assert isinstance(length, bytes | bytearray | memoryview)  # The first part of a frame is its length.
     size = LENGTH_SIZE + int.from_bytes(length[:LENGTH_SIZE], "big")
     LOGGER.debug("%s, response %d B after %.1f ms", request, size, 1000 * (time.perf_counter() - started))

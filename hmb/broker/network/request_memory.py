@@ -1,27 +1,26 @@
-"""The memory of all requests that are being read or handled at the same time: `queued.max.request.bytes`.
+"""A limit for the memory of all requests that the broker reads and handles at one time (`queued.max.request.bytes`).
 
-A request may have 100 MB, and a broker serves thousands of connections. So all requests share one budget of memory.
-Each request has an account, which takes these bytes from the budget:
+One request may have 100 MB, and a broker may have thousands of connections. Therefore all requests share one budget of
+memory. An `Account` counts the bytes of the budget that one request uses. It counts two kinds of bytes:
 
-    the bytes of its frame        as they arrive, if the frame does not fit into the connection's read buffer
-    the values that it decodes    before they are allocated (protocol/allowance.py), above a small free part
+    the bytes of its frame        while they arrive, if the frame is larger than the connection's read buffer
+    its decoded values            before the decoder creates them (protocol/allowance.py), except the first 64 KiB
 
-If the budget is used up, a connection that needs more memory waits. During this wait the broker does not read from the
-connection, so its client waits, too. After the request was handled, the broker returns the request's bytes to the
-budget.
+If the budget has too few free bytes, the thread of the connection waits. Meanwhile it does not read from the
+connection, so the client has to wait, too. When a request has been handled, its bytes become free again.
 
-Several requests that each hold a part of the budget could wait for each other forever. Therefore one request at a time
-may overdraw the budget. This request ends in a known time, because the broker disconnects a client that stops sending.
-Then another request may overdraw the budget. With a budget of 16 MB and a largest request of 100 MB, all requests
-together take at most 116 MB.
+Without a further rule, two large requests could wait for each other forever: each has a part of the budget and needs
+more. Therefore one request at a time may use more than the budget. This request ends in limited time, because the
+broker disconnects a client that stops sending. After it, another request may use more than the budget. If the budget is
+16 MB and the largest request has 100 MB, all requests together use at most 116 MB.
 
-Large requests do not use the last part of the budget. A producer's usual request, of at most 1 MB, is not kept waiting
-by other clients' slow uploads of 100 MB.
+The last 8 MiB of the budget are reserved for requests of at most 1 MiB, the usual size of a producer's request. So
+these requests do not have to wait for clients that slowly send requests of 100 MB.
 
-A long poll keeps its memory only as long as no other request needs it. Then its watcher wakes it, and it ends early
-(`watchers`).
+A long poll is a Fetch request that waits for new records. If another request needs memory, the broker wakes all long
+polls (`watchers`). They end early, and their memory becomes free.
 
-Kafka has the same setting, without a limit by default; its pool counts frames only.
+Kafka has the same setting. Its default is no limit, and it counts only the bytes of frames.
 """
 
 from __future__ import annotations
@@ -33,48 +32,51 @@ from hmb.protocol.errors import ProtocolError
 from hmb.storage.config import MIB
 from hmb.storage.watchers import Watchers
 
-USUAL_REQUEST = MIB  # the largest request of a producer by default (max.request.size)
-KEPT_FOR_USUAL = 8 * MIB  # the part of the budget that larger requests cannot use
-MOST_VALUES = 16 * MIB  # bytes that one request may decode: some 16,000 items, which take up to 0.8 s
-FREE_VALUES = 64 * 1024  # bytes of each request that need no budget, so most requests never use it
-LONGEST_WAIT = 60.0  # seconds that a request waits for memory
+USUAL_REQUEST = MIB  # a producer's largest request, by default (max.request.size)
+KEPT_FOR_USUAL = 8 * MIB  # bytes of the budget that only requests of at most USUAL_REQUEST bytes may use
+MOST_VALUES = 16 * MIB  # bytes for the decoded values of one request: about 16,000 items, decoded in at most 0.8 s
+FREE_VALUES = 64 * 1024  # bytes for the decoded values of one request that are not counted
+LONGEST_WAIT = 60.0  # longest wait of a request for memory, in seconds
 
 
 class RequestMemory:
-    """The budget of memory that all requests share."""
+    """The budget of memory that all requests of a broker share. Thread-safe."""
 
     def __init__(self, limit: int) -> None:
-        """Create a budget of `limit` bytes. 0 or a negative number means no limit."""
+        """Create a budget of `limit` bytes. If `limit` is 0 or negative, there is no limit."""
         self._limit = limit
-        self._changed = threading.Condition()  # guards the fields below; taken before the lock of `watchers`
+        self._changed = threading.Condition()  # guards the fields below; is taken before the lock of `watchers`
         self._used = 0
-        self._overdrawn: Account | None = None  # the account that may use more than the limit
+        self._overdrawn: Account | None = None  # the one account that has made `_used` greater than the limit
         self._waiting = 0
         self._stopped = False
-        self.watchers = Watchers()  # long polls, which end when another request waits for memory
+        self.watchers = Watchers()  # the waiting Fetch requests, which end when another request waits for memory
 
     @property
     def used(self) -> int:
-        """The bytes that all accounts hold."""
+        """The number of bytes that all requests together have taken."""
         return self._used
 
     @property
     def is_wanted(self) -> bool:
-        """Whether a request waits for memory."""
+        """Whether at least one request waits for memory."""
         return self._waiting > 0
 
     def open(self, size: int) -> Account:
-        """Open the account of a request whose frame has `size` bytes."""
+        """Return a new account for a request whose frame has `size` bytes."""
         return Account(self, size)
 
     def stop(self) -> None:
-        """End all waits for memory, now and later."""
+        """Let all current and all later waits for memory fail with CloseConnection, because the broker stops."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
 
     def take(self, account: Account, size: int) -> None:
-        """Wait until an account may take `size` more bytes. Raises CloseConnection after LONGEST_WAIT seconds."""
+        """Take `size` bytes for `account`.
+
+        If too few are free, wait. Raises CloseConnection after LONGEST_WAIT seconds.
+        """
         with self._changed:
             if not self._fits(account, size):
                 self._wait_for_room(account, size)
@@ -101,7 +103,7 @@ class RequestMemory:
         return False
 
     def give_back(self, account: Account, size: int) -> None:
-        """Return `size` bytes of an account to the budget."""
+        """Return `size` bytes from `account` to the budget."""
         with self._changed:
             self._used -= size
             if self._overdrawn is account:
@@ -111,35 +113,44 @@ class RequestMemory:
 
 
 class Account:
-    """The account of one request, with the bytes of memory that it holds. Only the request's thread uses it."""
+    """Counts the bytes that one request has taken from the memory budget. Only the thread of the request uses it."""
 
     __slots__ = ("_held", "_memory", "_values", "frame_size")
 
     def __init__(self, memory: RequestMemory | None, frame_size: int) -> None:
-        """Open an account of the budget `memory`. Without a budget, the request may take any number of bytes."""
+        """Create an account for a request with a frame of `frame_size` bytes.
+
+        If `memory` is None, it counts nothing.
+        """
         self._memory = memory
-        self.frame_size = frame_size  # bytes
+        self.frame_size = frame_size  # in bytes
         self._held = 0
         self._values = 0
 
     @property
     def is_wanted(self) -> bool:
-        """Whether another request waits for memory while this request holds some."""
+        """Whether this request should free its memory, because it has some and another request waits for memory."""
         return self._held > 0 and self._memory is not None and self._memory.is_wanted
 
     @property
     def watchers(self) -> Watchers | None:
-        """The watchers to wake when another request waits for memory, or None if this request holds no memory."""
+        """A list of threads that are woken when a request waits for memory.
+
+        None if this request has taken no memory.
+        """
         return self._memory.watchers if self._memory is not None and self._held else None
 
     def take(self, size: int) -> None:
-        """Take memory for `size` bytes of the frame. Raises CloseConnection."""
+        """Take `size` bytes from the budget. Wait if too few are free. Raises CloseConnection."""
         if self._memory is not None:
             self._memory.take(self, size)
             self._held += size
 
     def take_values(self, size: int) -> None:
-        """Take memory for decoded values. Raises ProtocolError above MOST_VALUES bytes, CloseConnection."""
+        """Take `size` bytes for decoded values. The first FREE_VALUES bytes of a request are not counted.
+
+        Raises ProtocolError if the values of the request take more than MOST_VALUES bytes. Raises CloseConnection.
+        """
         if self._memory is None:
             return
         self._values += size
@@ -155,4 +166,4 @@ class Account:
         self._held = 0
 
 
-UNCOUNTED = Account(None, 0)  # the account of all requests that are too small to count
+UNCOUNTED = Account(None, 0)  # the shared account of all requests that are too small to be counted

@@ -1,11 +1,11 @@
-"""Reading the requests of one client: ahead of their handling, with limits for memory and time.
+"""Reads the requests of one client, with limits for memory and time. It may read a request before it can be handled.
 
-The plain way to read a request is `read_frame` (protocol/framing.py). `Requests` adds three things to it:
+The simplest way to read a request is the function `read_frame` (protocol/framing.py). `Requests` does more:
 
-- *Reading ahead.* One system call reads all pipelined requests that fit into READ_BUFFER. `is_another_here` looks for
-  the next request without waiting (gathering.py).
-- *Memory.* Each frame above COUNTED_FRAME bytes is counted against the memory of all requests (request_memory.py).
-- *Deadlines.* A client that begins a request must send the rest of it in time.
+- *Reading ahead.* If a client has sent several requests, one system call reads as many of them as fit into READ_BUFFER.
+  `is_another_here` returns without waiting whether the next request has arrived (gathering.py needs this).
+- *Memory.* Frames of more than COUNTED_FRAME bytes use the memory budget that all requests share (request_memory.py).
+- *Deadlines.* When a client has sent a part of a request, it must send the rest within a limited time.
 
 A first reading of the broker can skip this module.
 """
@@ -19,33 +19,35 @@ from typing import Any, Self
 from hmb.broker.network.request_memory import UNCOUNTED, RequestMemory
 from hmb.protocol.framing import read_body, read_size
 
-FIRST_REQUEST_TIMEOUT = 10.0  # seconds from the beginning of a connection to the end of its first request
-CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request must arrive; for a large request, the next megabyte
-READ_BUFFER = 32 * 1024  # bytes, of each connection; one system call reads several pipelined requests
-LENGTH_SIZE, API_KEY_SIZE = 4, 2  # bytes at the beginning of a request
-COUNTED_FRAME = 1024  # bytes; a smaller frame is not counted, because its values take at most half a megabyte
+FIRST_REQUEST_TIMEOUT = 10.0  # seconds from connecting until a client's first request must have arrived
+CHUNK_TIMEOUT = 30.0  # seconds in which the rest of a request must arrive; if it is large, its next megabyte
+READ_BUFFER = 32 * 1024  # bytes of the read buffer of each connection
+LENGTH_SIZE, API_KEY_SIZE = 4, 2  # sizes in bytes of the first two fields of a frame
+COUNTED_FRAME = 1024  # bytes; smaller frames are not counted, because their values take at most 0.5 MB
 
 
 class Requests:
-    """The frames that one client sends.
+    """The requests of one client, as frames in the order in which the client sends them.
 
-    `deadline` is set while the first request is incomplete, and while the rest of a later request is missing.
+    `deadline` is the time at which a request must have arrived: the client's first request, or a later request of which
+    the broker has read only a part. In all other cases `deadline` is None.
     """
 
     def __init__(self, descriptor: int, max_request: int, memory: RequestMemory) -> None:
-        # FileIO and not socket.makefile, whose methods run more Python code for each read.
+        # FileIO is faster than the file that socket.makefile returns, because that file runs more Python code for each
+        # read.
         self._file = _CountingFile(descriptor, "rb", closefd=False)
         self._stream = BufferedReader(self._file, READ_BUFFER)
         self._max_request = max_request
         self._memory = memory
-        self._taken = 0  # bytes of all returned frames, including their lengths
-        self._api_key = b""  # the API key of the last frame
-        self.account = UNCOUNTED  # the memory of the last frame
+        self._taken = 0  # bytes of all frames that `next` has returned, including their length fields
+        self._api_key = b""  # the API key of the frame that `next` returned last
+        self.account = UNCOUNTED  # counts the memory of the frame that `next` returned last
         self.is_first = True
         self.deadline: float | None = time.monotonic() + FIRST_REQUEST_TIMEOUT
 
     def next(self) -> memoryview | None:
-        """Wait for the next frame; return None at the end of the stream.
+        """Wait for the next frame, and return it. Return None if the client has closed the connection.
 
         Raises ProtocolError, OSError, CloseConnection.
         """
@@ -66,19 +68,19 @@ class Requests:
         return frame
 
     def _admit(self, chunk: int) -> None:
-        """Reserve memory for the next chunk of a frame that has not arrived yet, and set the chunk's deadline."""
+        """Prepare to read the next `chunk` bytes of a frame: set `deadline`, and take memory if the frame is large."""
         if self.account.frame_size > READ_BUFFER:
-            self.deadline = None  # The time in which the broker waits for memory does not count against the client.
+            self.deadline = None  # The client has no deadline while the broker waits for memory.
             self.account.take(chunk)
         elif self.is_first:
             return
         self.deadline = time.monotonic() + CHUNK_TIMEOUT
 
     def is_another_here(self) -> bool:
-        """Return whether the next request has arrived completely and has the API of the last request. Do not wait."""
+        """Return whether the next request has arrived completely and has the same API as the last one. Do not wait."""
         here = self._file.count - self._taken
         if here < LENGTH_SIZE + API_KEY_SIZE:
-            return False  # `peek` could wait for more bytes.
+            return False  # Do not call `peek`, which could wait for more bytes.
         start = self._stream.peek(LENGTH_SIZE + API_KEY_SIZE)
         size = int.from_bytes(start[:LENGTH_SIZE])
         return here >= LENGTH_SIZE + size and start[LENGTH_SIZE : LENGTH_SIZE + API_KEY_SIZE] == self._api_key
@@ -87,12 +89,12 @@ class Requests:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.account.close()  # The last frame may be incomplete, or its handling may have failed.
+        self.account.close()  # The account is still open if the last frame was incomplete, or if its handling failed.
         self._stream.close()
 
 
 class _CountingFile(FileIO):
-    """A file that counts the bytes that were read from it."""
+    """A file that counts the bytes that have been read from it."""
 
     count = 0
 

@@ -1,12 +1,13 @@
-"""Sending an answer: bytes, regions of files, and records that are converted during sending.
+"""Sends an answer to a client. An answer consists of bytes, regions of files, and records that must be converted.
 
-The records in the response to a Fetch are usually a region of a file. `sendfile` copies the region from the page cache
-to the socket, so its bytes never enter this process. Records for an old client (old_clients.py) are sent in pieces.
+The records in a Fetch response are usually a region of a file. The system call `sendfile` copies this region from the
+kernel's page cache to the socket. The broker's process never reads these bytes. If an old client needs its records in
+another format (old_clients.py), the broker converts and sends them in pieces.
 
-A client that does not read fills the socket's buffers, and then the sending thread waits. One wait ends after STALL
-seconds, because the kernel limits it (SO_SNDTIMEO). But each partial send begins a new wait. A client that reads a few
-bytes now and then could keep a thread and an answer forever. So an answer as a whole has a limit, too: PATIENCE
-seconds, and one second more for each SLOWEST bytes that the client has read.
+If a client does not read, the socket's buffers become full, and the sending thread waits. The kernel ends a wait after
+STALL seconds (SO_SNDTIMEO). But when a client reads a few bytes now and then, each wait is short, and sending could
+take forever. Therefore the whole answer has a time limit, too. The limit is PATIENCE seconds, and one more second for
+each SLOWEST bytes that the client has read. Example: a client that has read 10 MiB gets 40 seconds.
 """
 
 from __future__ import annotations
@@ -21,24 +22,27 @@ from hmb.broker.old_clients import ConvertedRecords
 from hmb.protocol.primitives import Part
 from hmb.storage.files.virtual import FileRegion
 
-STALL = 2.0  # seconds that one system call may wait
-PATIENCE = 30.0  # seconds that a client may make one answer wait before it reads anything
-SLOWEST = 1 << 20  # bytes that a client must read in each second after PATIENCE seconds
-MOST = 1 << 20  # bytes of a file in one system call; the limit is checked between two calls
-IN_PIECES = (FileRegion, ConvertedRecords)  # the parts of an answer that are sent in pieces
+STALL = 2.0  # longest wait of one system call, in seconds
+PATIENCE = 30.0  # seconds in which a client must begin to read an answer
+SLOWEST = 1 << 20  # bytes that a client must read per second after the first PATIENCE seconds
+MOST = 1 << 20  # most bytes of a file in one system call; the time limit is checked after each call
+IN_PIECES = (FileRegion, ConvertedRecords)  # the types of parts that are sent in several pieces
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
 
 
 def send(client: socket.socket, parts: Sequence[Part]) -> None:
-    """Send an answer. Raises OSError, and TimeoutError (an OSError) if the client reads too slowly."""
+    """Send an answer to a client.
+
+    Raises OSError. Raises TimeoutError, which is an OSError, if the client reads too slowly.
+    """
     limit = _Limit()
     pending: list[bytes | bytearray | memoryview] = []
     for part in parts:
         if isinstance(part, IN_PIECES):
             if limit.taken:
                 limit.check()
-            # MSG_MORE announces that more bytes follow: the records. So the kernel sends no packet that contains only
-            # the header.
+            # With MSG_MORE, the kernel waits for the bytes that follow, here the records. Without MSG_MORE, it would
+            # send a small packet that contains only the header.
             _send_bytes(client, b"".join(pending), limit, MSG_MORE)
             pending.clear()
             if isinstance(part, FileRegion):
@@ -53,7 +57,7 @@ def send(client: socket.socket, parts: Sequence[Part]) -> None:
 
 
 class _Limit:
-    """The time limit for sending one answer."""
+    """The time limit for sending one answer. It grows with the bytes that the client reads."""
 
     __slots__ = ("begun", "taken")
 
@@ -62,7 +66,7 @@ class _Limit:
         self.taken = 0  # bytes that the client has read
 
     def check(self) -> None:
-        """Raise TimeoutError if the client has read too slowly."""
+        """Raise TimeoutError if sending the answer has taken too long."""
         waited = monotonic() - self.begun
         if waited > PATIENCE + self.taken / SLOWEST:
             raise TimeoutError(f"the client took {self.taken} bytes of an answer in {waited:.0f} s")
@@ -99,8 +103,8 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
 
 
 def _send_converted(client: socket.socket, records: ConvertedRecords, limit: _Limit) -> None:
-    """Send records in pieces. The time of the conversion does not count against the client."""
-    with closing(records.pieces()) as pieces:  # `closing` frees the memory at once, also after an error.
+    """Convert and send records in pieces. The time that the conversion takes is not part of the client's time limit."""
+    with closing(records.pieces()) as pieces:  # `closing` frees the reserved memory at once, even after an error.
         begun = monotonic()
         for piece in pieces:
             limit.begun += monotonic() - begun

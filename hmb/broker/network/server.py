@@ -1,8 +1,9 @@
-"""The server: listeners, and one thread for each connection.
+"""The server: it accepts connections, and starts one thread for each connection.
 
-Kafka serves the requests of a connection in their order. So one blocking thread for each connection is enough: it reads
-a frame, answers it, and reads the next one. A long poll waits in this thread. No request moves from one thread to
-another, because that costs more in Python than handling a request. `staged.py` has the layout of the thesis, for
+A Kafka broker handles the requests of one connection one after the other. Therefore one thread for each connection is
+enough: it reads a request, handles it, sends the response, and reads the next request. If a Fetch request waits for new
+records, this thread waits. One thread does all work for a request. To pass a request from one thread to another costs
+more time in Python than to handle the request. `staged.py` contains the division of work that the thesis describes, for
 comparison.
 
 Source: thesis, chapter 9.2 (network layer).
@@ -29,12 +30,12 @@ from hmb.broker.network.staged import Handlers, StagedConnection
 from hmb.protocol.api_keys import ApiKey
 
 LOGGER = logging.getLogger(__name__)
-ACCEPT_PAUSE = 0.1  # seconds before the next attempt if the process has no descriptors or threads left
-DEADLINES_CHECKED = 1.0  # seconds between two searches for connections that missed their deadline
+ACCEPT_PAUSE = 0.1  # seconds until the next attempt after no descriptor or no thread was available
+DEADLINES_CHECKED = 1.0  # seconds between two checks of the deadlines of all connections
 
 
 class Server:
-    """Accepts connections on all listeners."""
+    """Accepts connections on all listeners, and keeps a table of the open connections."""
 
     def __init__(
         self,
@@ -43,15 +44,15 @@ class Server:
         most_connections: int,
         handlers: Mapping[ApiKey, Handler] = HANDLERS,
     ) -> None:
-        """Bind the listeners. The system queues connections until `start`. At most `most_connections` are served.
+        """Bind the listeners. Serve at most `most_connections` connections at the same time.
 
-        Raises BindError.
+        Clients can connect now, but their connections wait until `start` is called. Raises BindError.
         """
         self._memory = memory
         self._api_handlers = handlers
         self._most_connections = most_connections
-        self._connections: dict[AcceptedConnection, None] = {}  # The oldest connection is the first one.
-        self._lock = threading.Lock()  # guards the table of connections
+        self._connections: dict[AcceptedConnection, None] = {}  # The oldest connection comes first.
+        self._lock = threading.Lock()  # guards `_connections`
         self._stopping = threading.Event()
         self._bound: list[tuple[socket.socket, Listener]] = []
         try:
@@ -69,12 +70,12 @@ class Server:
 
     @property
     def open_connections(self) -> int:
-        """The number of connections that clients keep open."""
+        """The number of connections that their clients have not closed."""
         with self._lock:
             return sum(connection.has_client for connection in self._connections)
 
     def start(self, broker: BrokerContext) -> None:
-        """Start one thread for each listener, which accepts connections."""
+        """Start to serve connections: start one thread for each listener, which accepts the connections."""
         if broker.config.threading == "staged":
             self._handlers = Handlers(broker.config.queued_max_requests)
             broker.configs.listen(lambda config: self._resize(config.io_threads))
@@ -87,7 +88,10 @@ class Server:
         threading.Thread(target=self._watch_deadlines, name="deadlines", daemon=True).start()
 
     def stop(self, deadline: float) -> None:
-        """Accept no more connections, finish the current requests, and close all connections at the deadline."""
+        """Accept no more connections, and let each connection finish its current request.
+
+        At the deadline, close the rest.
+        """
         self._stopping.set()
         self._memory.stop()
         self._close_listeners()
@@ -111,14 +115,14 @@ class Server:
             try:
                 client, address = bound.accept()
             except OSError as error:
-                if not self._stopping.is_set():  # The process has no free descriptor, so the thread waits.
+                if not self._stopping.is_set():  # For example, no descriptor is free. Wait a moment.
                     LOGGER.error("cannot accept on %s: %s", listener, error)
                     time.sleep(ACCEPT_PAUSE)
                 continue
             peer = f"{address[0]}:{address[1]}"
             try:
                 self._admit(client, peer, listener, broker)
-            except (OSError, RuntimeError, MemoryError) as error:  # The client has left, or no thread can start.
+            except (OSError, RuntimeError, MemoryError) as error:  # The client has left, or no thread could start.
                 LOGGER.error("cannot serve %s: %s", peer, error)
                 client.close()
                 time.sleep(ACCEPT_PAUSE)
@@ -147,13 +151,15 @@ class Server:
                 memory=self._memory,
                 on_close=self._forget,
             )
-            connection.thread.start()  # A connection enters the table only with a running thread.
+            connection.thread.start()  # If this fails, the connection is not put into the table.
             self._connections[connection] = None
 
     def _make_room(self, most: int) -> bool:
-        """Make room for one more connection; return False if all connections are in use. The caller holds the lock.
+        """Make sure that there is room for one more connection.
 
-        If some clients have not sent a request yet, the server closes the oldest of their connections.
+        Return False if this is impossible. The caller holds the lock.
+
+        If `most` clients are connected, close the oldest connection that has never sent a complete request.
         """
         if len(self._connections) < most:
             return True
@@ -166,7 +172,7 @@ class Server:
         return True
 
     def _watch_deadlines(self) -> None:
-        """Close connections whose clients do not send the rest of a request, or no request at all, in time."""
+        """Close each connection whose deadline has passed, because its request has not arrived completely."""
         while not self._stopping.wait(DEADLINES_CHECKED):
             now = time.monotonic()
             with self._lock:
@@ -176,7 +182,7 @@ class Server:
                 connection.close()
 
     def _reason_to_refuse(self, max_connections: int) -> str | None:
-        """Return why the server refuses a connection, or None if it accepts it. The caller holds the lock."""
+        """Return the reason to refuse a new connection, or None to accept the connection. The caller holds the lock."""
         if self._stopping.is_set():
             return "the broker stops"
         if self._make_room(min(max_connections, self._most_connections)):
@@ -192,5 +198,5 @@ class Server:
     def _close_listeners(self) -> None:
         for bound, _ in self._bound:
             with contextlib.suppress(OSError):
-                bound.shutdown(socket.SHUT_RDWR)  # ends the accept() of the listener's thread
+                bound.shutdown(socket.SHUT_RDWR)  # ends the call of accept() in the listener's thread
             bound.close()

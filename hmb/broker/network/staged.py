@@ -1,6 +1,7 @@
-"""The thread layout of the thesis, to study and to measure: `threading=staged`.
+"""Another division of the work among threads, as the thesis describes it (the setting `threading=staged`).
 
-A request passes through stages. Each stage has its own threads, and queues connect the stages (thesis, chapter 9.1,
+Readers can study this division, and compare its speed with server.py. A request passes through several stages. Each
+stage has its own threads, and the stages are connected by queues, which are called channels (thesis, chapter 9.1,
 figure 9.2)::
 
     processor (one per connection)  reads frames
@@ -9,18 +10,19 @@ figure 9.2)::
         | response channel, one per connection
     responder (one per connection)  writes answers
 
-The layout promises that a slow disk does not delay the network, and that N handlers use N cores. In Python only one
-thread runs at a time, so N handlers use one core. The cost of the layout remains: a request moves between threads
-twice. Each time the next thread has to wake up and to wait for the interpreter lock.
+The stages should have two advantages: a slow disk does not delay the network, and N handlers use N cores. But in Python
+only one thread runs at a time, so N handlers use only one core. The stages also have a cost: each request passes from
+one thread to another twice. Each time, the next thread has to wake up and to wait for the interpreter lock.
 
-Three rules keep the layout correct:
+The stages follow three rules:
 
-- *Order.* The requests of one connection are handled one after the other, however many handlers exist. The request
-  channel contains connections, not requests, and each connection at most once.
-- *No waiting handlers.* A handler must not wait for another request, because that request may never find a handler. So
-  the processor itself handles the APIs that wait (a long poll, a rebalance), after all earlier requests.
-- *Bounds.* Each channel is bounded. A processor that may not continue stops reading. The socket's buffer fills, and TCP
-  slows the client down.
+- *Order.* The requests of one connection are handled one after the other, even if several handlers are free. For this
+  reason the request channel contains connections instead of requests, and each connection at most once.
+- *No waiting handlers.* Some requests wait for other requests: a JoinGroup waits for all members of its group. If all
+  handlers waited like this, no handler would be free for the other requests. Therefore the processor itself handles the
+  APIs that may wait (WAITING_APIS), after all earlier requests of its connection.
+- *Limits.* The number of requests in each channel is limited. When a channel is full, the processor stops reading. Then
+  the socket's buffer becomes full, and TCP slows the client down.
 """
 
 from __future__ import annotations
@@ -41,54 +43,63 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import Part
 
 LOGGER = logging.getLogger(__name__)
-MOST_IN_FLIGHT = 64  # requests of one connection that were read but not answered
+MOST_IN_FLIGHT = 64  # limit for the requests of one connection that were read but not answered yet
 WAITING_APIS = {ApiKey.FETCH, ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 
 
 class Handlers:
-    """The request channel, and the handlers that serve it."""
+    """The request channel, and the handler threads that take connections from it."""
 
     def __init__(self, capacity: int) -> None:
-        self._turns: SimpleQueue[StagedConnection | None] = SimpleQueue()  # None ends one handler
-        self._room = threading.BoundedSemaphore(capacity)  # requests that wait for a handler
-        self._threads = 0  # only `resize` changes it; one thread at a time calls `resize`
+        self._channel: SimpleQueue[StagedConnection | None] = SimpleQueue()  # None ends one handler thread
+        self._room = threading.BoundedSemaphore(capacity)  # free room for requests that wait for a handler
+        self._threads = 0  # only `resize` changes it, and only one thread at a time calls `resize`
 
     def resize(self, threads: int) -> None:
-        """Change the number of handlers."""
+        """Change the number of handler threads to `threads`."""
         for number in range(self._threads, threads):
             threading.Thread(target=self._run, name=f"api-handler-{number}", daemon=True).start()
         for _ in range(threads, self._threads):
-            self._turns.put(None)
+            self._channel.put(None)
         self._threads = threads
 
     def admit(self, timeout: float) -> bool:
-        """Reserve room for a request in the channel; return False if the channel is full for `timeout` seconds."""
+        """Reserve room for one request in the channel.
+
+        If the channel stays full for `timeout` seconds, return False.
+        """
         return self._room.acquire(timeout=timeout)
 
     def release(self) -> None:
-        """Free the room of a request that a handler has taken from the channel."""
+        """Free the room that `admit` has reserved for a request, because a handler has taken the request."""
         self._room.release()
 
     def queue(self, connection: StagedConnection) -> None:
-        """Put a connection into the channel. It has requests, and is not in the channel yet."""
-        self._turns.put(connection)
+        """Put a connection with unhandled requests into the channel.
+
+        The caller makes sure that it is not in the channel yet.
+        """
+        self._channel.put(connection)
 
     def _run(self) -> None:
-        while (connection := self._turns.get()) is not None:
+        while (connection := self._channel.get()) is not None:
             connection.serve_next()
 
 
 class StagedConnection(AcceptedConnection):
-    """A connection in stages. Its own thread is the processor; it starts and ends the responder."""
+    """A connection whose work is divided into stages.
+
+    Its own thread is the processor, which starts and ends the responder.
+    """
 
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._handlers = handlers
-        self._answers: SimpleQueue[Sequence[Part] | None] = SimpleQueue()  # None ends the responder
-        self._changed = threading.Condition()  # guards the fields below; no other lock is taken while it is held
-        self._frames: deque[tuple[memoryview, Account]] = deque()  # requests that were read but not begun
-        self._has_turn = False
-        self._in_flight = 0  # number of requests that were read but not answered
+        self._answers: SimpleQueue[Sequence[Part] | None] = SimpleQueue()  # None ends the responder thread
+        self._changed = threading.Condition()  # guards the fields below; a thread that holds it takes no other lock
+        self._frames: deque[tuple[memoryview, Account]] = deque()  # requests that were read, but not handled yet
+        self._is_queued = False
+        self._in_flight = 0  # number of requests that were read, but not answered yet
         self._broken = False
 
     def close(self) -> None:
@@ -98,13 +109,13 @@ class StagedConnection(AcceptedConnection):
             self._changed.notify_all()
 
     def serve_next(self) -> None:
-        """Handle one request in the thread of a handler."""
+        """Handle the oldest unhandled request of this connection. A handler thread calls this method."""
         with self._changed:
             frame, memory = self._frames.popleft()
         self._handlers.release()
         self._begin(frame, memory)
         with self._changed:
-            self._has_turn = more = bool(self._frames)
+            self._is_queued = more = bool(self._frames)
         if more:
             self._handlers.queue(self)
 
@@ -123,7 +134,10 @@ class StagedConnection(AcceptedConnection):
             responder.join()
 
     def _take(self, frame: memoryview, memory: Account) -> None:
-        """Wait until there is room for a request, and put it into the channel."""
+        """Pass a request to the handlers.
+
+        Wait while the channel is full. If its API may wait, handle the request here.
+        """
         if int.from_bytes(frame[:API_KEY_SIZE]) in WAITING_APIS:
             self._wait_below(1)
             with self._changed:
@@ -137,8 +151,8 @@ class StagedConnection(AcceptedConnection):
         with self._changed:
             self._frames.append((frame, memory))
             self._in_flight += 1
-            has_turn, self._has_turn = self._has_turn, True
-        if not has_turn:
+            was_queued, self._is_queued = self._is_queued, True
+        if not was_queued:
             self._handlers.queue(self)
 
     def _begin(self, frame: memoryview, memory: Account) -> None:
@@ -168,6 +182,6 @@ class StagedConnection(AcceptedConnection):
                 self._changed.notify_all()
 
     def _wait_below(self, requests: int) -> None:
-        """Wait until fewer requests are in progress, or the connection is closed."""
+        """Wait until fewer than `requests` requests of this connection are unanswered, or the connection is broken."""
         with self._changed:
             self._changed.wait_for(lambda: self._in_flight < requests or self._broken)

@@ -1,8 +1,8 @@
-"""Topics: names, ids, partitions and settings.
+"""The topics of the broker: their names, ids, partitions and settings.
 
-A topic is a name, a unique id, one log for each partition, and the settings in which it differs from the broker's. The
-logs are found by the names of their directories: `orders-0` holds partition 0 of `orders`. The settings are in the file
-`topics.json`.
+A topic has a name, a unique id, and one log for each partition. It may also have settings of its own, which override
+the broker's settings. Each log is a directory. The broker finds the logs by the names of these directories: `orders-0`
+contains the log of partition 0 of the topic `orders`. The topics' own settings are in the file `topics.json`.
 
 Read in this order:
 
@@ -12,8 +12,8 @@ Read in this order:
 
 A first reading can skip the rest:
 
-- `internal.py`          the topics that belong to the broker, such as `__consumer_offsets`
-- `journal.py`           the internal topics in which the coordinators keep their state
-- `group_topics.py`      the topics as consumer groups of KIP-848 see them
-- `replicas.py`          replicas that a client assigns: the only choice is the one broker
+- `internal.py`          the topics that the broker uses for itself, such as `__consumer_offsets`
+- `journal.py`           the internal topics in which the coordinators store groups and transactions
+- `group_topics.py`      the view of the topics that consumer groups need (KIP-848)
+- `replicas.py`          a check of replica assignments, which may name only this broker
 """

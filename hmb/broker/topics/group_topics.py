@@ -1,4 +1,4 @@
-"""The broker's topics as the group coordinator sees them when it assigns partitions."""
+"""The names, ids and partition counts of topics, which the group coordinator needs to assign partitions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The internal topics, which clients may only read: `Topic.INTERNAL_TOPICS` in Kafka."""
+"""The internal topics: topics that the broker itself writes, and that clients may only read."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 
 class OwnTopic(NamedTuple):
-    """The number of partitions and the settings of an internal topic, whichever broker has created it."""
+    """The number of partitions and the settings that this broker uses when it creates an internal topic."""
 
     partitions: int
     configs: Mapping[str, str]
 
 
 def own_topics(config: BrokerConfig) -> dict[str, OwnTopic]:
-    """Return the topics of the coordinators' journals, by name."""
+    """Return the internal topics in which the coordinators store groups and transactions, by name."""
     return {
         OFFSETS_TOPIC: OwnTopic(
             config.offsets_partitions,

@@ -1,4 +1,4 @@
-"""The internal topics in which the coordinators keep their journals."""
+"""The internal topics in which the coordinators store their state: `__consumer_offsets` and `__transaction_state`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from hmb.storage.log import Log
 
 
 class JournalTopic:
-    """An internal topic of a coordinator. It is created at its first use, so a broker without groups starts faster."""
+    """The internal topic of one coordinator.
+
+    The topic is created when it is first used, so that a new broker starts fast.
+    """
 
     def __init__(self, topics: Topics, config: BrokerConfig, name: str) -> None:
         self.name = name
@@ -22,10 +25,11 @@ class JournalTopic:
         self._known: tuple[Topic | None, Mapping[int, Log]] = None, {}
 
     def logs(self) -> Mapping[int, Log]:
-        """Return the logs of the partitions that the topic had when the coordinator first used it.
+        """Return the logs of the topic's partitions, or an empty mapping if the topic does not exist.
 
-        The result is empty if the topic does not exist. The number of partitions determines which partition stores the
-        state of a group. So the coordinator uses partitions that are added later only after the next start.
+        A hash of a group's name, modulo the number of partitions, selects the partition that stores the group. This
+        number must not change while the broker runs. If partitions are added to the topic after the first call, the
+        result does not contain them until the broker is started again.
         """
         topic = self._topics.get(self.name)
         if topic is not self._known[0]:
@@ -37,5 +41,5 @@ class JournalTopic:
         try:
             self._topics.create(self.name, self._own.partitions, self._own.configs)
         except KafkaError as error:
-            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # Another thread may have created it.
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # Another thread may have created the topic.
                 raise

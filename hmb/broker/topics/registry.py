@@ -1,8 +1,8 @@
-"""The registry of topics: look-up, creation, changes and deletion.
+"""The registry of topics. It finds, creates, changes and deletes topics.
 
-A topic is a name, an id, and one log for each partition. The logs are found by their directories
-(storage/log_manager.py). The settings of the topics are in `topics.json` (store.py). Each change is written to disk so
-that a start after a crash finds it either complete or not begun.
+A topic has a name, an id, and one log for each partition. The logs are found by the names of their directories
+(storage/log_manager.py). The settings of topics are in `topics.json` (store.py). If the broker crashes during a change,
+its next start completes the change, or finds the state before the change.
 """
 
 from __future__ import annotations
@@ -33,28 +33,27 @@ from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.partition_directory import KAFKA_METADATA_TOPIC
 
 LOGGER = logging.getLogger(__name__)
-Forget = Callable[[Mapping[str, uuid.UUID]], None]  # receives the ids of deleted topics, by name
+Forget = Callable[[Mapping[str, uuid.UUID]], None]  # a function that gets the name and the id of each deleted topic
 
 
 class Topics:
-    """All topics. Look-ups take no lock. Creation, changes and deletion happen one at a time."""
+    """All topics of the broker. Only one thread at a time changes topics. A thread that reads topics takes no lock."""
 
     def __init__(self, logs: LogManager, config: BrokerConfig) -> None:
-        """Open all logs of the directory. Raises DataDirectoryError."""
+        """Open all logs in the data directory. Raises DataDirectoryError."""
         self._logs = logs
         self._default = config.log
-        # Topic name -> settings, for the topics that the broker itself uses, such as __consumer_offsets. A broker that
-        # opens another broker's directory also applies them to the topics that it finds there.
+        # The settings of each internal topic, by its name, such as __consumer_offsets. They also apply if another
+        # broker created the internal topics.
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}
-        # This lock guards the tables of topics and the file topics.json. A thread takes it before the lock of the log
-        # manager.
+        # Guards the tables of topics and the file topics.json. A thread takes it before the log manager's lock.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / "topics.json", logs.manifest)
         stored = self._store.read()
         own = {name: log_config(configs, config.log) for name, configs in self._own.items()}
         logs.load(own | self._log_configs(stored), log_config(ADOPTED, config.log))
         try:
-            self._finish_what_was_begun(stored)
+            self._finish_interrupted_changes(stored)
         except OSError as error:
             raise DataDirectoryError(f"cannot make or delete topics in {logs.directory}: {error}") from error
         ids = logs.topic_ids()
@@ -63,7 +62,7 @@ class Topics:
         self._by_metric_name = {metric_name(name): topic for name, topic in self._by_name.items()}
         for name, log in logs.items():
             self._by_name[name.topic].partitions[name.partition] = log
-        self.version = 0  # grows with each topic or partition that is added or removed
+        self.version = 0  # increases after each change of the topics or of their partitions
 
     def _log_configs(self, stored: Mapping[str, StoredTopic]) -> dict[str, LogConfig]:
         try:
@@ -71,8 +70,8 @@ class Topics:
         except ConfigError as error:
             raise DataDirectoryError(f"{self._store.path}: {error}") from error
 
-    def _finish_what_was_begun(self, stored: dict[str, StoredTopic]) -> None:
-        """Finish the deletions and creations that a crash has interrupted. Take over the topics of another broker."""
+    def _finish_interrupted_changes(self, stored: dict[str, StoredTopic]) -> None:
+        """Finish the changes that a crash interrupted. Add the topics that another broker created to `stored`."""
         before = dict(stored)
         left = self._finish_deletions(stored)
         ids = self._logs.topic_ids()
@@ -93,9 +92,9 @@ class Topics:
         trash.remove(left)
 
     def _finish_deletions(self, stored: dict[str, StoredTopic]) -> list[Path]:
-        """Delete the remaining files of each topic whose deletion was interrupted; remove the topic from `stored`.
+        """Finish the deletions that a crash interrupted: delete the topics' files, and remove the topics from `stored`.
 
-        Returns the empty directories that remain. The caller removes them after writing `stored`. Raises OSError.
+        Returns the empty directories. The caller writes `stored` to disk, and then removes them. Raises OSError.
         """
         deleted = self._logs.deleted_logs()
         deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}
@@ -114,7 +113,6 @@ class Topics:
         return left
 
     def _write_store(self, topics: Mapping[str, StoredTopic]) -> None:
-        """Write the list of topics. Raises OSError."""
         self._logs.write_state(partial(self._store.write, topics))
 
     @property
@@ -122,7 +120,7 @@ class Topics:
         return self._logs.directory
 
     def all(self) -> list[Topic]:
-        """Return all topics, in the order of their names."""
+        """Return all topics, sorted by name."""
         return [topic for _, topic in sorted(self._by_name.items())]
 
     def get(self, name: str) -> Topic | None:
@@ -151,17 +149,17 @@ class Topics:
         return self.find(name, id).log(partition)
 
     def logs(self) -> Iterator[tuple[TopicPartition, Log]]:
-        """Return all partitions with their logs."""
+        """Return every partition of every topic, with its log."""
         for topic in self.all():
             for number, log in topic.partitions.items():
                 yield TopicPartition(topic.name, number), log
 
     def log_of(self, partition: TopicPartition) -> Log:
-        """Return a partition's log by name. Raises UNKNOWN_TOPIC_OR_PARTITION."""
+        """Return the log of a partition. Raises UNKNOWN_TOPIC_OR_PARTITION."""
         return self.log(partition.topic, NO_TOPIC_ID, partition.partition)
 
     def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Move the log start offsets, which are on disk when this method returns. Raises KAFKA_STORAGE_ERROR."""
+        """Set new log start offsets for several partitions, and sync them to disk. Raises KAFKA_STORAGE_ERROR."""
         try:
             self._logs.delete_records(starts)
         except OSError as error:
@@ -180,7 +178,7 @@ class Topics:
         return topic
 
     def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
-        """Return the topic as `create` would create it now, without its logs. Raises the errors of `create`."""
+        """Return the topic that `create` would create, but do not create it. Raises the errors of `create`."""
         check_topic_name(name)
         self._check_is_free(name)
         topic = Topic(name, uuid.uuid4(), configs=self._checked_configs(configs)[0])
@@ -188,10 +186,9 @@ class Topics:
         return topic
 
     def create_all(self, new: Sequence[NewPartitions]) -> list[KafkaError | None]:
-        """Create several topics, which `check` has returned, in one step.
+        """Create several topics together. The topics in `new` come from `check`.
 
-        Returns for each topic the error that prevented its creation, or None: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION
-        (too many partitions together), KAFKA_STORAGE_ERROR.
+        Returns an error or None for each topic: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION (too many), KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             taken: set[str] = set()
@@ -205,16 +202,16 @@ class Topics:
             return self._make_partitions(new, [outcome_of(partial(check, each.topic.name)) for each in new])
 
     def add_partitions(self, grown: Sequence[NewPartitions]) -> list[KafkaError | None]:
-        """Add partitions to several topics in one step.
+        """Add partitions to several topics together.
 
-        Returns for each topic the error that prevented the change, or None: UNKNOWN_TOPIC_OR_PARTITION,
-        INVALID_PARTITIONS, POLICY_VIOLATION (too many), KAFKA_STORAGE_ERROR.
+        Returns an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, INVALID_PARTITIONS, POLICY_VIOLATION (too
+        many), KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             return self._make_partitions(grown, [outcome_of(partial(self.check_growth, *each)) for each in grown])
 
     def check_growth(self, topic: Topic, count: int) -> None:
-        """Raise the error with which `add_partitions` would refuse this number of partitions."""
+        """Raise KafkaError if `add_partitions` could not increase the topic's number of partitions to `count`."""
         self._check_is_there(topic)
         if count <= (before := topic.next_partition):
             raise KafkaError(
@@ -225,9 +222,10 @@ class Topics:
     def _make_partitions(
         self, wanted: Sequence[NewPartitions], outcomes: Sequence[KafkaError | None]
     ) -> list[KafkaError | None]:
-        """Create the missing partitions of all topics whose outcome is None. On an error, create no partition.
+        """Create new partitions for several topics. If one of them cannot be created, create none.
 
-        This method adds new topics to the tables. It returns the outcomes, with the error for each topic.
+        `outcomes` contains an error for each topic that the caller has refused, and None for the others. This method
+        changes only the topics with None. It returns the outcomes together with its own errors.
         """
         new = {each.topic.name: each for each, outcome in zip(wanted, outcomes, strict=True) if outcome is None}
         try:
@@ -237,15 +235,14 @@ class Topics:
         for (topic, total), logs in zip(new.values(), made, strict=True):
             what = "created topic %s, partitions: %d" if not topic.partitions else "topic %s has more partitions: %d"
             LOGGER.info(what, topic.name, total)
-            # Other threads may read the table without a lock. So this thread does not change it, but replaces it by a
-            # changed copy.
+            # Replace the mapping, and do not change it, because other threads may be reading it without a lock.
             topic.partitions = {**topic.partitions, **logs}
             self._add(topic)
         self.version += bool(new)
         return list(outcomes)
 
     def _make_logs(self, new: Mapping[str, NewPartitions]) -> list[dict[int, Log]]:
-        """Create and return the logs of new partitions. Raises POLICY_VIOLATION, KAFKA_STORAGE_ERROR."""
+        """Create the logs of new partitions, and return them. Raises POLICY_VIOLATION, KAFKA_STORAGE_ERROR."""
         numbers = [range(topic.next_partition, count) for topic, count in new.values()]
         if sum(map(len, numbers)) > MAX_PARTITIONS:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, f"one request makes at most {MAX_PARTITIONS} partitions")
@@ -261,10 +258,10 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # The partitions are deleted under a new topic id. If they had the old id and the broker crashed now, the
-            # next start would delete all partitions of the topic.
+            # Delete the new partitions under a new topic id. After a crash, the next start deletes all partitions with
+            # this id. With the topic's own id, it would also delete the topic's older partitions.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
-            with contextlib.suppress(OSError):  # If the deletion fails, the next start completes it.
+            with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes them.
                 left = self._logs.delete(names).left
                 trash.empty(left)
                 self._remove_directories(left)
@@ -277,10 +274,9 @@ class Topics:
         self._checked_configs(configs)
 
     def alter_configs(self, changes: Sequence[tuple[Topic, Mapping[str, str]]]) -> list[KafkaError | None]:
-        """Replace the settings of several topics in one step. The topics' logs use the new settings from now on.
+        """Replace the settings of several topics together. The logs of these topics use the new settings at once.
 
-        Returns for each topic the error that prevented the change, or None: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION,
-        KAFKA_STORAGE_ERROR.
+        Returns an error or None for each topic: INVALID_CONFIG, UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             checked: dict[str, tuple[Topic, dict[str, str], LogConfig]] = {}
@@ -306,7 +302,7 @@ class Topics:
             return outcomes
 
     def _checked_configs(self, configs: Mapping[str, str]) -> tuple[dict[str, str], LogConfig]:
-        """Return a topic's own settings in their normal form, and the settings of its logs. Raises INVALID_CONFIG."""
+        """Return a topic's own settings in their normal form, and all settings of its logs. Raises INVALID_CONFIG."""
         try:
             settings = log_config(configs, self._default)
             check_consistency(settings)
@@ -315,7 +311,7 @@ class Topics:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
 
     def set_default(self, default: LogConfig) -> None:
-        """Change the settings that apply to topics without settings of their own."""
+        """Change the default settings, which apply to all topics for which no client has set other settings."""
         with self._lock:
             if default == self._default:
                 return
@@ -326,13 +322,12 @@ class Topics:
                     log.reconfigure(settings)
 
     def delete(self, topics: Sequence[Topic], forget: Forget = lambda ids: None) -> list[KafkaError | None]:
-        """Delete several topics with all their records, in one step.
+        """Delete several topics with all their records.
 
-        `forget` removes the data that other parts of the broker store about the topics. This method calls it after it
-        has deleted the topics, and before it removes their files, because the removal may take long.
+        `forget` removes what other parts of the broker store about the topics, such as committed offsets. This method
+        calls `forget` before it removes the topics' files, because that may take long.
 
-        Returns for each topic the error that prevented its deletion, or None: UNKNOWN_TOPIC_OR_PARTITION,
-        KAFKA_STORAGE_ERROR.
+        Returns an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             outcomes = [outcome_of(partial(self._check_is_there, topic)) for topic in topics]
@@ -354,28 +349,28 @@ class Topics:
         return [outcome or _not_deleted(topic, kept) for topic, outcome in zip(topics, outcomes, strict=True)]
 
     def _remove_files(self, directories: Sequence[Path]) -> None:
-        """Remove the files of deleted topics. Log a warning if this fails."""
+        """Remove the files of deleted topics. If this fails, log a warning."""
         try:
-            trash.empty(directories)  # The removal of files may take long, so it runs without the lock.
+            trash.empty(directories)  # This may take long, so the lock is not held.
             with self._lock:
                 self._remove_directories(directories)
-        except OSError as error:  # The topics are deleted, even if their files remain.
+        except OSError as error:  # The topics are deleted anyway. Only some of their files remain.
             LOGGER.warning("files of deleted topics stay until the next start removes them: %s", error)
 
     def _remove_directories(self, directories: Sequence[Path]) -> None:
-        """Remove the empty directories of deleted logs, after writing the list of topics without the deleted ones.
+        """Write the list of topics without the deleted topics, and then remove the empty directories of these topics.
 
-        storage/state/trash.py explains the order. Raises OSError.
+        storage/state/trash.py explains this order. Raises OSError.
         """
         self._write_store(self._stored())
         trash.remove(directories)
 
     def _check_is_there(self, topic: Topic) -> None:
-        if self._by_id.get(topic.id) is not topic:  # Another topic may have its name.
+        if self._by_id.get(topic.id) is not topic:  # A newer topic may have the same name.
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is deleted already")
 
     def _check_is_free(self, name: str) -> None:
-        """Raise INVALID_REQUEST, TOPIC_ALREADY_EXISTS or INVALID_TOPIC_EXCEPTION for a name that is in use."""
+        """Raise INVALID_REQUEST, TOPIC_ALREADY_EXISTS or INVALID_TOPIC_EXCEPTION if no new topic may have this name."""
         if name == KAFKA_METADATA_TOPIC:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name!r} is the name of a KRaft controller's own log")
         if name in self._by_name:
@@ -388,14 +383,14 @@ class Topics:
 
     def _remove(self, topic: Topic) -> None:
         del self._by_name[topic.name], self._by_id[topic.id]
-        self._by_metric_name.pop(metric_name(topic.name), None)  # Topics of another broker may share this name.
+        self._by_metric_name.pop(metric_name(topic.name), None)  # Two topics of another broker may share it.
 
     def _stored(self) -> dict[str, StoredTopic]:
         return {name: StoredTopic(topic.count, topic.configs) for name, topic in self._by_name.items()}
 
 
 def _not_deleted(topic: Topic, kept: Mapping[str, OSError]) -> KafkaError | None:
-    """Return the error of a topic that stays because its directories could not be renamed."""
+    """Return the error for a topic that could not be deleted, or None if the topic was deleted."""
     error = kept.get(topic.name)
     if error is None:
         return None

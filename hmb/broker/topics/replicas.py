@@ -1,7 +1,7 @@
-"""Replicas that a client assigns: for each partition a list of brokers, the preferred leader first.
+"""Replica assignments in requests. An assignment is a list of broker ids for one partition, the preferred leader first.
 
-HMB is one broker, so the only valid list contains this broker. Clients send lists of replicas in three requests: to
-create topics, to add partitions, and to move partitions.
+HMB is a cluster of one broker, so the only valid assignment is a list with this broker's id. Clients may send
+assignments when they create topics, add partitions, or move partitions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 
 
 def check_replicas(replicas: Sequence[int], broker_id: int) -> None:
-    """Raise INVALID_REPLICA_ASSIGNMENT unless the list contains exactly this broker."""
+    """Raise INVALID_REPLICA_ASSIGNMENT if `replicas` is not a list with exactly one id, the id of this broker."""
     if list(replicas) != [broker_id]:
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,

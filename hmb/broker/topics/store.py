@@ -1,16 +1,16 @@
-"""The list of topics on disk, with the properties that the directories of the partitions do not contain.
+"""The file `topics.json`: a list of topics, with the number of partitions and the settings of each topic.
 
-For each topic that this broker created, `topics.json` in the data directory holds the settings that differ from the
-broker's, and the number of partitions::
+The file is in the data directory. The settings of a topic are only those that a client has set for this topic::
 
     {"events": {"partitions": 3, "configs": {"segment.bytes": "1048576"}}}
 
-A new topic of three partitions needs three directories, and the broker may be killed before all three exist. So the
-broker writes this file first, in one step. The next start creates the listed partitions that have no directory. A
-deletion begins with the renaming of a directory, because a deletion must not need room on the disk (state/trash.py).
+A new topic of three partitions needs three directories. The broker may be killed before all three exist. Therefore the
+broker first writes this file, in one step. When the broker starts again, it creates a directory for each listed
+partition that has none. A deletion does not begin with this file, because writing it needs space, and the disk may be
+full. Instead the broker first renames a directory (storage/state/trash.py).
 
-The file does not list topics that another broker created. Their settings are unknown, so HMB uses the settings ADOPTED
-for them, which delete no records, until a client sets their settings.
+If another broker created a topic in this data directory, the file does not contain the topic. Its settings are unknown.
+So HMB adds it with the settings ADOPTED, which delete no records. They apply until a client sets other settings.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ ADOPTED = {"retention.ms": "-1", "retention.bytes": "-1"}
 
 @dataclass(frozen=True, slots=True)
 class StoredTopic:
-    partitions: int  # 0 means as many partitions as directories exist
+    partitions: int  # 0 if the number is unknown: the topic then has a partition for each directory
     configs: dict[str, str] = field(default_factory=dict)
 
 
 class TopicStore:
-    """The file `topics.json`. Not thread-safe: `Topics` uses it only under its lock."""
+    """Reads and writes the file `topics.json`. Not thread-safe: the caller, `Topics`, holds a lock."""
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self._manifest = manifest
 
     def read(self) -> dict[str, StoredTopic]:
-        """Return the topics by name. Raises DataDirectoryError."""
+        """Read the file, and return its topics by name. Raises DataDirectoryError."""
         try:
             self._manifest.check(self.path)
             if not self.path.exists():
@@ -55,7 +55,7 @@ class TopicStore:
             ) from error
 
     def write(self, topics: Mapping[str, StoredTopic]) -> None:
-        """Replace the file. Raises OSError."""
+        """Replace the file by a file with these topics. Raises OSError."""
         entries = {name: asdict(topic) for name, topic in topics.items()}
         self._manifest.replace_file(self.path, json.dumps(entries, indent=2, sort_keys=True) + "\n")
 

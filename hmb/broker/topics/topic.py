@@ -1,4 +1,4 @@
-"""One topic: its name, its id, its partitions' logs, and its own settings."""
+"""One topic of the broker, with the logs of its partitions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import INTERNAL_TOPICS
 from hmb.storage.log import Log
 
-MAX_PARTITIONS = 10_000  # limit for one topic, and for all new topics of one request, as in Kafka
+MAX_PARTITIONS = 10_000  # limit for one topic, and for all partitions that one request creates, as in Kafka
 
 
 @dataclass(slots=True)
@@ -24,17 +24,20 @@ class Topic:
 
     @property
     def is_internal(self) -> bool:
-        """Whether the topic belongs to the broker, so that clients may only read it."""
+        """Whether this is an internal topic: only the broker may write to it."""
         return self.name in INTERNAL_TOPICS
 
     @property
     def next_partition(self) -> int:
-        """The number that a new partition would have."""
+        """The number of the next partition to be created: one more than the greatest existing number."""
         return max(self.partitions, default=-1) + 1
 
     @property
     def count(self) -> int:
-        """The number of partitions, or 0 if another broker of a cluster stores some of them."""
+        """The number of partitions, or 0 if some numbers are missing.
+
+        Another broker of a cluster has these partitions.
+        """
         return len(self.partitions) if len(self.partitions) == self.next_partition else 0
 
     def log(self, partition: int) -> Log:
@@ -46,22 +49,22 @@ class Topic:
 
 
 class NewPartitions(NamedTuple):
-    """A topic that will have `total` partitions, more than it has now."""
+    """A request for new partitions: `topic` shall have `total` partitions, which are more than it has now."""
 
     topic: Topic
     total: int
 
 
 def metric_name(name: str) -> str:
-    """Return the name that metrics use for a topic: '_' replaces each '.'.
+    """Return the name of a topic in metrics: the topic's name with '_' instead of '.'.
 
-    The topics `a.b` and `a_b` would have the same name in metrics. So only one of them can exist, as in Kafka.
+    The topics `a.b` and `a_b` have the same name in metrics. Therefore only one of them may exist, as in Kafka.
     """
     return name.replace(".", "_")
 
 
 def check_count(name: str, partitions: int) -> None:
-    """Raise INVALID_PARTITIONS or POLICY_VIOLATION unless a topic may have this many partitions."""
+    """Raise INVALID_PARTITIONS if `partitions` is too small, and POLICY_VIOLATION if it is too large."""
     if partitions < 1:
         raise KafkaError(ErrorCode.INVALID_PARTITIONS, f"{partitions} partitions for {name!r}: must be 1 or more")
     if partitions > MAX_PARTITIONS:
