@@ -99,7 +99,7 @@ def clear(address: str, token: str) -> None:
 
 
 @command.command()
-@click.option("--clear", is_flag=True, help="Delete the recorded requests after printing them.")
+@click.option("--clear", is_flag=True, help="Delete the recorded requests instead of printing them.")
 @_port_options
 def requests(address: str, token: str, clear: bool) -> None:
     """Print the requests that clients have sent, one JSON object a line, the oldest first.

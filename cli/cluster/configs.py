@@ -1,8 +1,10 @@
-"""`hmb configs`: settings of topics, brokers, loggers and groups, to show and to change.
+"""`hmb configs`: show and change the settings of topics, brokers, loggers and groups.
 
-An entity is named as kafka-configs names it, in the long form (`--entity-type topics --entity-name weather`) or in the
-short one (`--topic weather`). A setting has a value and a source. The first source that has the setting takes
-precedence::
+An entity is anything that has settings, for example a topic. The user names it with the same options as in
+kafka-configs: in the long form (`--entity-type topics --entity-name weather`) or in the short form (`--topic weather`).
+
+The value of a setting can come from several sources. The broker uses the first source in this list that contains the
+setting. The right column contains the name of the source in the output::
 
     --topic weather --add-config segment.bytes=1MiB     dynamic_topic_config
     --broker 0 --add-config log.segment.bytes=2MiB      dynamic_broker_config
@@ -52,11 +54,11 @@ def command() -> None:
 
 
 def entity_options(run: Callable[..., None]) -> Callable[..., None]:
-    """Add the options that name an entity. `resource_of` reads them."""
+    """Add the options that name an entity to a command. `resource_of` reads these options."""
     for option in reversed(
         (
-            click.option("--entity-type", type=click.Choice(list(TYPES)), help="The kind of entity."),
-            click.option("--entity-name", metavar="NAME", help="The entity's name, or a broker's id."),
+            click.option("--entity-type", type=click.Choice(list(TYPES)), help="The type of the entity."),
+            click.option("--entity-name", metavar="NAME", help="The name of the entity; for a broker, its id."),
             click.option("--entity-default", is_flag=True, help="The defaults of all brokers."),
             click.option(
                 "-t", "--topic", metavar="NAME", help="The entity is this topic.", shell_complete=complete_topics
@@ -75,7 +77,7 @@ def entity_options(run: Callable[..., None]) -> Callable[..., None]:
 
 
 def resource_of(entity: dict[str, Any]) -> ConfigResource:
-    """Return the entity that the options name. Raises click.UsageError if they name none or several."""
+    """Return the entity that the options name. Raises click.UsageError if they name no entity or several."""
     from hmb.client.admin import ALL_BROKERS, ConfigResource, ResourceType
 
     named = [(SHORT[option], entity[option]) for option in SHORT if entity[option] is not None]
@@ -99,16 +101,16 @@ def resource_of(entity: dict[str, Any]) -> ConfigResource:
 
 
 def entity_fields(resource: ConfigResource) -> dict[str, Any]:
-    """Return the entity as JSON. The entity "all brokers" has the name None."""
+    """Return the type and the name of an entity. The name is None for the entity "all brokers"."""
     kinds = {type_name: kind for kind, type_name in TYPES.items()}
     return {"entity_type": kinds[resource.type.name], "entity_name": resource.name or None}
 
 
 @command.command()
 @entity_options
-@click.option("--all", "everything", is_flag=True, help="Show all settings, not only those set for this entity.")
-@click.option("--documentation", is_flag=True, help="Add a line that explains each setting.")
-@click.option("--synonyms", is_flag=True, help="Add all sources that have the setting.")
+@click.option("--all", "everything", is_flag=True, help="Show all settings, also those with default values.")
+@click.option("--documentation", is_flag=True, help="Add a line to each setting that explains the setting.")
+@click.option("--synonyms", is_flag=True, help="Add all sources that contain the setting, with their values.")
 @click.argument("names", nargs=-1, metavar="[SETTING]...", shell_complete=complete_setting_names)
 @cluster_options
 def describe(
@@ -120,10 +122,11 @@ def describe(
     as_json: bool,
     **entity: Any,
 ) -> None:
-    """Show the settings that were set for a topic, a broker, its loggers or a group, or show these SETTINGS.
+    """Show the settings of a topic, a broker, the loggers of a broker, or a group.
 
-    A value comes from the entity itself (dynamic_topic_config ...), from the defaults of all brokers, from a broker's
-    server.properties (static_broker_config), or from Kafka's default.
+    Without SETTINGS, show only the settings that were set for this topic, broker or group. The source of a value is the
+    topic, broker or group itself (dynamic_topic_config ...), the defaults of all brokers, a broker's server.properties
+    (static_broker_config), or Kafka's default.
     """
     from hmb.client.admin import raised
 
@@ -181,7 +184,7 @@ def _entry_fields(entry: ConfigEntry, synonyms: bool, documentation: bool) -> di
 
 
 def changes(text: str) -> list[tuple[str, str]]:
-    """Parse `name=value,name=[a,b]` as kafka-configs does. Brackets enclose a list, so its commas do not separate."""
+    """Parse settings such as `name=value,name=[a,b]`, as kafka-configs does. Commas in brackets belong to the value."""
     found, end = [], 0
     while match := CHANGES.match(text, end):
         name, value = match[1].strip(), match[2]
@@ -196,7 +199,7 @@ def changes(text: str) -> list[tuple[str, str]]:
 
 
 def names_of(text: str) -> list[str]:
-    """Parse names that are separated by commas."""
+    """Parse the names of settings, which are separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -210,12 +213,13 @@ def _change_option(name: str, help: str) -> Callable[[Callable[..., None]], Call
 @entity_options
 @_change_option("--add-config", "Set a value; a list in brackets: NAME=[A,B].")
 @click.option(
-    "--delete-config", type=names_of, multiple=True, metavar="NAME", help="Remove a value; the next source applies.",
+    "--delete-config", type=names_of, multiple=True, metavar="NAME",
+    help="Remove a value; the value of the next source is used again.",
     shell_complete=complete_setting_names
 )
 @_change_option("--append-config", "Add an item to a list.")
 @_change_option("--subtract-config", "Remove an item from a list.")
-@click.option("--dry-run", is_flag=True, help="Ask the broker whether it accepts the change.")
+@click.option("--dry-run", is_flag=True, help="Change nothing; ask the broker whether it would accept the change.")
 @cluster_options
 def alter(
     add_config: tuple[list[tuple[str, str]], ...],
@@ -227,9 +231,10 @@ def alter(
     as_json: bool,
     **entity: Any,
 ) -> None:
-    """Change settings of a topic, a broker, its loggers or a group.
+    """Change settings of a topic, a broker, the loggers of a broker, or a group.
 
-    The broker makes all changes of one command or none. Durations and sizes are accepted: retention.ms=7d.
+    If the broker refuses one of the changes, it makes none of them. A value can have a unit: retention.ms=7d,
+    segment.bytes=1MiB.
     """
     resource = resource_of(entity)
     deleted = [name for names in delete_config for name in names]

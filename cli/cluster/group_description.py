@@ -1,8 +1,9 @@
-"""`hmb groups describe`: the members of a group and its lag, once or repeatedly.
+"""`hmb groups describe`: show the members and the lag of a group, once or repeatedly.
 
-The lag of a partition is the number of records that the group has not read yet. `hmb.Admin` also finds the time of
-the first unread record, which gives the lag as a duration. With `--watch`, a `Trend` compares two measurements of the
-same lag. For example, the lag falls from 600 to 500 in 2 s. The trend is -50/s, and the group catches up in 10 s.
+The lag of a partition is the number of records that the group has not read yet. `hmb.Admin` also finds the timestamp of
+the first unread record. The age of this record is the lag as a duration. With `--watch`, a `Trend` compares two
+measurements of the same lag. For example, the lag is 600 at first, and 500 after 2 s. The trend is then -50/s. If the
+trend continues, the group has read all records after 10 more seconds.
 """
 
 from __future__ import annotations
@@ -35,18 +36,18 @@ WATCH_INTERVAL = 2.0  # seconds
 
 @dataclass
 class Trend:
-    """The lags that the last measurement of `--watch` found.
+    """The lags in the newest measurement of `--watch`.
 
-    The next measurement computes from them how the lags change.
+    The next measurement compares its own lags with these lags.
     """
 
-    seen_at: float = 0.0  # the time.monotonic() of the last measurement
+    seen_at: float = 0.0  # the time of the newest measurement: a value of time.monotonic()
     lags: dict[tuple[str, TopicPartition], int] = field(default_factory=dict)
 
     def changes(self, group: str, lags: Mapping[TopicPartition, PartitionLag]) -> dict[TopicPartition, float]:
-        """Store the lags of a group.
+        """Store the lags of a group, and return the change of each lag in records/s.
 
-        Return the change of each lag in records/s; at the first call the dict is empty.
+        At the first call for a group, the dict is empty, because no older lags exist.
         """
         passed = time.monotonic() - self.seen_at
         changes = {}
@@ -61,10 +62,12 @@ class Trend:
 
 @click.command()
 @optional_groups_argument
-@click.option("--all-groups", is_flag=True, hidden=True, help="All groups, which is the default.")
-@click.option("--members", is_flag=True, help="Show the members and their partitions instead of offsets.")
-@click.option("--state", "only_state", is_flag=True, help="Show only the first line of each group.")
-@click.option("--no-times", is_flag=True, help="Show lags in records only. This reads no records.")
+@click.option("--all-groups", is_flag=True, hidden=True, help="Show all groups, which is the default.")
+@click.option("--members", is_flag=True, help="Show the members with their partitions, and no offsets.")
+@click.option("--state", "only_state", is_flag=True, help="Show only one line for each group, with its state.")
+@click.option(
+    "--no-times", is_flag=True, help="Show no lag times, for which one record of each partition must be read."
+)
 @click.option(
     "-w", "--watch", type=click.FloatRange(0, min_open=True), is_flag=False, flag_value=WATCH_INTERVAL,
     metavar="[SECONDS]", help=f"Repeat the output every SECONDS seconds.  [default: {WATCH_INTERVAL:g}]"
@@ -80,10 +83,10 @@ def describe(
     client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Show the lag and the members of GROUPS, or of all groups, for each partition.
+    """Show the lag of each partition that GROUPS read, and the member that reads it. Without GROUPS, show all groups.
 
-    The lag is a number of records, and a time: the age of the first unread record. --watch adds the trend of the lag in
-    records per second.
+    The lag is the number of unread records, and also a time: the age of the first unread record. --watch shows how fast
+    the lag grows (+) or falls (-), in records per second.
     """
     if all_groups and groups:
         raise click.UsageError("name groups, or choose --all-groups")
@@ -109,7 +112,10 @@ def describe(
 
 
 def _rounds(watch: float | None) -> Iterator[None]:
-    """Yield once, or every `watch` seconds until Ctrl-C or until the reader of standard output has left."""
+    """Yield once if `watch` is None. Otherwise yield every `watch` seconds until Ctrl-C.
+
+    Raises BrokenPipeError when the reader of standard output has ended.
+    """
     yield
     while watch is not None:
         Event().wait(watch)
@@ -124,11 +130,11 @@ def _begin_round() -> None:
     click.echo(time.strftime("%Y-%m-%d %H:%M:%S"))
 
 
-# A group as JSON
+# The fields of a group, for JSON
 
 
 def _collect(admin: Admin, name: str, offsets: bool, times: bool, trend: Trend | None) -> dict[str, Any]:
-    """Return everything about a group, as `--json` prints it. Raises KafkaError."""
+    """Return the fields that `--json` prints about a group. Raises KafkaError."""
     group = _described(admin, name)
     members = () if group is None else group.members
     found: dict[str, Any] = {
@@ -151,7 +157,10 @@ def _collect(admin: Admin, name: str, offsets: bool, times: bool, trend: Trend |
 
 
 def _described(admin: Admin, name: str) -> GroupDescription | None:
-    """Return the group; None from Kafka 0.8.2, which stores offsets of groups but has no members."""
+    """Return the description of a group.
+
+    Return None if the broker is Kafka 0.8.2, which stores the offsets of groups but has no members.
+    """
     from hmb.client.admin import raised
     from hmb.protocol.errors import ErrorCode, KafkaError
 
@@ -200,7 +209,7 @@ def _offset(
     return found | {key: owner and getattr(owner, key) for key in OWNER}
 
 
-# A group as text
+# A group as lines of text
 
 
 def _print_group(group: dict[str, Any], members: bool, only_state: bool) -> None:
@@ -219,7 +228,7 @@ def _print_group(group: dict[str, Any], members: bool, only_state: bool) -> None
 
 
 def _outlook(group: dict[str, Any]) -> str:
-    """Return the change of the group's total lag, and the time until the lag is 0 at this rate."""
+    """Return a text: the change of the group's lag, and the time until the lag is 0 if the change continues."""
     changes = [offset["trend"] for offset in group["offsets"] if offset.get("trend") is not None]
     if not changes:
         return ""

@@ -1,9 +1,9 @@
-"""`hmb groups reset`: set the committed offsets of a group, with all options of kafka-consumer-groups.
+"""`hmb groups reset`: set the committed offsets of a group. It has all options of kafka-consumer-groups.
 
-The command prints a plan and changes nothing without --execute. The plan can be a file::
+Without --execute, the command prints a plan and changes nothing. A plan can be exported to a file and executed later::
 
     hmb groups reset readers --all-topics --to-earliest --export > plan.csv
-    plan.csv: weather,0,0                                  topic, partition, offset
+    plan.csv contains: weather,0,0                         topic, partition, offset
     hmb groups reset readers --from-file plan.csv --execute
 
 Kafka's own tool, kafka-consumer-groups, reads and writes files of the same format.
@@ -39,7 +39,7 @@ WAYS = "--to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --by-
 
 
 def ago(text: str) -> int:
-    """Parse a duration before now: `PT1H30M` or `1h30m`. Returns ms since 1970."""
+    """Return the time that is a duration before now, in ms since 1970. The duration is `PT1H30M` or `1h30m`."""
     iso = ISO_DURATION.fullmatch(text)
     if iso is not None and any(iso.groups()):
         days, hours, minutes, seconds = (float(part or 0) for part in iso.groups())
@@ -56,24 +56,33 @@ def ago(text: str) -> int:
 @group_argument
 @click.option(
     "--topic", "topics", type=topic_partitions, multiple=True, metavar="TOPIC[:0,1]",
-    help="The topic, or some of its partitions.", shell_complete=complete_topics
+    help="Set the offsets of this topic, or only of some of its partitions.", shell_complete=complete_topics
 )
-@click.option("--all-topics", is_flag=True, help="All topics in which the group has committed offsets.")
-@click.option("--to-earliest", is_flag=True, help="Set each offset to the first record.")
-@click.option("--to-latest", is_flag=True, help="Set each offset to the end: the group reads only new records.")
-@click.option("--to-current", is_flag=True, help="Keep committed offsets, and set missing ones to the end.")
+@click.option(
+    "--all-topics", is_flag=True, help="Set the offsets of all topics in which the group has committed offsets."
+)
+@click.option("--to-earliest", is_flag=True, help="Set each offset to the first record of the partition.")
+@click.option(
+    "--to-latest", is_flag=True, help="Set each offset to the end of the partition: the group reads only new records."
+)
+@click.option(
+    "--to-current", is_flag=True, help="Keep committed offsets; where none exists, set the end."
+)
 @click.option("--to-offset", type=IntRange(0), help="Set each offset to this number.")
-@click.option("--shift-by", type=int, metavar="N", help="Move each offset by N, or back with a negative N.")
+@click.option("--shift-by", type=int, metavar="N", help="Add N to each committed offset. N can be negative.")
 @click.option(
     "--by-duration", type=ago, metavar="DURATION",
-    help="Set each offset to the first record of the last PT1H30M, or 1h30m."
+    help="Set each offset to the first record that is younger than this duration: PT1H30M or 1h30m."
 )
 @click.option(
-    "--to-datetime", type=moment, metavar="TIME", help="Set each offset to the first record at or after a time (UTC)."
+    "--to-datetime", type=moment, metavar="TIME",
+    help="Set each offset to the first record at or after this time (UTC).",
 )
-@click.option("--from-file", type=NewPath(), metavar="FILE", help="Set the offsets in a file of --export.")
-@click.option("--execute", is_flag=True, help="Execute the plan.")
-@click.option("--dry-run", is_flag=True, help="Show the plan, which is the default.")
+@click.option(
+    "--from-file", type=NewPath(), metavar="FILE", help="Set the offsets in this file, which --export has written."
+)
+@click.option("--execute", is_flag=True, help="Set the offsets that the plan shows.")
+@click.option("--dry-run", is_flag=True, help="Show the plan, and change nothing. This is the default.")
 @click.option("--export", is_flag=True, help="Print the plan as CSV for --from-file.")
 @click.option("--create", is_flag=True, help="Create the group if it does not exist.")
 @cluster_options
@@ -90,10 +99,10 @@ def reset(
     as_json: bool,
     **ways: Any,
 ) -> None:
-    """Set the committed offsets of GROUP. Its consumers continue from there when they start again.
+    """Set the committed offsets of GROUP. When its consumers start again, they continue at these offsets.
 
-    The command shows a plan. --execute sets the offsets; the group must not have members then. An offset that the log
-    does not contain becomes the nearest one that it contains.
+    Without --execute, the command only shows a plan. --execute sets the offsets. Stop the group's members first. If the
+    log does not contain an offset, the nearest offset in the log is set instead.
     """
     if execute and (dry_run or export):
         raise click.UsageError("--execute sets the offsets, --dry-run and --export only show them: choose one")
@@ -128,7 +137,7 @@ def _print(group: str, plan: Plan, executed: bool, export: bool, as_json: bool) 
 
 
 def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
-    """Return the option that says how to compute the new offsets. Return None if a file contains the offsets."""
+    """Return how to compute the new offsets, which one option says. Return None if a file contains the offsets."""
     from hmb.client.admin import ShiftBy
     from hmb.client.offsets import AtTime
 
@@ -154,7 +163,7 @@ def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
 def _check_group(admin: Admin, group: str, create: bool, execute: bool) -> bool:
     """Return whether the group has members.
 
-    Raises CliError if members prevent --execute, KafkaError if the group does not exist.
+    Raises CliError if `execute` is true and the group has members. Raises KafkaError if the group does not exist.
     """
     from hmb.client.admin import raised
     from hmb.protocol.errors import ErrorCode, KafkaError
@@ -162,7 +171,7 @@ def _check_group(admin: Admin, group: str, create: bool, execute: bool) -> bool:
     try:
         described = raised(admin.describe_groups([group])[group])
     except KafkaError as error:
-        if error.code is ErrorCode.UNSUPPORTED_VERSION:  # Kafka 0.8.2 stores offsets of groups but has no members.
+        if error.code is ErrorCode.UNSUPPORTED_VERSION:  # Kafka 0.8.2 has no group members.
             return False
         if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
             raise
@@ -196,7 +205,7 @@ def _plan(
 
 
 def _warn(group: str, plan: Plan, is_active: bool) -> None:
-    """Print warnings about offsets that the log does not contain, and about members."""
+    """Print a warning for each offset that the log does not contain, and one if the group has members."""
     for partition, planned in plan.items():
         if planned.was_clipped:
             nearest = f"the nearest offset is {planned.offset}"
@@ -206,7 +215,7 @@ def _warn(group: str, plan: Plan, is_active: bool) -> None:
 
 
 def _read_plan(path: Path) -> dict[TopicPartition, int]:
-    """Return the offsets of a file with `topic,partition,offset` lines. Raises CliError with the line of an error."""
+    """Return the offsets in a file of lines `topic,partition,offset`. Raises CliError, which names the wrong line."""
     from hmb.protocol.topics import TopicPartition
 
     wanted = {}

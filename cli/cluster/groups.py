@@ -1,4 +1,4 @@
-"""`hmb groups`: list, describe, reset and delete groups, their offsets and their members."""
+"""`hmb groups`: list, describe and delete groups, reset or delete their offsets, and remove their members."""
 
 from __future__ import annotations
 
@@ -36,8 +36,10 @@ command.add_command(reset)
 
 
 @command.command("list")
-@click.option("--state", "states", type=click.Choice(STATES, False), multiple=True, help="List groups in this state.")
-@click.option("--type", "types", type=click.Choice(TYPES, False), multiple=True, help="List groups of this type.")
+@click.option(
+    "--state", "states", type=click.Choice(STATES, False), multiple=True, help="List only groups in this state."
+)
+@click.option("--type", "types", type=click.Choice(TYPES, False), multiple=True, help="List only groups of this type.")
 @cluster_options
 def list_(states: tuple[str, ...], types: tuple[str, ...], client: ClientConfig, as_json: bool) -> None:
     """List all groups with their types and states."""
@@ -74,11 +76,11 @@ def delete(groups: tuple[str, ...], client: ClientConfig, as_json: bool) -> None
 @group_argument
 @click.option(
     "--topic", "topics", type=topic_partitions, multiple=True, required=True, metavar="TOPIC[:0,1]",
-    help="The topic, or some of its partitions.", shell_complete=complete_topics
+    help="Delete the offsets in this topic, or only in some of its partitions.", shell_complete=complete_topics
 )
 @cluster_options
 def delete_offsets(group: str, topics: Partitions, client: ClientConfig, as_json: bool) -> None:
-    """Delete the committed offsets of GROUP in a topic that the group no longer reads."""
+    """Delete the committed offsets that GROUP has in a topic. The group must not read the topic any more."""
     with client.admin() as admin:
         committed = admin.list_group_offsets(group)
         chosen = [it for it in chosen_partitions(admin, topics) if it in committed]
@@ -112,9 +114,9 @@ def remove_members(
     client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Remove members of GROUP: dead members that delay the group, or static members that will not return.
+    """Remove members from GROUP: members that have crashed, or static members that will not return.
 
-    A member that still runs joins the group again.
+    A removed member whose program still runs joins the group again.
     """
     from hmb.client.admin import raised
 
@@ -135,7 +137,7 @@ def remove_members(
 
 
 def _check_members(group: GroupDescription, member_ids: tuple[str, ...], instance_ids: tuple[str, ...]) -> None:
-    """Raise CliError for an id that no member of the group has, and for a group without members."""
+    """Raise CliError if an id belongs to no member of the group, or if the group has no members."""
     for kind, wanted, known in (
         ("member", member_ids, {member.member_id for member in group.members}),
         ("instance", instance_ids, {member.group_instance_id for member in group.members}),

@@ -1,4 +1,4 @@
-"""`hmb meta`: the brokers, topics and leaders of a cluster, as `kcat -L` shows them, and the APIs of its brokers."""
+"""`hmb meta`: show the brokers, topics and leaders of a cluster, as `kcat -L` does, or the APIs of the brokers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,14 @@ API = ("key", "api", "broker_versions", "hmb_versions", "used_version")
 
 @click.command()
 @optional_topics_argument
-@click.option("-i", "--internal", is_flag=True, help="Include Kafka's internal topics if no TOPIC is named.")
-@click.option("--versions", is_flag=True, help="Show the APIs of the brokers and their versions.")
+@click.option("-i", "--internal", is_flag=True, help="Without TOPICS, also show Kafka's internal topics.")
+@click.option("--versions", is_flag=True, help="Show the APIs of each broker, with the versions of each API.")
 @cluster_options
 def command(topics: tuple[str, ...], internal: bool, versions: bool, client: ClientConfig, as_json: bool) -> None:
-    """Show the brokers of a cluster, its controller, and the leaders and replicas of TOPICS or of all topics."""
+    """Show the brokers of a cluster, its controller, and the leaders and replicas of TOPICS.
+
+    Without TOPICS, show all topics.
+    """
     if versions and (topics or internal):
         raise click.UsageError("--versions shows brokers: leave out the topics")
     with client.admin() as admin:
@@ -80,9 +83,9 @@ def _print(cluster: dict[str, Any]) -> None:
 
 
 def _versions(its: BrokerVersions) -> dict[str, Any]:
-    """Return the versions of each API: the broker's range, HMB's range, and the version in use.
+    """Return for each API: the versions of the broker, the versions of HMB's client, and the version in use.
 
-    A range is [first, last].
+    The versions are a range [first, last].
     """
     from hmb.protocol.api_keys import ApiKey
     from hmb.protocol.messages import API_KEYS, request_class

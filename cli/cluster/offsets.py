@@ -1,4 +1,4 @@
-"""`hmb offsets`: the first and last offsets of partitions, or the offsets of a time."""
+"""`hmb offsets`: show the first and the next offset of partitions, or the first offset at or after a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hmb.client.admin import OffsetSpec
     from hmb.client.offsets import IsolationLevelName
 
-WORDS: dict[str, OffsetSpec] = {  # the words and the numbers of kafka-get-offsets
+WORDS: dict[str, OffsetSpec] = {  # the words and the numbers that kafka-get-offsets accepts
     "earliest": "earliest",
     "latest": "latest",
     "max-timestamp": "max-timestamp",
@@ -33,7 +33,10 @@ WORDS: dict[str, OffsetSpec] = {  # the words and the numbers of kafka-get-offse
 
 
 def point(text: str) -> tuple[str, OffsetSpec]:
-    """Parse a word of kafka-get-offsets or a time. Returns its name for the output, and the value for `hmb.Admin`."""
+    """Parse a word that kafka-get-offsets accepts, or a time.
+
+    Return the name of the point for the output, and its value for `hmb.Admin`.
+    """
     if text in WORDS:
         return str(WORDS[text]), WORDS[text]
     try:
@@ -45,9 +48,13 @@ def point(text: str) -> tuple[str, OffsetSpec]:
 
 @click.command()
 @subject("topic", "-t", topic_partitions, complete_topics, several=True, required=False)
-@click.option("--time", "points", type=point, multiple=True, metavar="TIME", help="Show the offsets of this time.")
-@click.option("-i", "--internal", is_flag=True, help="Include Kafka's internal topics if no TOPIC is named.")
-@click.option("--committed", is_flag=True, help="Show the last stable offset, the end for read_committed.")
+@click.option(
+    "--time", "points", type=point, multiple=True, metavar="TIME", help="Show the first offset at or after this time."
+)
+@click.option("-i", "--internal", is_flag=True, help="Without TOPICS, also show Kafka's internal topics.")
+@click.option(
+    "--committed", is_flag=True, help="Show the last stable offset: the end for consumers with read_committed."
+)
 @cluster_options
 def command(
     topics: Partitions,
@@ -57,14 +64,17 @@ def command(
     client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Show the first and the next offset of each partition of TOPICS, or of all topics.
+    """Show the first offset of each partition of TOPICS, and the offset of its next record.
 
-    The span is the difference of the two offsets. A partition has as many records, minus transaction markers and
-    records that compaction removed.
+    Without TOPICS, show all topics.
 
-    With --time, show the first record at or after a time in each partition. TIME is 2026-02-14T10:30:00Z, seconds or
-    milliseconds since 1970, -1h30m for a time before now, or one of earliest, latest, max-timestamp (the record with
-    the greatest timestamp), earliest-local, latest-tiered. Kafka's tool also calls these -2, -1, -3, -4, -5.
+    The span is the difference between the two offsets. A partition contains at most this number of records. It contains
+    fewer if compaction has removed records, or if some of the offsets are transaction markers.
+
+    With --time, show the offset of the first record at or after a time in each partition. TIME is 2026-02-14T10:30:00Z,
+    seconds or milliseconds since 1970, -1h30m for a time before now, or one of earliest, latest, max-timestamp (the
+    record with the greatest timestamp), earliest-local, latest-tiered. In this order, the numbers -2, -1, -3, -4 and -5
+    of Kafka's tool mean the same.
     """
     from hmb.protocol.errors import KafkaError
 
@@ -90,14 +100,14 @@ def command(
 
 
 def _ends(partition: TopicPartition, first: int, end: str, last: int) -> dict[str, Any]:
-    """Return a partition as a row of the output: its first offset, and under the name `end` its last offset."""
+    """Return a row of the output for a partition: its first offset, and its offset `last` in the column `end`."""
     return partition._asdict() | {"log_start_offset": first, end: last, "span": last - first}
 
 
 def _at_time(partition: TopicPartition, name: str, listed: Any) -> dict[str, Any]:
-    """Return a partition as a row of the output, with the first record at or after a time.
+    """Return a row of the output for a partition, with the offset of the first record at or after a time.
 
-    Without such a record, offset and timestamp are None.
+    If no record is at or after the time, the offset and the timestamp are None.
     """
     values = {"time": name, "offset": listed.offset, "timestamp": listed.timestamp}
     return partition._asdict() | {key: None if value == -1 else value for key, value in values.items()}

@@ -1,4 +1,4 @@
-"""A topic and its partitions as JSON: the same keys in `hmb topics` and `hmb meta`."""
+"""Describe a topic and its partitions as dicts, with the same keys in `hmb topics` and `hmb meta`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def topic_fields(topic: TopicDescription) -> dict[str, Any]:
-    """Return the fields of a topic for a list of topics, without its partitions."""
+    """Return the fields of a topic without its partitions, for a list of topics."""
     return {
         "topic": topic.name,
         "topic_id": str(topic.topic_id) if topic.topic_id.int else None,
@@ -25,7 +25,7 @@ def topic_fields(topic: TopicDescription) -> dict[str, Any]:
 
 
 def partition_fields(partition: PartitionDescription) -> dict[str, Any]:
-    """Return a partition with the ids of its brokers. A partition without a leader has `leader` None."""
+    """Return the fields of a partition, with the ids of its brokers. If it has no leader, `leader` is None."""
     return {
         "partition": partition.partition,
         "leader": None if partition.leader < 0 else partition.leader,
@@ -37,7 +37,10 @@ def partition_fields(partition: PartitionDescription) -> dict[str, Any]:
 
 
 def describe_topic(admin: Admin, name: str) -> dict[str, Any]:
-    """Return a topic with its own settings, its partitions and their offsets. Raises KafkaError."""
+    """Return the fields of a topic: its settings, its partitions and their offsets. Raises KafkaError.
+
+    The settings are only those that were set for this topic.
+    """
     topic = raised(admin.describe_topics([name])[name])
     led = [TopicPartition(name, it.partition) for it in topic.partitions if it.leader in admin.cluster.nodes]
     first, end = admin.list_offsets(dict.fromkeys(led, "earliest")), admin.list_offsets(dict.fromkeys(led, "latest"))
@@ -57,7 +60,10 @@ def describe_topic(admin: Admin, name: str) -> dict[str, Any]:
 
 
 def own_settings(admin: Admin, resource: ConfigResource) -> dict[str, str | None]:
-    """Return the settings of the resource itself; empty for a broker before Kafka 0.11, which has no such request."""
+    """Return the settings that were set for this topic or broker.
+
+    The dict is empty if the broker is older than Kafka 0.11, because it does not have the API DescribeConfigs.
+    """
     try:
         entries = raised(admin.describe_configs([resource])[resource])
     except KafkaError as error:

@@ -1,12 +1,13 @@
 """`hmb topics trim`: delete the oldest records of a topic.
 
-Kafka's DeleteRecords sets the log start offset of a partition. The broker deletes a segment from the disk when all its
-records are before that offset. For example, partition 0 holds the offsets 100 to 499:
+The request DeleteRecords sets the log start offset of a partition. Consumers then cannot read records at offsets below
+it. The broker deletes a segment from the disk when all records of the segment are below that offset. For example,
+partition 0 contains the offsets 100 to 499:
 
-    --offset 250    deletes 100 to 249
-    --keep 10       deletes 100 to 489
-    --time -1d      deletes the records before the first one of the last 24 hours
-    --all           deletes all
+    --offset 250    deletes the offsets 100 to 249
+    --keep 10       deletes the offsets 100 to 489
+    --time -1d      deletes all offsets below the first record of the last 24 hours
+    --all           deletes the offsets 100 to 499
 """
 
 from __future__ import annotations
@@ -36,18 +37,18 @@ COLUMNS = ("partition", "log_start_offset", "new_start_offset", "log_end_offset"
 
 @click.command()
 @topic_argument
-@click.option("-o", "--offset", type=IntRange(0), help="Delete the records before this offset.")
+@click.option("-o", "--offset", type=IntRange(0), help="Delete all records at offsets below this one.")
 @click.option(
     "--time", "timestamp", type=moment, metavar="TIME",
-    help="Delete the records before the first one at or after this time."
+    help="Delete all records before the first record at or after this time."
 )
-@click.option("--keep", type=IntRange(0), metavar="N", help="Delete all but the last N of each partition.")
+@click.option("--keep", type=IntRange(0), metavar="N", help="Delete all records of each partition except the last N.")
 @click.option("--all", "everything", is_flag=True, help="Delete all records.")
 @click.option(
     "-p", "--partition", "partitions", type=IntRange(0), multiple=True, help="Delete records only in this partition.",
     shell_complete=complete_partitions
 )
-@click.option("--dry-run", is_flag=True, help="Show the plan; delete nothing.")
+@click.option("--dry-run", is_flag=True, help="Show what would be deleted, and delete nothing.")
 @cluster_options
 def trim(
     topic: str,
@@ -57,10 +58,11 @@ def trim(
     as_json: bool,
     **ways: Any,
 ) -> None:
-    """Delete the oldest records of TOPIC: those before an offset or a time, or all but the last.
+    """Delete the oldest records of TOPIC: the records before an offset or a time, or all except the last N records.
 
-    TIME is 2026-02-14T10:30:00Z, seconds or milliseconds since 1970, or -1h30m for a time before now. The command
-    finds the first record at or after TIME, and deletes all records before it, whatever their timestamps are.
+    TIME is 2026-02-14T10:30:00Z, seconds or milliseconds since 1970, or -1h30m for a time before now. The command finds
+    the first record at or after TIME. It deletes all records at lower offsets, even if some of them have later
+    timestamps.
     """
     if len([value for value in ways.values() if value is not None and value is not False]) != 1:
         raise click.UsageError("choose one: --offset, --time, --keep or --all")
@@ -93,7 +95,7 @@ def _new_starts(
     admin: Admin, end: Mapping[TopicPartition, int], offset: int | None, timestamp: int | None, keep: int | None,
     everything: bool,
 ) -> Offsets:  # fmt: skip
-    """Return, for each partition, the offset below which the command deletes the records."""
+    """Return the new first offset of each partition. The command deletes the records at lower offsets."""
     if everything:
         return dict(end)
     if keep is not None:
@@ -106,7 +108,7 @@ def _new_starts(
 
 
 def _offsets(admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpec) -> Offsets:
-    """Return one offset of each partition; -1 where no record is at or after the time `spec`."""
+    """Return the offset that `spec` names in each partition. It is -1 if `spec` is a time after the last record."""
     from hmb.client.admin import raised
 
     found = admin.list_offsets(dict.fromkeys(partitions, spec))
@@ -114,7 +116,7 @@ def _offsets(admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpe
 
 
 def _explained(partition: TopicPartition, error: KafkaError) -> KafkaError:
-    """Return the broker's error, with an explanation if the topic is compacted."""
+    """Return the broker's error. If the broker refuses because the topic is compacted, explain this in the message."""
     from hmb.protocol.errors import ErrorCode, KafkaError
 
     if error.code is not ErrorCode.POLICY_VIOLATION:

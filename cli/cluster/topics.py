@@ -30,7 +30,7 @@ Settings = tuple[tuple[str, str], ...]
 
 settings_option = click.option(
     "-c", "--config", "configs", type=setting, multiple=True, metavar="NAME=VALUE",
-    help="A topic setting, as in Kafka; durations and sizes, too: retention.ms=7d.", shell_complete=complete_settings
+    help="A topic setting, by Kafka's name; units are allowed: retention.ms=7d.", shell_complete=complete_settings
 )
 
 
@@ -43,7 +43,10 @@ command.add_command(trim)
 
 
 def assignment(text: str) -> dict[int, list[int]]:
-    """Parse the brokers of each partition: `0:1,1:2` assigns brokers 0 and 1 to the first of two partitions."""
+    """Parse the ids of the brokers of each partition.
+
+    `0:1,1:2` means: brokers 0 and 1 for partition 0, brokers 1 and 2 for partition 1.
+    """
     try:
         return {number: [int(broker) for broker in part.split(":")] for number, part in enumerate(text.split(","))}
     except ValueError:
@@ -53,11 +56,17 @@ def assignment(text: str) -> dict[int, list[int]]:
 
 @command.command()
 @topics_argument
-@click.option("-p", "--partitions", type=IntRange(1), help="Number of partitions.  [default: num.partitions]")
-@click.option("-r", "--replication-factor", "--replicas", type=IntRange(1), help="Replicas of each partition.")
-@click.option("--replica-assignment", type=assignment, metavar="0:1,1:2", help="The brokers of each partition.")
+@click.option(
+    "-p", "--partitions", type=IntRange(1), help="The number of partitions.  [default: the broker's num.partitions]"
+)
+@click.option(
+    "-r", "--replication-factor", "--replicas", type=IntRange(1), help="The number of replicas of each partition."
+)
+@click.option(
+    "--replica-assignment", type=assignment, metavar="0:1,1:2", help="The ids of the brokers that store each partition."
+)
 @settings_option
-@click.option("--if-not-exists", is_flag=True, help="Accept a topic that exists already.")
+@click.option("--if-not-exists", is_flag=True, help="Do not report an error if the topic exists already.")
 @cluster_options
 def create(
     topics: tuple[str, ...],
@@ -69,7 +78,7 @@ def create(
     client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Create TOPICS, with the broker's defaults for options that are left out."""
+    """Create TOPICS. For an option that is left out, the broker uses its default."""
     from hmb.client.admin import NewTopic
     from hmb.protocol.errors import ErrorCode, KafkaError
 
@@ -100,7 +109,7 @@ def create(
 def list_(
     topics: tuple[str, ...], is_pattern: bool, detailed: bool, internal: bool, client: ClientConfig, as_json: bool
 ) -> None:
-    """List all topics, or TOPICS, one a line."""
+    """List TOPICS, one a line. Without TOPICS, list all topics."""
     from hmb.client.admin import raised
 
     from .topic_description import topic_fields
@@ -122,7 +131,7 @@ def list_(
 @click.option("-i", "--internal", is_flag=True, help="Include Kafka's internal topics.")
 @click.option(
     "--under-replicated-partitions", "lagging", is_flag=True,
-    help="Show only partitions whose replicas are not all in sync."
+    help="Show only partitions with a replica that is not in sync."
 )
 @click.option("--unavailable-partitions", "headless", is_flag=True, help="Show only partitions without a leader.")
 @cluster_options
@@ -135,7 +144,7 @@ def describe(
     client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Show the partitions of TOPICS, or of all topics: leaders, replicas, offsets; and each topic's own settings."""
+    """Show the partitions of TOPICS, and the settings that were set for each topic. Without TOPICS, show all topics."""
     from .topic_description import describe_topic
 
     def is_wanted(partition: dict[str, Any]) -> bool:
@@ -162,11 +171,14 @@ def describe(
 
 @command.command()
 @topic_argument
-@click.option("-p", "--partitions", type=IntRange(1), help="The new number of partitions; a topic only grows.")
+@click.option(
+    "-p", "--partitions", type=IntRange(1),
+    help="The new number of partitions, which cannot be lower than the old number.",
+)
 @settings_option
 @click.option(
     "--delete-config", multiple=True, metavar="NAME", shell_complete=complete_setting_names,
-    help="Remove a topic setting; the broker's setting applies again.",
+    help="Remove a topic setting; the topic then uses the broker's setting.",
 )
 @cluster_options
 def alter(
@@ -177,7 +189,7 @@ def alter(
     client: ClientConfig,
     as_json: bool,
 ) -> None:
-    """Add partitions to TOPIC, or change its settings. All other settings stay as they are."""
+    """Add partitions to TOPIC, or change some of its settings."""
     from hmb.client.admin import ConfigResource, ResourceType, raised
 
     if partitions is None and not configs and not delete_config:
@@ -195,7 +207,7 @@ def alter(
 @command.command()
 @topics_or_patterns_argument
 @pattern_option
-@click.option("--if-exists", is_flag=True, help="Accept a topic that does not exist.")
+@click.option("--if-exists", is_flag=True, help="Do not report an error if the topic does not exist.")
 @cluster_options
 def delete(topics: tuple[str, ...], is_pattern: bool, if_exists: bool, client: ClientConfig, as_json: bool) -> None:
     """Delete TOPICS with all their records."""

@@ -1,18 +1,18 @@
 """Commands for the files of a log: `hmb dump-log` prints them, and `hmb index-inspect` explains an index.
 
-A partition is a directory. A segment of its log is a few files with the same base offset in their names::
+The broker stores each partition in a directory. The log of the partition consists of segments. A segment consists of
+several files, whose names contain the first offset of the segment::
 
     hmb-data/weather-0/00000000000000000000.log         record batches
                        00000000000000000000.index       offset -> position in the .log file
                        00000000000000000000.timeindex   timestamp -> offset
-                       00000000000000000350.log         the next segment begins with offset 350
+                       00000000000000000350.log         the next segment, which begins with offset 350
 
-`hmb dump-log` and `hmb index-inspect` only read the files, so a broker may use the files at the same time.
-`hmb.storage.dump` and `hmb.storage.index_inspection` do the work. The modules of this folder hold the options and the
-output.
+`hmb dump-log` and `hmb index-inspect` only read the files, so a broker may use the files at the same time. The package
+`hmb.storage.dump` decodes and checks the files. The modules of this folder declare the options and print the results.
 
 Read in this order:
 
-1. `dump_log`       the contents of all files: Kafka's lines, bytes, a tree, JSON, or only damage
+1. `dump_log`       the contents of all files: as Kafka prints them, as bytes, as a tree, as JSON, or only the damage
 2. `index_inspect`  the entries of one index, and the steps of a look-up
 """

@@ -1,4 +1,4 @@
-"""`hmb dump-log`: the contents of a log's files, in the lines of Kafka's DumpLogSegments, as bytes, a tree or JSON."""
+"""`hmb dump-log`: print the contents of a log's files, as Kafka's DumpLogSegments does, as bytes, a tree or JSON."""
 
 from __future__ import annotations
 
@@ -15,21 +15,25 @@ from ..shared.output import json_option, plural, to_json
 if TYPE_CHECKING:
     from hmb.storage.dump.entries import DumpOptions, Entry
 
-LARGE_FILE = 64 << 20  # bytes; progress is shown for larger files
+LARGE_FILE = 64 << 20  # bytes; the command shows its progress only in files of at least this size
 PROGRESS_INTERVAL = 0.2  # seconds
 
 
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path, readable=False), metavar="FILE...")
-@click.option("--files", "listed", metavar="FILE,FILE", default="", help="The files, as Kafka's tool expects them.")
-@click.option("--deep-iteration", is_flag=True, help="Show the records inside the batches.")
-@click.option("--print-data-log", is_flag=True, help="Show the keys and values of the records, too.")
+@click.option(
+    "--files", "listed", metavar="FILE,FILE", default="", help="The files, separated by commas, as in Kafka's tool."
+)
+@click.option("--deep-iteration", is_flag=True, help="Show each record of the batches.")
+@click.option("--print-data-log", is_flag=True, help="Show each record with its key and value.")
 @click.option("--offsets-decoder", is_flag=True, help="Decode the records of __consumer_offsets.")
 @click.option("--transaction-log-decoder", is_flag=True, help="Decode the records of __transaction_state.")
-@click.option("--index-sanity-check", is_flag=True, help="Check an index only as a broker does when it starts.")
-@click.option("--hex", "as_hex", is_flag=True, help="Show each byte with its field.")
-@click.option("--tree", "as_tree", is_flag=True, help="Show segments, batches and records with sizes and offsets.")
-@click.option("--verify", is_flag=True, help="Check everything; show only damage, and a summary.")
+@click.option("--index-sanity-check", is_flag=True, help="Check of an index only what a broker checks when it starts.")
+@click.option("--hex", "as_hex", is_flag=True, help="Show the bytes of each field.")
+@click.option(
+    "--tree", "as_tree", is_flag=True, help="Show a tree of segments, batches and records, with sizes and offsets."
+)
+@click.option("--verify", is_flag=True, help="Check all files. Show only damage and a summary.")
 @json_option
 def command(
     files: tuple[Path, ...],
@@ -44,11 +48,11 @@ def command(
     verify: bool,
     as_json: bool,
 ) -> None:
-    """Print the contents of .log, .index, .timeindex, .txnindex and .snapshot files, and of checkpoints.
+    """Print the contents of a log's files: .log, .index, .timeindex, .txnindex, .snapshot, and checkpoints.
 
-    FILE may also be a directory. The directory of a partition means its files, segment by segment. A data directory
-    means the files of all partitions. Empty files of a directory are left out. The command reports damage on standard
-    error with its position and ends with exit code 5, or with 1 if a FILE is not a file of a log.
+    FILE can also be the directory of a partition, or the data directory of a broker. The command then prints all files
+    in the directory that are not empty, segment by segment. It reports damage on standard error, with the position of
+    the damage. The exit code is 5 if a file is damaged, and 1 if a FILE is not a file of a log.
     """
     from hmb.coordinator.journal_decoder import decode_offsets, decode_transactions
     from hmb.storage.dump.entries import DumpOptions, View
@@ -65,7 +69,7 @@ def command(
 
 
 def _dump(paths: list[Path], options: DumpOptions, progress: _FileProgress, as_json: bool) -> None:
-    """Print the entries of all files. Raises CliError if one of them is damaged."""
+    """Print the entries of all files. Raises CliError if one of the files is damaged."""
     from hmb.storage.dump.log_files import dump
 
     _check_paths(paths)
@@ -74,7 +78,7 @@ def _dump(paths: list[Path], options: DumpOptions, progress: _FileProgress, as_j
     for entry in dump(paths, options):
         damages += entry.is_damage
         unknown += entry.kind == "unknown_file"
-        if entry.kind == "verified" and not as_json:  # One summary at the end covers all files.
+        if entry.kind == "verified" and not as_json:  # The newest summary counts all files. It is printed at the end.
             summary = entry
             continue
         progress.clear()
@@ -85,7 +89,7 @@ def _dump(paths: list[Path], options: DumpOptions, progress: _FileProgress, as_j
     sys.stdout.flush()
     if damages:
         raise CliError(f"damage found in {plural(damages, 'place')}", DAMAGE)
-    if unknown:  # `_print` has named each file.
+    if unknown:  # `_print` has already reported each unknown file.
         click.get_current_context().exit(ERROR)
 
 
@@ -107,18 +111,18 @@ def _print(entry: Entry, verify: bool, as_json: bool) -> None:
 
     is_unknown = entry.kind == "unknown_file"
     is_complaint = is_unknown or entry.kind in ("damage", "finding")
-    if as_json:  # A log has many entries. click.echo would flush the output after each of them.
+    if as_json:  # click.echo would flush the output after each of the many entries.
         sys.stdout.write(to_json(as_json_fields(entry)) + "\n")
     elif not is_complaint or (is_unknown and not verify):  # Kafka's tool prints these lines to standard output.
         sys.stdout.write(entry.line() + "\n")
     if is_complaint:
-        sys.stdout.flush()  # The terminal then shows the complaint directly after its line.
+        sys.stdout.flush()  # The complaint must follow the lines that were printed earlier.
         text = f"{entry.fields()['file']}: not checked: not a file of a log" if is_unknown else entry.line()
         click.echo(f"hmb: {text}", err=True)
 
 
 class _FileProgress:
-    """A line on a terminal that shows how much of a large file has been read."""
+    """A line on the terminal that shows how much of a large file has been read."""
 
     def __init__(self, is_enabled: bool) -> None:
         self._is_enabled = is_enabled

@@ -1,8 +1,9 @@
-"""`hmb index-inspect`: the entries of an index compared with its log, and a look-up step by step.
+"""`hmb index-inspect`: compare the entries of an index with its log, and show a look-up step by step.
 
-An offset index has about one entry for every 4 KiB of the log: the last offset of a batch, and the position where the
-batch begins. A broker finds offset 23 in two steps: a binary search for the last entry at or below 23, then a scan of
-the log from the position of that entry::
+An offset index has about one entry for every 4 KiB of the log. An entry contains the last offset of a record batch, and
+the position (in bytes) at which the batch begins in the log. A broker finds offset 23 in two steps. A binary search in
+the index finds the last entry whose offset is at most 23. After that, a scan reads the log from the position in this
+entry, until it reaches the batch with offset 23::
 
     index   11 -> 250   22 -> 500   31 -> 750                     binary search: 22 -> 500
     log     position 500: offsets 19..22, 610: offsets 23..26     scan: found at position 610
@@ -29,15 +30,15 @@ INDEX, TIME_INDEX = ".index", ".timeindex"
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, readable=False))
 @click.option(
-    "--lookup", "wanted", type=int, metavar="OFFSET", help="Find this offset; in a .timeindex this timestamp."
+    "--lookup", "wanted", type=int, metavar="OFFSET", help="Find this offset, or in a .timeindex this timestamp."
 )
 @json_option
 def command(file: Path, wanted: int | None, as_json: bool) -> None:
     """Print and check FILE, the .index or .timeindex of a log segment.
 
-    The command prints each entry with its distance from the entry before. It names each entry that contradicts the .log
-    file in the same directory, and then ends with exit code 5. With --lookup it shows how a broker finds an offset: the
-    steps of the binary search, and the batches that the broker reads in the log.
+    The command prints each entry with its distance from the previous entry. It compares each entry with the .log file
+    in the same directory. The exit code is 5 if an entry is wrong. With --lookup, the command shows how a broker finds
+    an offset: the steps of the binary search, and the batches that the broker reads in the log.
     """
     if not file.exists():
         raise CliError(f"{file}: no such file", NOT_FOUND)
@@ -99,7 +100,7 @@ def _summary_line(summary: Summary, log_size: int, unit: str, padding: int) -> s
 
 def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
     offset, base_offset, position = wanted, int(file.stem), 0
-    promised: list[tuple[Search, int]] = []  # entries, each with an offset that must be in the log
+    promised: list[tuple[Search, int]] = []  # (an entry that was found, an offset that the log must then contain)
     if file.suffix == TIME_INDEX:
         found = _search(file, wanted, as_json, key="timestamp", below=True)
         offset = base_offset if found.entry is None else found.entry[1]
@@ -139,9 +140,10 @@ def _print_scan(log: Path, position: int, target: dict[str, int], as_json: bool)
 
 
 def _search(index: Path, wanted: int, as_json: bool, *, key: str, below: bool = False) -> Search:
-    """Print the steps of a binary search. Return its result: the last entry at or below `wanted`.
+    """Print the steps of a binary search. Return its result: the last entry whose key is at most `wanted`.
 
-    With `below`, the entry must be below `wanted`: several records can have the same timestamp.
+    If `below` is true, the key must be lower than `wanted`. A search for a timestamp needs this: an earlier record that
+    is not in the index can have the same timestamp.
     """
     from hmb.storage.dump.inspection import search
 

@@ -1,13 +1,13 @@
 """`hmb hailstorm`: commands that run topologies, and show their state.
 
-    run         runs all processors of a topology, in threads or in processes, with a live display; or one processor
-    status      shows a running topology: master state, processors, figures
+    run         runs all processors of a topology in threads or in processes, or runs only one processor
+    status      shows the state of a running topology and its processors
     snapshots   lists the snapshots of a store
-    check       tests whether the states are monoids, and whether the result depends on the order of tuples
-    registry    serves a registry for processors that run in processes of their own
-    demo        runs the examples of the documentation on real data, and draws the result
+    check       tests whether states are monoids, and whether the result depends on the order of tuples
+    registry    runs a registry, through which processors in separate processes find each other
+    demo        runs an example of the documentation on real data, and draws the result
 
-A topology is named as in `hmb.hailstorm.reference`: `module:name` or `path/to/file.py:name`.
+The user names a topology as `module:name` or as `path/to/file.py:name` (see `hmb.hailstorm.reference`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COMMANDS = {
 
 
 class HailstormGroup(click.Group):
-    """A group that imports the module of a command when the command runs, so that help is quick."""
+    """A group that imports the module of a command only when the user runs the command, so that `--help` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

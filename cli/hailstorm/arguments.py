@@ -1,4 +1,4 @@
-"""Arguments that the commands of `hmb hailstorm` share, and the report of errors in one line."""
+"""Arguments that several commands of `hmb hailstorm` have, and the conversion of errors to one line."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class AddressType(click.ParamType[tuple[str, int]]):
 
 @contextmanager
 def errors_as_lines() -> Iterator[None]:
-    """Convert the errors of Hailstorm to CliError, which prints one line and has an exit code."""
+    """Convert an error that Hailstorm raises in the `with` block to a CliError, so that the user sees one line."""
     from hmb.hailstorm.errors import HailstormError
 
     try:
@@ -51,12 +51,18 @@ def errors_as_lines() -> Iterator[None]:
 
 
 def registry_file(store: Path) -> Path:
-    """Return the path of the file that holds the address of the registry of the topology that runs on `store`."""
+    """Return the path of the file with the registry's address.
+
+    `hmb hailstorm run` writes this file beside the snapshot store. Other commands read it to find the running topology.
+    """
     return store / "registry.json" if store.is_dir() else store.with_name(store.name + ".registry.json")
 
 
 def connect(address: tuple[str, int] | None, zookeeper: str | None, name: str) -> Registry:
-    """Return the registry at an address, or a topology's registry in ZooKeeper. Raises CliError if none answers."""
+    """Connect to the registry at `address`, or to the registry of the topology `name` in ZooKeeper.
+
+    Raises CliError if no registry responds.
+    """
     if zookeeper is not None:
         from hmb.hailstorm.registry.zookeeper import ZooKeeperRegistry
 
@@ -74,7 +80,10 @@ def connect(address: tuple[str, int] | None, zookeeper: str | None, name: str) -
 
 
 def running_registry(store: Path) -> tuple[str, int]:
-    """Return the address of the registry of the topology that runs on a store. Raises CliError if none runs."""
+    """Return the registry's address for the topology that uses a snapshot store.
+
+    Raises CliError if no topology is running on this store.
+    """
     path = registry_file(store)
     try:
         host, port = json.loads(path.read_text(encoding="utf-8"))

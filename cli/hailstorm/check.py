@@ -1,4 +1,4 @@
-"""`hmb hailstorm check`: runs a topology on records of its topics in many orders, and compares the results."""
+"""`hmb hailstorm check`: process the same records in many orders, and compare the results of a topology."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 @servers_option()
 @click.option(
     "--records", type=click.IntRange(min=1), default=40, show_default=True,
-    help="The number of records of each partition to use.",
+    help="How many records of each partition to use.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="The seed of the random states and orders.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="The seed for the random states and the random orders."
+)
 @json_option
 def command(topology: str, servers: str, records: int, seed: int, as_json: bool) -> None:
-    """Look for broken laws, and for results that depend on the order.
+    """Test whether each state is a commutative monoid, and whether the result depends on the order of the records.
 
-    The check uses the first records of each partition of the topology's topics. It does not call sinks. The exit code
-    is 1 if the check finds a problem.
+    The check reads the first records of each partition of the topology's topics. It does not call the topology's sinks.
+    The exit code is 1 if the check finds a problem.
     """
     from hmb.hailstorm.check import check
     from hmb.hailstorm.reference import load_topology

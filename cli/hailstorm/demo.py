@@ -1,8 +1,8 @@
-"""`hmb hailstorm demo`: an example on real data, from the records to the picture, in one command.
+"""`hmb hailstorm demo`: run an example topology on real data, and draw its result.
 
-Without `-b`, the command starts its own broker. It sends the records while the topology runs. When a
-snapshot contains all of them, the command ends the topology. `--kill` crashes a processor every two seconds, and
-the result stays the same.
+Without `-b`, the command starts its own broker. It sends the records while the topology runs. When a complete snapshot
+contains all records, the command ends the topology. With `--kill`, the command crashes a processor every two seconds.
+The result is the same as without crashes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 EXAMPLES = ("trending", "weather")
 LOOK_INTERVAL = 0.1  # seconds
 KILL_INTERVAL = 2.0  # seconds
-GRACE_PERIOD = 0.25  # seconds between two snapshots, so that --kill completes several snapshots between two crashes
-SEND_AT_ONCE = 200  # records between two pauses, with --rate
+GRACE_PERIOD = 0.25  # seconds between two snapshots: short, so that several are completed between two crashes
+SEND_AT_ONCE = 200  # with --rate: the number of records to send between two pauses
 
 
 @click.command()
@@ -42,21 +42,24 @@ SEND_AT_ONCE = 200  # records between two pauses, with --rate
 )
 @click.option(
     "--rate", type=click.FloatRange(min=1),
-    help="The number of records to send in a second. By default the demo sends at full speed.",
+    help="The number of records to send per second. By default, as fast as possible.",
 )
 @click.option(
     "--workers", type=click.IntRange(min=1),
-    help="Run the processors in this number of processes instead of in threads.",
+    help="Run the processors in this number of processes, not in threads.",
 )
 @click.option("--kill", is_flag=True, help="Crash a processor every two seconds.")
-@click.option("--plot", type=NewPath(path_type=Path), help="Draw the result into this file. This needs matplotlib.")
+@click.option(
+    "--plot", type=NewPath(path_type=Path),
+    help="Draw the result, and save the picture in this file. This needs matplotlib.",
+)
 @click.option("--quiet", is_flag=True, help="Show no live display.")
 @json_option
 def command(example: str, address: str | None, **options: Any) -> None:
     """Run an example on real data, and draw its result.
 
-    trending counts the words in the documentation of Python's library. weather adds up the rain of Seattle in windows
-    of four weeks, and writes the sums into hailstorm-weather.db.
+    The example trending counts the words in the documentation of Python's library. The example weather adds up the rain
+    of Seattle in windows of four weeks, and writes the sums to the database hailstorm-weather.db.
     """
     if options["workers"] and options["kill"]:
         raise CliError("--kill crashes threads, and excludes --workers", 2)
@@ -78,7 +81,7 @@ def command(example: str, address: str | None, **options: Any) -> None:
 
 
 def run_example(module: Any, address: str, options: dict[str, Any]) -> tuple[RunResult, float, int]:
-    """Send the records while the topology runs. Return the result, the seconds it took, and the number of records."""
+    """Run the topology and send the records. Return the result, the duration (s), and the number of records."""
     from hmb.hailstorm import start
 
     records = list(module.records())
@@ -95,7 +98,7 @@ def run_example(module: Any, address: str, options: dict[str, Any]) -> tuple[Run
 
 
 def _follow(runner: Any, sender: threading.Thread, count: int, *, kill: bool) -> None:
-    """Wait until all records are in a complete snapshot. With `kill`, crash a processor every KILL_INTERVAL."""
+    """Wait until a complete snapshot contains all records. If `kill` is true, crash a processor every KILL_INTERVAL."""
     chance = random.Random(0)
     killed_at = time.monotonic()
     while not runner.has_ended() and (sender.is_alive() or _completed(runner) < count):
@@ -115,7 +118,7 @@ def _crash(runner: ThreadRunner, chance: random.Random) -> None:
 
 
 def _completed(runner: Any) -> int:
-    """Return the number of records in the newest complete snapshot."""
+    """Return how many records the newest complete snapshot contains."""
     completed = runner.master and runner.master.completed
     return sum(completed.values()) if completed else 0
 
@@ -133,7 +136,7 @@ def _create(address: str, topic: str, partitions: int) -> None:
 
 
 def _send(address: str, topic: str, records: list[Any], rate: float | None) -> None:
-    """Send the records. `rate` is the number of records in a second, or None for full speed."""
+    """Send the records. `rate` is the number of records per second; None means as fast as possible."""
     from hmb.client import Producer
 
     started = time.monotonic()
@@ -155,7 +158,7 @@ def _broker() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _shown(runner: Any, name: str, wanted: bool) -> Iterator[None]:
-    """Show the live display on standard error while the block runs."""
+    """While the `with` block runs, show the live display on standard error if `wanted` is true."""
     if not wanted or not sys.stderr.isatty():
         yield
         return

@@ -1,4 +1,4 @@
-"""Shows a running topology on a terminal: the master state, and a line for each processor."""
+"""Show a running topology on a terminal: a line with its state, and a line for each processor."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from hmb.hailstorm.master import MasterState, Report
 
 
 class TopologyDisplay:
-    """Renders the reports of processors as a table. Rates are computed from one call to the next."""
+    """Makes a table of the reports that processors send. Rates compare the counts of two calls of `render`."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._before: dict[str, tuple[float, int]] = {}  # processor -> time in s, number of tuples
+        self._before: dict[str, tuple[float, int]] = {}  # processor -> (time in s, number of tuples) at the last change
         self._rates: dict[str, float] = {}
 
     def render(self, master: MasterState | None, living: Mapping[str, Report], snapshots: int | None) -> RenderableType:
-        """Return a table of the processors below one line about the topology."""
+        """Return the headline of the topology, and below it a table with one row for each processor."""
         self._measure(living)
         table = Table(box=None, pad_edge=False, header_style="bold")
         table.add_column("processor")
@@ -50,7 +50,7 @@ class TopologyDisplay:
             if tuples is None:
                 continue
             at, before = self._before.get(name, (now, tuples))
-            if tuples < before:  # A new epoch has begun, and its count starts at 0.
+            if tuples < before:  # A new epoch has begun, in which the count starts at 0 again.
                 before = tuples
             if tuples != before and now > at:
                 self._rates[name] = (tuples - before) / (now - at)
@@ -61,7 +61,7 @@ class TopologyDisplay:
 
 
 def headline(name: str, master: MasterState | None, snapshots: int | None) -> str:
-    """Return one line with the topology, its master state and its newest complete clock."""
+    """Return a line with the name of the topology, its state, and the offsets of its newest complete snapshot."""
     if master is None:
         return f"{name}: no negotiator"
     completed = f"complete at {_short(master.completed)}" if master.completed is not None else "no complete snapshot"
@@ -76,7 +76,7 @@ def _position(figures: Mapping[str, Any]) -> str:
 
 
 def _short(clock: Clock, most: int = 4) -> str:
-    """Return a clock, or the sum of its offsets if it has many partitions."""
+    """Return a clock as text. If it has more than `most` partitions, return only the sum of its offsets."""
     return str(clock) if len(clock) <= most else f"{sum(clock.values())} in {len(clock)} partitions"
 
 

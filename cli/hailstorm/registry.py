@@ -1,4 +1,4 @@
-"""`hmb hailstorm registry`: serves a registry for processors that run in processes of their own."""
+"""`hmb hailstorm registry`: run a registry, through which processors in separate processes find each other."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .arguments import AddressType
 @click.command()
 @click.option(
     "--listen", type=AddressType(), default="127.0.0.1:4181", show_default=True,
-    help="The address at which processors connect.",
+    help="The address to which processors connect.",
 )
 @click.option(
     "--session-timeout",
     type=click.FloatRange(min=0.2),
     default=5.0,
     show_default=True,
-    help="Seconds without a heartbeat after which the registry removes a processor.",
+    help="The registry removes a processor after this number of seconds without a heartbeat.",
 )
 def command(listen: tuple[str, int], session_timeout: float) -> None:
-    """Serve a registry until Ctrl-C.
+    """Run a registry until Ctrl-C. Processors that run in separate processes find each other through the registry.
 
-    Every program that can connect may change the registry, so use a private network.
+    Every program that can connect to the registry can also change it. Therefore run it only in a private network.
     """
     from hmb.hailstorm.registry import LocalRegistry, RegistryServer
 

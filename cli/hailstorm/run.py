@@ -1,4 +1,4 @@
-"""`hmb hailstorm run`: runs all processors of a topology, or one of them."""
+"""`hmb hailstorm run`: run all processors of a topology, or only one processor."""
 
 from __future__ import annotations
 
@@ -36,17 +36,20 @@ DISPLAY_INTERVAL = 0.25  # seconds
 )
 @click.option(
     "--workers", type=click.IntRange(min=1),
-    help="Run the processors in this number of processes instead of in threads.",
+    help="Run the processors in this number of processes, not in threads.",
 )
-@click.option("--until-end", is_flag=True, help="End after the last record that the topics hold now.")
+@click.option("--until-end", is_flag=True, help="End after the last record that the topics contain now.")
 @click.option(
     "--grace-period",
     type=click.FloatRange(min=0),
     default=1.0,
     show_default=True,
-    help="Seconds between two snapshots.",
+    help="The time between two snapshots, in seconds.",
 )
-@click.option("--processor", metavar="NAME", help="Run only this processor, such as count-0, or negotiator.")
+@click.option(
+    "--processor", metavar="NAME",
+    help="Run only this processor, for example count-0. The name negotiator runs the negotiator.",
+)
 @click.option("--registry", type=AddressType(), help="The registry to use with --processor.")
 @click.option("--zookeeper", metavar="HOSTS", help="A ZooKeeper ensemble to use as the registry with --processor.")
 @click.option(
@@ -56,10 +59,10 @@ DISPLAY_INTERVAL = 0.25  # seconds
 @click.option("--quiet", is_flag=True, help="Show no live display.")
 @json_option
 def command(topology: str, servers: str, store: Path, **options: Any) -> None:
-    """Run a topology until it ends, or one of its processors.
+    """Run all processors of a topology until it ends. With --processor, run only one processor.
 
-    Ctrl-C takes a last snapshot and ends the topology. A second Ctrl-C ends it immediately. The next run on the same
-    store continues at its newest complete snapshot.
+    After Ctrl-C, the topology takes a last snapshot and ends. A second Ctrl-C ends it at once, without a snapshot. The
+    next run with the same store continues at the newest complete snapshot.
     """
     from hmb.hailstorm.negotiator import NegotiatorSettings
     from hmb.hailstorm.reference import load_topology
@@ -78,12 +81,12 @@ def command(topology: str, servers: str, store: Path, **options: Any) -> None:
     if options["as_json"]:
         print_json(_as_json(result))
     else:
-        sys.stdout.flush()  # A sink may have printed to a pipe.
+        sys.stdout.flush()  # A sink may have printed text that is still buffered.
         click.echo(_summary(result), err=True)
 
 
 def run_one(topology: Topology, settings: RunSettings, store: SnapshotStore, options: dict[str, Any]) -> None:
-    """Run one processor, or the negotiator, until the topology ends."""
+    """Run one processor or the negotiator in this process, until the topology ends."""
     from hmb.hailstorm.runners.single import serve
 
     registry = connect(options["registry"], options["zookeeper"], topology.name)
@@ -96,7 +99,7 @@ def run_one(topology: Topology, settings: RunSettings, store: SnapshotStore, opt
 def run_all(
     topology: Topology, settings: RunSettings, store: SnapshotStore, path: Path, options: dict[str, Any]
 ) -> RunResult:
-    """Run all processors with a live display, and return the result."""
+    """Run all processors of the topology, show a live display, and return the result."""
     from hmb.hailstorm.registry import RegistryServer
     from hmb.hailstorm.runners import ProcessRunner, ThreadRunner
 
@@ -118,14 +121,14 @@ def run_all(
 
 
 def _publish(address: tuple[str, int], path: Path) -> None:
-    """Write the registry's address to a file. `hmb hailstorm status` finds a whole file or none."""
+    """Write the registry's address to a file. A reader never finds a half-written file."""
     unfinished = path.with_name(path.name + ".tmp")
     unfinished.write_text(json.dumps(address), encoding="utf-8")
     unfinished.replace(path)
 
 
 def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
-    """Wait for the end with a live display on standard error. Ctrl-C requests the end."""
+    """Wait for the end of the topology. Ctrl-C requests the end. If `show` is true, show a live display meanwhile."""
     from rich.console import Console
     from rich.live import Live
 

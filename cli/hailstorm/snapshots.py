@@ -15,7 +15,7 @@ from .arguments import errors_as_lines, store_argument
 @store_argument
 @json_option
 def command(store: Path, as_json: bool) -> None:
-    """List the snapshots of a store: processor, clock, epoch, bytes of the state.
+    """List the snapshots of a store, with the processor, clock, epoch and size of each snapshot.
 
     The exit code is 5 if a snapshot is damaged.
     """

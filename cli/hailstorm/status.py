@@ -16,19 +16,22 @@ if TYPE_CHECKING:
     from hmb.hailstorm.master import MasterState, Report
     from hmb.hailstorm.registry import Registry
 
-LOOK_TIME = 1.2  # seconds; figures arrive twice in this time, and a rate needs two values
+LOOK_TIME = 1.2  # seconds; each processor reports twice in this time, because a rate needs two values
 
 
 @click.command()
 @store_argument
-@click.option("--registry", type=AddressType(), help="The registry of processors that were started with --processor.")
-@click.option("--zookeeper", metavar="HOSTS", help="A ZooKeeper ensemble that is the registry.")
-@click.option("--topology", "name", default="topology", help="The topology's name, for --zookeeper.")
+@click.option(
+    "--registry", type=AddressType(),
+    help="The address of the registry, if the processors were started with --processor.",
+)
+@click.option("--zookeeper", metavar="HOSTS", help="The ZooKeeper ensemble, if it is used as the registry.")
+@click.option("--topology", "name", default="topology", help="With --zookeeper: the name of the topology.")
 @json_option
 def command(
     store: Path, registry: tuple[str, int] | None, zookeeper: str | None, name: str, as_json: bool
 ) -> None:
-    """Show the master state, the processors and their figures."""
+    """Show the state of a running topology, and a line of figures for each processor."""
     from rich.console import Console
 
     from .display import TopologyDisplay
@@ -53,7 +56,7 @@ def command(
 
 
 class RegistryWatcher:
-    """Follows a registry: `master` and `living` hold its current values."""
+    """Copies values of a registry: `master` is the topology's state, `living` the reports of running processors."""
 
     def __init__(self, registry: Registry) -> None:
         from hmb.hailstorm.registry.sessions import MASTER

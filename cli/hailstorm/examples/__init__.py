@@ -1,7 +1,8 @@
-"""The examples of the chapter on Hailstorm: each module has a topology, its records, and a picture of its result.
+"""The examples in the documentation of Hailstorm. A module contains a topology, its input, and a drawing of its result.
 
     trending    the paper's example: the most frequent words of a stream of text, here Python's own documentation
-    weather     the rain of a city in windows of four weeks of event time, written exactly once into a database
+    weather     the rain of a city in windows of four weeks, written to a database exactly once
 
-A module has these names: `topology`, `TOPIC`, `PARTITIONS`, `prepare()`, `records()`, `lines(states)`, `draw(states)`.
+Each module defines these names: `topology`, `TOPIC`, `PARTITIONS`, `prepare()`, `records()`, `lines(states)` and
+`draw(states)`.
 """

@@ -1,13 +1,13 @@
-"""Trending words: the paper's example topology, on a text that every machine has.
+"""Trending words: the example topology of the Hailstorm paper, on a text that every machine with Python has.
 
-The paper counts hashtags from Twitter. This example counts the words in the documentation strings of Python's standard
-library, one record for each line:
+The paper counts hashtags from Twitter. This example counts the words in the docstrings of Python's standard library.
+Each line of a docstring is one record. The records flow through these processors:
 
     docs -> split -> count (3 instances) -> topn (2 instances) -> trending
 
-`split` makes words of a line. `count` keeps the running count of each word, and sends (word, count). Each `topn`
-instance keeps the 10 words with the largest counts among those that it receives, and sends the whole list. The sink
-merges the lists to the global top 10.
+The bolt `split` divides a line into words. `count` counts how often each word has occurred so far, and sends (word,
+count). Each of the two instances of `topn` receives some of the words. An instance keeps the 10 words with the largest
+counts, and sends them as a list. The sink `trending` merges the two lists to the 10 most frequent words of all.
 
 Source: Hailstorm, chapter 4, "Example Topology".
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 TOPIC, PARTITIONS = "python-docs", 2
 N = 10
 WORD = re.compile(r"[a-z]{4,}")
-COMMON = {  # words that are too frequent to be interesting
+COMMON = {  # words that occur in every text, and are therefore not counted
     "also", "been", "being", "between", "both", "could", "does", "each", "from", "have", "here", "into", "more",
     "must", "only", "other", "should", "some", "such", "than", "that", "their", "them", "then", "there", "these",
     "they", "this", "those", "used", "using", "were", "what", "when", "where", "which", "will", "with", "would",
@@ -40,17 +40,17 @@ Counted = tuple[str, int]
 
 
 def words(line: str) -> Iterable[Counted]:
-    """Return a pair (word, 1) for each word of at least four letters that is not too common."""
+    """Return (word, 1) for each word in the line. Leave out words of fewer than four letters and COMMON words."""
     return [(word, 1) for word in WORD.findall(line.lower()) if word not in COMMON]
 
 
 def local_top(item: Counted, state: dict[str, int]) -> Iterable[Any]:
-    """Return the top words of this instance as one list, the largest count first."""
+    """Return one tuple: the list of this instance's most frequent words, the largest count first."""
     return [("top", tuple(top.result(state)))]
 
 
 class GlobalTop:
-    """The last bolt: merges the lists of the most frequent words that all instances of the bolt before it report."""
+    """The function of the sink: merges the lists that the instances of `topn` send."""
 
     def __init__(self) -> None:
         self.state: dict[str, int] = {}
@@ -70,7 +70,7 @@ topology.sink("trending", Sink(trending), after="topn")
 
 
 def prepare() -> None:
-    """Do nothing: this example leaves no file behind."""
+    """Do nothing, because this example writes no file that must be deleted before a new run."""
 
 
 def records() -> Iterator[tuple[bytes, bytes]]:

@@ -1,16 +1,17 @@
-"""The rain of Seattle in windows of four weeks, written exactly once into a database.
+"""The rain of Seattle in windows of four weeks, written to a database exactly once.
 
-The records are the weather events that HMB ships (`cli/data`). The example uses the daily events of Seattle, which
-contain the precipitation in mm. It ignores the hourly temperatures. The date of a day determines its window. The time
-at which a processor reads the record does not matter:
+The records are the weather events in `cli/data`. The example uses the daily events of Seattle, which contain the
+precipitation in mm. It ignores the hourly temperatures. The date in an event decides to which window the event belongs.
+The time at which a processor reads the event does not matter. The records flow through these processors:
 
     weather -> rain (2 instances, windows of 28 days) -> rows -> database
 
-Each day changes the sum of its window, and the sink replaces the row (city, window) with the new sum. The sink is
-transactional: one transaction of the database writes the rows and the clock. The rows therefore always show the result
-of exactly the records below the clock.
+The bolt `rain` adds each day to the sum of its window. The sink `database` replaces the row of this city and window by
+the new sum. The sink is transactional: one transaction of the database writes both the rows and a clock. The clock
+contains the offset up to which the records of each partition are in the sums. The rows are therefore always the result
+of exactly the records below these offsets.
 
-Source: Akidau et al., "The Dataflow Model" (2015), for windows of event time.
+Source for windows of event time: Akidau et al., "The Dataflow Model" (2015).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Rain = tuple[str, int, float]  # city, time in ms, mm
 
 
 def rain_of(record: ConsumerRecord) -> Rain | None:
-    """Return city, time and precipitation of a daily event; None for an hourly event."""
+    """Return the city, the time and the precipitation of a daily event. Return None for an hourly event."""
     event = json.loads(record.value)
     if event["kind"] != "day":
         return None
@@ -51,7 +52,7 @@ def rain_of(record: ConsumerRecord) -> Rain | None:
 
 
 def row(item: tuple[tuple[str, int], float]) -> tuple[str, int, float]:
-    """Return the row of a result ((city, start of the window), mm)."""
+    """Convert a result ((city, start of the window), mm) to a row (city, start of the window, mm) of the database."""
     (city, start), millimeters = item
     return city, start, millimeters
 
@@ -70,24 +71,24 @@ topology.sink("database", TransactionalSink(target), after="rows")
 
 
 def records() -> Iterator[tuple[bytes, bytes, int]]:
-    """Yield (key, value, timestamp) of each record: the city, the line of JSON, the time of the event in ms."""
+    """Yield (key, value, timestamp) of each record: the city, the event as JSON, and the time of the event in ms."""
     for event in demo_data.events():
         yield event.key, event.value, event.timestamp
 
 
 def prepare() -> None:
-    """Delete the database of an earlier run, because its clock belongs to records that the new topic does not have."""
+    """Delete the database of an earlier run, because its clock contains the offsets of that run's topic."""
     Path(DATABASE).unlink(missing_ok=True)
 
 
 def sums() -> list[tuple[str, int, float]]:
-    """Return the rows of the database: city, start of the window in ms, mm."""
+    """Return the rows of the database: (city, start of the window in ms, mm)."""
     with sqlite3.connect(DATABASE) as connection:
         return connection.execute("SELECT city, start, mm FROM rain ORDER BY start, city").fetchall()
 
 
 def lines(states: dict[str, Any]) -> list[str]:
-    """Return the result as text: the ten wettest windows."""
+    """Return the result as lines of text: the ten windows with the most rain."""
     wettest = sorted(sums(), key=lambda each: -each[2])[:10]
     return [f"{date_of(start)}  {city:14} {millimeters:7.1f} mm" for city, start, millimeters in wettest]
 
