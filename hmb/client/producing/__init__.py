@@ -1,9 +1,8 @@
-"""Producing: how records of many threads become few requests, and how each thread learns the result.
+"""The producer: it collects records of many threads, sends them in few requests, and reports the results.
 
-The problem: a request for each record would cost a round trip and some hundred microseconds of a broker's time. The
-producer gathers records into batches, and one request carries the batches of many partitions to their leader.
-
-::
+The problem: one request for each record would be slow. Each request costs a network round trip, and a few hundred
+microseconds of work in the broker. The producer therefore collects records in batches. One request contains batches for
+several partitions that have the same leader::
 
     application threads                        sender threads, one for each leader
     -------------------                        -----------------------------------
@@ -15,17 +14,17 @@ producer gathers records into batches, and one request carries the batches of ma
     delivery.result()  <------------------------------- completes the batch's result
       RecordMetadata(topic="weather", partition=1, offset=42, ...)
 
-Read in this order, which is the order in which a record passes the modules:
+Read the modules in this order, in which a record passes through them:
 
-1. `producer`: the public class.
-2. `partitioner`: the partition of a record.
-3. `accumulator` and `batch`: the queues of batches.
+1. `producer`: the public class `Producer`.
+2. `partitioner`: chooses the partition of a record.
+3. `accumulator` and `batch`: the queues in which batches wait.
 4. `sender`: the threads that send batches.
-5. `encoding`: a batch as bytes, and batches as a request.
-6. `completion`: a batch after its response.
-7. `delivery`: the result for the application.
+5. `encoding`: converts batches to bytes, and builds the requests.
+6. `completion`: decides what happens to a batch after the response.
+7. `delivery`: reports the result of a record to the application.
 
-These modules can be skipped in a first reading: `settings` (the keyword arguments), `idempotence` (numbers that prevent
-duplicates), `transactions` and `transaction_states` (several partitions at once), `columns` (many records at once),
+You can skip these modules in a first reading: `settings` (keyword arguments), `idempotence` (numbers that prevent
+duplicates), `transactions` and `transaction_states` (transactions), `columns` (many records in one call),
 `record_checks` and `metrics`.
 """

@@ -1,20 +1,21 @@
-"""The accumulator: one queue of batches for each partition, between application threads and sender threads.
+"""The accumulator: it collects records in batches, and keeps one queue of batches for each partition.
 
-A request for each record would cost a round trip for each record. The producer therefore gathers records: `append`
-encodes a record into the open batch of its partition. A sender thread takes complete batches from the front of the
-queues of its leader. A batch may be sent in three cases: when it is full, when it has waited for `linger`, or when a
-thread waits for it (in `flush`, in `result`, or for memory). The batch is then *sealed*: it takes no more records.
+A request for each record would cost a network round trip for each record. The producer therefore collects records in
+batches. An application thread calls `append`, which encodes the record and adds it to the last batch in the queue of
+the partition. A sender thread removes batches from the front of the queues. It may send a batch if one of three
+conditions holds: the batch is full, it has waited for `linger` seconds, or a thread waits for it (in `flush`, in
+`result`, or for memory). The batch is then *sealed*: no further record is added to it.
 
-The setting `buffer_memory` limits the bytes of the encoded records in all queues. A thread whose record does not fit
-waits until memory is freed.
+The setting `buffer_memory` limits the bytes of the encoded records in all queues. If a record does not fit, the thread
+that sends it waits until memory is free.
 
-A record without a key may go to any partition. All records without a key go to one partition while its batch is open.
-The next batch goes to another partition (KIP-480). The accumulator draws two partitions at random and takes the one
-with fewer queued batches, so that a slow leader gets fewer records. Kafka's producer chooses in a similar way, and also
-counts bytes (KIP-794).
+The producer may choose any partition for a record without a key. It sends all records without a key to the same
+partition until a batch is full, and then chooses another partition (KIP-480). To choose a partition, the accumulator
+draws two partitions at random. It takes the one with fewer batches in its queue, so that a slow leader gets fewer
+records. Kafka's producer also prefers partitions with short queues, but it counts bytes (KIP-794).
 
-For example, 1,000 records of 100 bytes that are sent within 5 ms to a topic with one partition make one batch of about
-110 kB, and one request.
+For example, an application sends 1,000 records of 100 bytes within 5 ms to a topic with one partition. These records
+make one batch of about 110 kB, and the producer sends one request.
 """
 
 from __future__ import annotations
@@ -38,26 +39,26 @@ from hmb.records import RECORD_BATCH_OVERHEAD, Header
 
 
 class Accumulator:
-    """The queues of all partitions. Their records take at most `memory` bytes."""
+    """The queues of batches of all partitions. All records in the queues together take at most `memory` bytes."""
 
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
         self._batch_size, self._linger, self._memory, self._max_block = batch_size, linger, memory, max_block
         self.counters = Counters()
-        # This lock guards the fields below and the open batches. A thread that holds it may take the locks of
-        # `Counters` and of a `BatchResult`.
+        # This lock guards the fields below and the batches that still receive records. A thread that holds this lock
+        # may also take the lock of `Counters` or of a `BatchResult`.
         self._lock = threading.Lock()
         self._memory_freed = threading.Condition(self._lock)
         self._queues: dict[str, dict[int, PartitionQueue]] = {}
-        self._sticky: dict[str, PartitionQueue] = {}  # by topic: the queue that receives the records without a key
+        self._sticky: dict[str, PartitionQueue] = {}  # for each topic, the queue for records without a key
         self._used = 0
-        self._waiting: deque[object] = deque()  # one ticket for each thread that waits for memory, in order
+        self._waiting: deque[object] = deque()  # one object for each thread that waits for memory, in order
         self._batches = 0
         self._closed = False
         self._all_sender_queues: list[SenderQueues] = []
-        # All batches share this one bound method. A bound method for each batch would give the garbage collector more
-        # objects to visit.
+        # Python makes a new object for each use of `self._seal_batch_of`. All batches share this one object, so that
+        # the garbage collector has fewer objects to visit.
         self._seal_now = self._seal_batch_of
-        self.unrouted = self.new_sender_queues()  # the queues whose leader is not known
+        self.unrouted = self.new_sender_queues()  # the queues of partitions whose leader is not known
 
     def new_sender_queues(self) -> SenderQueues:
         """Return an empty set of queues for a sender thread."""
@@ -67,7 +68,7 @@ class Accumulator:
 
     @property
     def used(self) -> int:
-        """The bytes of all queued records."""
+        """The number of bytes that all records in the queues take."""
         return self._used
 
     def append(
@@ -81,10 +82,10 @@ class Accumulator:
         value: bytes | None,
         headers: tuple[Header, ...],
     ) -> Delivery:
-        """Queue a record of at most `size` bytes.
+        """Add a record to the last batch of its partition. The encoded record takes at most `size` bytes.
 
-        `partition` None stands for any of the topic's `partitions`. Raises TimeoutError if no memory is freed within
-        `max_block`.
+        If `partition` is None, the accumulator chooses one. `partitions` is the number of the topic's partitions.
+        Raises TimeoutError if the record does not fit into the memory within `max_block` seconds.
         """
         with self._lock:
             batch = self._batch_with_room(topic, partition, partitions, size)
@@ -97,7 +98,11 @@ class Accumulator:
     def append_rows(
         self, topic: str, partitions: int, rows: Sequence[Row], number: int, slices: list[BatchSlice]
     ) -> None:
-        """Queue records and add their slices of batches to `slices`. `number` is the index of the first row."""
+        """Add records to the last batches of their partitions.
+
+        The records of one call may go to several batches. For each batch, the method appends one `BatchSlice` to
+        `slices`. `number` is the index of the first row in the application's call of `send_many`.
+        """
         row_numbers: dict[BatchResult, list[int]] = {}
         with self._lock:
             for row in rows:
@@ -123,7 +128,10 @@ class Accumulator:
         number: int,
         slices: list[BatchSlice],
     ) -> None:
-        """Queue records that consist of a value only. `append_rows` queues all other records."""
+        """Add records that have only a value: no key, no headers and no timestamp of their own.
+
+        `append_rows` adds all other records. `number` and `slices` mean the same as there.
+        """
         ends = list(accumulate([RECORD_OVERHEAD + len(value) for value in values]))
         done = taken = 0
         while done < len(values):
@@ -139,7 +147,7 @@ class Accumulator:
 
     @property
     def finished(self) -> bool:
-        """Whether the producer is closed and every batch is completed."""
+        """Whether the producer is closed and all batches are delivered or have failed."""
         return self._closed and not self._batches
 
     def topics(self) -> list[str]:
@@ -148,9 +156,10 @@ class Accumulator:
             return list(self._queues)
 
     def wait_for_batches(self, sender_queues: SenderQueues, timeout: float | None = None) -> list[ProducerBatch]:
-        """Wait for batches that may be sent. Seal and return them: from each queue as many as its window allows.
+        """Wait until batches may be sent, and return these batches. No further record is added to them.
 
-        Returns an empty list after `timeout` seconds, or once the producer is finished.
+        The *window* of a queue limits how many of its batches are returned. The list is empty if `timeout` seconds have
+        passed, or if the producer is closed and all its batches are completed.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         with self._lock:
@@ -167,7 +176,7 @@ class Accumulator:
                 sender_queues.wakes_at = -math.inf
 
     def encoded(self, batch: ProducerBatch, data: bytes) -> None:
-        """Replace a batch's records by their encoded form, which may take less memory."""
+        """Store the encoded bytes of a batch instead of its records. Compressed bytes take less memory."""
         with self._lock:
             if not batch.completed:
                 self._used += len(data) - batch.size
@@ -175,13 +184,13 @@ class Accumulator:
             self._memory_freed.notify_all()
 
     def done(self, batch: ProducerBatch) -> None:
-        """Remove a completed batch from its queue and free its memory."""
+        """Remove a batch that is delivered or has failed from its queue. Free its memory."""
         with self._lock:
             if batch.completed:
                 return
             batch.completed = True
             queue = batch.queue
-            queue.batches.remove(batch)  # This call is fast, because the batch is one of the first in the queue.
+            queue.batches.remove(batch)  # This call is fast, because the batch is near the front of the queue.
             if not queue.batches:
                 queue.sender_queues.queues.pop(queue)
             self._used -= batch.size
@@ -192,7 +201,7 @@ class Accumulator:
                 self._wake_all()
 
     def split(self, batch: ProducerBatch, halves: Sequence[ProducerBatch]) -> None:
-        """Replace a batch that was too large by smaller ones, at the same position of the queue."""
+        """Replace a batch that is too large for the broker by smaller ones, at the same position of the queue."""
         with self._lock:
             if batch.completed:
                 return
@@ -208,24 +217,24 @@ class Accumulator:
             self._used += sum(half.size for half in halves) - batch.size
 
     def sealed_before(self, moment: float, queue: PartitionQueue) -> list[ProducerBatch]:
-        """Return the sealed batches at the front of a queue that were opened at or before `moment`."""
+        """Return the sealed batches of a queue whose first record was added at or before `moment`."""
         with self._lock:
             return list(takewhile(lambda batch: batch.opened <= moment and batch is not queue.open, queue.batches))
 
     def is_first(self, batch: ProducerBatch) -> bool:
-        """Return whether no batch that was sent before this one is left in its queue."""
+        """Return whether this batch is the first one in its queue."""
         with self._lock:
             return bool(batch.queue.batches) and batch.queue.batches[0] is batch
 
     def batches_after(self, batch: ProducerBatch) -> list[ProducerBatch]:
-        """Return the batches after this one in its queue that have been sent already."""
+        """Return the batches that were sent after this one and are still in the queue of the partition."""
         with self._lock:
             batches = iter(batch.queue.batches)
-            any(other is batch for other in batches)  # This loop moves the iterator past the batch.
+            any(other is batch for other in batches)  # moves the iterator to the position after the batch
             return list(takewhile(lambda other: other.number is not None, batches))
 
     def move(self, queue: PartitionQueue, sender_queues: SenderQueues) -> None:
-        """Hand a partition's queue to another sender thread."""
+        """Move the queue of a partition to another sender thread. From now on, this thread sends its batches."""
         with self._lock:
             if queue.batches:
                 del queue.sender_queues.queues[queue]
@@ -234,7 +243,7 @@ class Accumulator:
             queue.sender_queues = sender_queues
 
     def seal(self) -> list[BatchResult]:
-        """Let every queued batch be sent at once, and return their results."""
+        """Let the sender threads send all batches now, without waiting for `linger`. Return the batches' results."""
         with self._lock:
             self._seal()
             return [batch.result for batch in self._all_batches()]
@@ -245,14 +254,14 @@ class Accumulator:
             raise ValueError("the producer is closed")
 
     def close(self) -> None:
-        """Take no more records, and let every queued batch be sent at once."""
+        """Accept no further record. Let the sender threads send all batches now, without waiting for `linger`."""
         with self._lock:
             self._closed = True
             self._seal()
             self._memory_freed.notify_all()
 
     def abandon(self, error: Exception) -> None:
-        """Fail every batch that is queued or in flight. Call it after `close`."""
+        """Complete all remaining batches with this error. The caller must have called `close` before."""
         with self._lock:
             batches = self._all_batches()
             for queues in self._queues.values():
@@ -267,7 +276,7 @@ class Accumulator:
             batch.fail(error)
 
     def _batch_with_room(self, topic: str, partition: int | None, partitions: int, size: int) -> ProducerBatch:
-        """Return an open batch with room for `size` bytes, after a wait until so much memory is free."""
+        """Return a batch to which a record of `size` bytes can be added. First wait until the memory is free."""
         if self._used + size > self._memory or self._closed or self._waiting:
             self._wait_for_memory(size)
         queue = self._sticky.get(topic) if partition is None else self._queue(topic, partition)
@@ -284,14 +293,15 @@ class Accumulator:
         return self._open(queue)
 
     def _limit(self, queue: PartitionQueue) -> int:
-        """Return how many bytes of records a batch of this queue may hold."""
+        """Return the largest number of bytes that the records of a batch in this queue may take."""
         return min(self._batch_size, queue.max_size) - RECORD_BATCH_OVERHEAD
 
     def _open(self, queue: PartitionQueue) -> ProducerBatch:
         batch = ProducerBatch(queue, time.monotonic(), BatchResult(queue.partition))
         batch.result.send_now = self._seal_now
-        # No line before the append calls a function, so Ctrl-C cannot interrupt these lines. Otherwise a batch could be
-        # counted, but missing in its queue, and would never be sent.
+        # Ctrl-C must not interrupt the next four lines, because a batch that is counted but in no queue would never be
+        # sent. Python handles Ctrl-C between two lines only after a function call, and these lines call no Python
+        # function.
         queue.open = batch
         queue.sender_queues.queues[queue] = None
         self._batches += 1
@@ -301,7 +311,7 @@ class Accumulator:
         return batch
 
     def _close(self, batch: ProducerBatch) -> None:
-        """Seal a batch, and wake the sender if the batch is first in its queue."""
+        """Add no further record to a batch. If the batch is first in its queue, wake the sender thread."""
         batch.queue.open = None
         if batch.queue.batches[0] is batch:
             batch.queue.sender_queues.changed.notify()
@@ -320,10 +330,10 @@ class Accumulator:
         return min([self._queue(topic, number) for number in drawn], key=lambda queue: len(queue.batches))
 
     def _take_due(self, queue: PartitionQueue, now: float, due: list[ProducerBatch]) -> float:
-        """Seal the batches of a queue that may be sent now, and add them to `due`.
+        """Append the batches of a queue that may be sent now to `due`. No further record is added to these batches.
 
-        Returns the time (monotonic) at which the next batch may be sent, or infinity. A batch that still takes records
-        is sent when no batch of its partition is in flight. It can grow until then.
+        Return the time (`time.monotonic()`) of the queue's next batch, or infinity. While other batches of the
+        partition are in flight, the last batch can still receive records, and is therefore not appended.
         """
         taken = queue.in_flight
         while taken < min(queue.window, len(queue.batches)):
@@ -362,10 +372,10 @@ class Accumulator:
             sender_queues.changed.notify_all()
 
     def _wait_for_memory(self, size: int) -> None:
-        """Wait until `size` bytes of memory are free, and let every queued batch be sent at once.
+        """Wait until `size` bytes of memory are free. Let the sender threads send all batches now.
 
-        Waiting threads get memory in the order of their arrival. A thread with a large record therefore does not
-        starve.
+        The thread that has waited longest gets memory first. Without this order, threads with small records could
+        always get the memory before a thread with a large record.
         """
         self._seal()
         ticket = object()
@@ -380,7 +390,7 @@ class Accumulator:
             free = self._memory_freed.wait_for(is_free, self._max_block)
         finally:
             self._waiting.remove(ticket)
-            self._memory_freed.notify_all()  # The next waiting thread checks whether its record fits now.
+            self._memory_freed.notify_all()  # The next waiting thread may continue if its record fits now.
             self.counters.waited(time.monotonic() - started)
         self.check_open()
         if not free:

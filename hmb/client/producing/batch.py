@@ -1,21 +1,22 @@
-"""A producer's batch, the queue of its partition, and the queues that one sender thread serves.
+"""The batches of a producer, and the queues in which batches wait for a sender thread.
 
-Records of one partition keep the order in which they were sent, so each partition has a queue of batches. A sender
-takes batches from the front of the queue. A batch stays in the queue until it is delivered or has failed.
+The broker must write the records of one partition in the order in which the application has sent them. The producer
+therefore has one queue of batches for each partition. A sender thread sends the batches from the front of the queue. A
+batch stays in the queue until it is delivered or has failed.
 
-A sender need not wait for the response to one batch before it sends the next one. The queue's *window* limits how many
-batches of the partition are in flight::
+A sender thread can send several batches of a partition before the response to the first one arrives. The *window* of
+the queue limits the number of these batches in flight::
 
-    window           used
-    1                at the start, and after a failure until every batch sent before the failure is completed
-    `max_in_flight`  from the first batch that the broker has written, until a failure
-    0                after a failure, until the batches sent after the failed one are answered, too
+    window           when
+    1                at the start; after a failure, until all batches sent before the failure are completed
+    `max_in_flight`  after the broker has written a batch, until a failure
+    0                after a failure, until no batch of the partition is in flight
 
-While the window is 0, the producer sends no batch of the partition. When it decides what happens to a failed batch, it
-therefore knows the results of the batches sent after it, and no batch of the partition is in flight.
+While the window is 0, the sender thread sends no batch of the partition. It waits for the responses to the batches that
+it sent after the failed batch. Only when it knows all these results, it decides what happens to the failed batch.
 
-Only one sender thread at a time sends the batches of a queue, or moves the queue to another sender. The thread's data
-about batches in flight therefore needs no lock.
+At each moment, only one sender thread uses a queue: it sends the queue's batches, or moves the queue to another sender
+thread. The fields about batches in flight therefore need no lock.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from hmb.records.builder import RecordsBuilder
 
 
 class ProducerIdentity(NamedTuple):
-    """The producer id and epoch that a broker has assigned."""
+    """The producer id and the producer epoch that a broker has assigned to this producer."""
 
     producer_id: int
     producer_epoch: int
@@ -40,15 +41,15 @@ class ProducerIdentity(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionSequence:
-    """The sequence numbers of one partition."""
+    """The state of the sequence numbers of one partition: which number the next record gets."""
 
     identity: ProducerIdentity  # the producer id and the epoch that the broker assigned
-    epoch: int  # the epoch of this partition, which may be greater than the one in `identity`
+    epoch: int  # the epoch for this partition; it can be greater than the epoch in `identity`
     next: int = 0  # the sequence number of the next record
 
 
 class BatchNumber(NamedTuple):
-    """The numbers by which a broker recognizes a batch that arrives twice."""
+    """The three numbers of a batch. A broker that receives the same batch twice recognizes it by these numbers."""
 
     producer_id: int
     producer_epoch: int
@@ -57,43 +58,43 @@ class BatchNumber(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class SenderQueues:
-    """The partition queues that one sender thread serves."""
+    """The partition queues whose batches one sender thread sends."""
 
-    changed: threading.Condition  # a condition on the accumulator's lock; notified when a queue changes
-    # The queues that are not empty, in the order of their arrival.
+    changed: threading.Condition  # The sender thread waits on it. It uses the accumulator's lock.
+    # All queues of this sender thread that contain batches. The queue that was added first comes first.
     queues: dict[PartitionQueue, None] = field(default_factory=dict)
-    wakes_at: float = -math.inf  # time.monotonic() at which the waiting thread wakes; -inf while it does not wait
+    wakes_at: float = -math.inf  # when the waiting thread wakes (time.monotonic()); -inf while it runs
 
 
 @dataclass(slots=True, eq=False)
 class PartitionQueue:
-    """The batches of one partition that are not completed yet."""
+    """The queue of one partition. It contains the batches that are not yet delivered and have not failed."""
 
     partition: TopicPartition
     sender_queues: SenderQueues
     batches: deque[ProducerBatch] = field(default_factory=deque)
-    open: ProducerBatch | None = None  # the last batch, while it takes more records
-    max_size: int = 1 << 31  # the size limit of a batch in bytes, lowered when the broker has rejected a larger batch
+    open: ProducerBatch | None = None  # the last batch, if records can still be added to it
+    max_size: int = 1 << 31  # the largest size of a batch in bytes; lower after the broker has rejected a batch
     sequence: PartitionSequence | None = None
-    in_flight: int = 0  # the number of unanswered batches; they are the first in the queue unless the window is 0
-    window: int = 1  # the limit for `in_flight`
+    in_flight: int = 0  # the number of batches sent and not yet answered: the first ones, unless the window is 0
+    window: int = 1  # the largest allowed value of `in_flight`
 
 
 @dataclass(slots=True, eq=False)
 class ProducerBatch:
-    """Records of one partition that are sent together."""
+    """Records of one partition that the producer sends together."""
 
     queue: PartitionQueue
-    opened: float  # time.monotonic() when the first record was added
+    opened: float  # the time at which the first record was added (time.monotonic())
     result: BatchResult
-    first: int = 0  # the number of the batch's first record in `result`; above 0 after a split
+    first: int = 0  # the index of the first record in `result`; above 0 only after a split
     records: RecordsBuilder = field(default_factory=RecordsBuilder)
     data: bytes | None = None  # the encoded batch; every attempt sends the same bytes
     number: BatchNumber | None = None
     attempts: int = 0
-    uncertain_attempts: int = 0  # attempts after which the broker may have written the batch, or may still write it
-    retry_at: float = 0.0  # time.monotonic() before which the batch is not sent again
-    completed: bool = False  # whether the batch is delivered or has failed, and has left the queue
+    uncertain_attempts: int = 0  # attempts whose batch the broker may have written or may still write
+    retry_at: float = 0.0  # the earliest time of the next attempt (time.monotonic())
+    completed: bool = False  # whether the batch is delivered or has failed
 
     @property
     def partition(self) -> TopicPartition:
@@ -101,14 +102,14 @@ class ProducerBatch:
 
     @property
     def size(self) -> int:
-        """The bytes of memory that the batch takes in the queue."""
+        """The number of bytes of memory that the batch takes."""
         return len(self.records.data) if self.data is None else len(self.data)
 
     def deliver(self, base_offset: int, log_append_time: int) -> None:
-        """Report to the application that the broker has the records."""
+        """Report to the application that the broker has written the records of this batch."""
         self.result.complete(self.first, Outcome(self.records.count, base_offset, log_append_time))
 
     def fail(self, error: Exception, record_errors: dict[int, str] | None = None) -> None:
-        """Report to the application that the records were not delivered."""
+        """Report to the application that the records of this batch were not delivered."""
         outcome = Outcome(self.records.count, error=error, record_errors=record_errors or {})
         self.result.complete(self.first, outcome)

@@ -1,8 +1,9 @@
-"""The input of `send_many`: columns of values and keys, as lists of bytes and None or as Arrow columns.
+"""The input of `send_many`: a column of values and a column of keys. A column is a Python list or an Arrow array.
 
-An Arrow column of type binary or string keeps its values in one buffer, one after another, and their ends in a second
-buffer. This module cuts the values out of the buffers directly and so avoids an Arrow object for each value. This
-module does not import pyarrow, because a program with an Arrow column has imported pyarrow already.
+An Arrow column of type binary or string has two buffers. One buffer contains all values without gaps. The other buffer
+contains the position at which each value ends. This module cuts the values out of the first buffer itself, because an
+Arrow object for each value would cost time. This module does not import pyarrow. A program that has an Arrow column has
+already imported it.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from hmb.records import Header
 
 Column = Any  # a sequence of bytes and None, or a pyarrow Array or ChunkedArray of (large) binary or string
 
-ROWS_AT_A_TIME = 4096  # This number limits the memory for a copy of Arrow values, and the time that a lock is held.
+ROWS_AT_A_TIME = 4096  # limits the memory for copied Arrow values, and the time for which a lock is held
 _END_FORMATS: dict[str, Literal["i", "q"]] = {"binary": "i", "string": "i", "large_binary": "q", "large_string": "q"}
 
 
 class Row(NamedTuple):
-    """One record of a `send_many`. Partition None means any partition. `size` is an upper bound in bytes."""
+    """One record of a call of `send_many`.
+
+    If `partition` is None, the producer may choose any partition. The encoded record takes at most `size` bytes.
+    """
 
     partition: int | None
     size: int
@@ -33,7 +37,10 @@ class Row(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Some records as columns. A column is None if no record has a key, headers or a timestamp."""
+    """Several records, as one list of values, one of keys, one of headers and one of timestamps.
+
+    `keys` is None if no record has a key. `headers` and `timestamps` can be None in the same way.
+    """
 
     values: Sequence[bytes | None]
     keys: Sequence[bytes | None] | None
@@ -42,13 +49,14 @@ class Columns(NamedTuple):
 
     @property
     def are_plain(self) -> bool:
-        """Whether the records consist of values only, and no value is null."""
+        """Whether each record consists only of a value, and no value is None."""
         return self[1:] == (None, None, None) and None not in self.values
 
     def rows(self, now: int, partition: int | None, partitioner: Partitioner, partitions: int) -> list[Row]:
-        """Return the records one by one, each with its partition.
+        """Return each record as a `Row`, with the partition that the record goes to.
 
-        Raises ValueError or TypeError for values that cannot make a record.
+        A record without a timestamp gets the time `now`. Raises ValueError or TypeError if a key, value, header,
+        timestamp or partition is not valid.
         """
         rows = []
         for index, value in enumerate(self.values):
@@ -67,7 +75,10 @@ class Columns(NamedTuple):
 def columns(
     values: Column, keys: Column | None, headers: Sequence[Iterable[Header]] | None, timestamps: Sequence[int] | None
 ) -> Iterator[Columns]:
-    """Yield the records, at most ROWS_AT_A_TIME at a time. Raises TypeError and ValueError as `rows` does."""
+    """Yield the records in groups of at most ROWS_AT_A_TIME.
+
+    Raises ValueError if the columns have different lengths, and TypeError if an item has the wrong type.
+    """
     for name, column in {"key": keys, "header": headers, "timestamp": timestamps}.items():
         if column is not None and len(column) != len(values):
             raise ValueError(f"there are {len(values)} values, but {len(column)} {name}s")
@@ -89,7 +100,7 @@ def _is_arrow(column: Column) -> bool:
 
 
 def _check(name: str, column: Column) -> None:
-    """Raise TypeError unless all items are bytes or None."""
+    """Raise TypeError if an item of the column is neither bytes nor None."""
     if _is_arrow(column):
         if str(column.type) not in _END_FORMATS:
             raise TypeError(f"{name}s are an Arrow column of binary or string, not of {column.type}")
@@ -101,7 +112,7 @@ def _check(name: str, column: Column) -> None:
 
 
 def _items(piece: Column) -> Sequence[bytes | None]:
-    """Return the items of a column as bytes and None."""
+    """Return the items of a Python or Arrow column as a sequence of bytes and None."""
     if not _is_arrow(piece):
         return piece  # type: ignore[no-any-return]
     return [item for chunk in getattr(piece, "chunks", [piece]) if len(chunk) for item in _items_of_chunk(chunk)]

@@ -1,11 +1,12 @@
-"""The completion of batches: after a response or a lost connection, a batch is delivered, fails, or is sent again.
+"""The completion of batches: after a response or a lost connection, a batch is delivered, fails or is sent again.
 
-A batch with a *retriable* error stays in its queue. For example, its partition has no leader at the moment, or the
-connection broke. The queue goes back to the producer's `LeaderRouter`, which finds the leader again after a pause. This
-repeats until the delivery timeout.
+If the error of a batch is *retriable*, the batch stays in its queue. For example, the partition has no leader at the
+moment, or the connection broke. The queue moves back to the producer's `LeaderRouter`, which finds the leader again
+after a pause. Then a sender thread sends the batch again. After the delivery timeout, the batch fails.
 
-The broker may have written a batch although its response was lost. The module `idempotence` explains how a retry is
-recognized then, and what happens to the batches that were sent after a failed one.
+If a connection breaks, the broker may have written the batch, and only its response was lost. The module `idempotence`
+explains how the broker recognizes the same batch when it arrives again. It also explains what happens to the batches
+that were sent after a failed batch.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ LOGGER = logging.getLogger(__name__)
 
 PartitionAnswer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 
-UNKNOWN = -1  # an offset or a time that the broker has not sent
+UNKNOWN = -1  # the value of an offset or a time that the broker has not sent
 MAX_PAUSE = 1.0  # seconds between two attempts (Kafka's retry.backoff.max.ms)
-JITTER = 0.2
+JITTER = 0.2  # The producer makes each pause up to 20 % shorter or longer at random.
 
 TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
 
 
 @dataclass(frozen=True, slots=True)
 class SenderSettings:
-    """The settings that the producer's threads need. Times are in seconds."""
+    """The settings that the producer's threads need. All times are in seconds."""
 
     acks: int
     encoding: Encoding
@@ -59,29 +60,30 @@ class SenderSettings:
 
 @dataclass(frozen=True, slots=True)
 class FailedBatch:
-    """A batch whose last attempt failed."""
+    """A batch that was not delivered by its last attempt, with the error of this attempt."""
 
     batch: ProducerBatch
     error: Exception
-    # The message for each invalid record, by its number in the batch.
+    # The broker's message for each invalid record. The key is the index of the record in the batch.
     record_errors: dict[int, str] = field(default_factory=dict)
-    answered: bool = False  # whether the error is the broker's answer for this partition
+    answered: bool = False  # whether the broker has sent this error for this partition
 
 
 class BatchCompletion:
-    """Decides what happens to each batch. All threads of a producer share one instance."""
+    """Decides what happens to each batch after an attempt. All threads of a producer share one instance."""
 
     def __init__(
         self, accumulator: Accumulator, cluster: Cluster, settings: SenderSettings, guarantee: AtLeastOnce
     ) -> None:
         self.accumulator, self.cluster, self.settings, self.guarantee = accumulator, cluster, settings, guarantee
         self.counters = accumulator.counters
-        self.last_error: str | None = None  # the reason why the last batch was postponed; None after a delivery
+        self.last_error: str | None = None  # the error that delayed the last batch; None after a delivery
 
     def answered(self, batch: ProducerBatch, answer: PartitionAnswer | None) -> FailedBatch | None:
-        """Deliver a batch that the broker has written. Otherwise return the failure that the answer reports.
+        """Handle the answer of a broker for a batch. If the broker has written the batch, deliver it.
 
-        None as the answer means that the response does not contain the batch's partition.
+        Otherwise return the failure. `answer` is the part of the response for the batch's partition. It is None if the
+        response does not contain the partition.
         """
         if answer is None:
             return FailedBatch(batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no answer for {batch.partition}"))
@@ -89,12 +91,12 @@ class BatchCompletion:
             self.deliver(batch, answer.base_offset, answer.log_append_time_ms)
             return None
         if answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
-            # The broker has written the batch in an earlier attempt. It does not remember the batch's offset any more.
+            # An earlier attempt has written the batch, but the broker has already forgotten its offset.
             self.deliver(batch, UNKNOWN, answer.log_append_time_ms)
             return None
         error = answered_error(batch.partition, answer.error_code, answer.error_message)
         if not error.code.retriable and error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
-            batch.uncertain_attempts -= 1  # The broker has certainly not written this attempt.
+            batch.uncertain_attempts -= 1  # After this error, the broker has certainly not written the batch.
         messages = {it.batch_index: it.batch_index_error_message or error.message for it in answer.record_errors}
         return FailedBatch(batch, error, messages, answered=True)
 
@@ -105,11 +107,12 @@ class BatchCompletion:
             batch.queue.window = self.settings.max_in_flight
         self.counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        # This call comes last: the memory of the batch stays reserved until all callbacks of the batch have returned.
+        # This call comes last, because the memory of the batch must stay reserved until all its callbacks have
+        # returned.
         self.accumulator.done(batch)
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
-        """Complete a batch that has failed and is not sent again."""
+        """Complete a batch that has failed. The producer does not send it again."""
         release_numbers(batch, self.accumulator.batches_after(batch), self.guarantee)
         self.guarantee.failed(error)
         self.counters.failed(batch.records.count)
@@ -117,21 +120,27 @@ class BatchCompletion:
         self.accumulator.done(batch)
 
     def resolve(self, queue: PartitionQueue, failures: Iterable[FailedBatch]) -> None:
-        """Decide on the failed batches of a queue, in their order. No batch of the queue is in flight."""
+        """Decide for each failed batch of a queue whether the batch fails or is sent again.
+
+        `failures` contains the failed batches in the order in which they were sent. The caller makes sure that no batch
+        of the queue is in flight.
+        """
         queue.window = 1
         is_postponed = False
         for failure in failures:
-            if not failure.batch.completed:  # A batch may have failed together with an earlier batch.
+            if not failure.batch.completed:  # An earlier batch may have completed this one.
                 is_postponed |= self._resolve(failure)
-        if is_postponed:  # The queue moves after all decisions, because it then belongs to another thread.
+        # This call comes after all decisions. Once the queue has moved, another thread uses it.
+        if is_postponed:
             self.accumulator.move(queue, self.accumulator.unrouted)
 
     def retry_or_fail(
         self, batch: ProducerBatch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False
     ) -> bool:
-        """Postpone a batch if a retry may help and the delivery timeout allows it. Otherwise fail the batch.
+        """Let a batch be sent again after a pause, or complete it with the error. Return True for a retry.
 
-        With `can_retry`, a retry helps although the error is not retriable. Returns whether the batch is postponed.
+        The batch fails if its error is not retriable, if the delivery timeout has passed, or if the transaction must be
+        aborted. `can_retry` means that a retry can succeed although the error is not retriable.
         """
         now, deadline = time.monotonic(), batch.opened + self.settings.delivery_timeout
         is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry
@@ -139,8 +148,8 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # Later batches of the same queue may have expired as well. They fail here too, because one more attempt for
-            # each of them could take a request timeout each.
+            # The delivery timeout may also have passed for later batches of the queue. They fail here, too. Otherwise
+            # one more attempt for each of them could take a whole request timeout.
             for late in self.accumulator.sealed_before(now - self.settings.delivery_timeout, batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:
@@ -154,7 +163,7 @@ class BatchCompletion:
         return False
 
     def sendable(self, batches: Iterable[ProducerBatch]) -> list[ProducerBatch]:
-        """Return the batches that may be sent. If the transaction is to be aborted, fail all of them instead."""
+        """Return the batches, because they may be sent. If the transaction must be aborted, fail them and return []."""
         reason = self.guarantee.abort_reason
         if reason is None:
             return list(batches)
@@ -163,7 +172,10 @@ class BatchCompletion:
         return []
 
     def _resolve(self, failure: FailedBatch) -> bool:
-        """Decide on one failed batch. Returns whether it is postponed until its leader is found again."""
+        """Decide whether a failed batch fails, is split, or is sent again.
+
+        Return True if the leader of its partition must be found again before the next attempt.
+        """
         batch, error = failure.batch, failure.error
         code = error.code if isinstance(error, KafkaError) and failure.answered else ErrorCode.NONE
         if code in TOO_LARGE and batch.records.count > 1:
@@ -181,21 +193,25 @@ class BatchCompletion:
         return False
 
     def _follows_another(self, batch: ProducerBatch) -> bool:
-        """Return whether an earlier batch is the reason for a sequence error of this batch.
+        """Return whether the broker rejected this batch only because it has not written an earlier batch.
 
-        In the first case, the earlier batch is still in the queue. In the second case, it has just failed, and its
-        failure has cleared the numbers of this batch.
+        The earlier batch is either still in the queue, or it has just failed. If it has just failed, this batch no
+        longer has a sequence number.
         """
         if self.guarantee.abort_reason:
             return False
         return batch.number is None or not self.accumulator.is_first(batch)
 
     def _can_renumber(self, batch: ProducerBatch) -> bool:
-        """Return whether the batch may get new numbers, because the broker has no copy of it and can get none."""
+        """Return whether the batch may get new sequence numbers.
+
+        The broker must have no copy of the batch with the old numbers. No such copy may still be on its way, either. A
+        batch of a transaction never gets new numbers.
+        """
         return batch.number is not None and not batch.uncertain_attempts and not self.settings.encoding.transactional
 
     def _split(self, batch: ProducerBatch) -> None:
-        """Replace a batch that is too large by two halves, as Kafka's producer does."""
+        """Replace a batch that is too large for the broker by two smaller batches. Kafka's producer does the same."""
         parts = halves(batch)
         self.counters.split()
         self.accumulator.split(batch, parts)

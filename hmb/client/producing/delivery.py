@@ -1,17 +1,18 @@
-"""The results of sending: `send` returns a `Delivery` at once, which later reports where the record was written.
+"""The results of `send` and `send_many`. `send` returns a `Delivery` at once, before the record is written.
 
-The application waits for a result, or gives a function that the producer calls with the delivery::
+The application can wait for the result. It can also pass a function, which the producer calls with the delivery when
+the result is known::
 
     producer.send("weather", b"rain").result()
     producer.send("weather", b"rain", on_delivery=print)
 
-A broker answers whole batches, so all deliveries of a batch share one *result*. A delivery is only a reference to that
-result and the number of the record in the batch. Such a delivery is cheap: a `concurrent.futures.Future` for each
-record, with a lock and a list of callbacks, takes 2 us and 1400 bytes. A delivery takes 0.3 us and 56 bytes. If the
-application drops a delivery without a callback, its memory is freed at once.
+A broker sends one answer for a whole batch, so all deliveries of a batch share one `BatchResult`. A delivery contains
+only a reference to this result and the index of the record in the batch. This makes a delivery cheap: it takes 0.3 us
+and 56 bytes. A `concurrent.futures.Future` for each record, with its lock and its list of callbacks, would take 2 us
+and 1400 bytes. If the application does not keep a delivery, Python frees its memory at once.
 
-A `Delivery` has the methods of `concurrent.futures.Future`, except `cancel`, because the producer cannot cancel a
-record after `send`.
+A `Delivery` has the same methods as `concurrent.futures.Future`, except `cancel`. The producer cannot cancel a record
+after `send`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 
 class RecordMetadata(NamedTuple):
-    """The position of a record in its topic: the partition and the offset.
+    """Where the broker has written a record: the topic, the partition and the offset.
 
     The offset is -1 if the broker did not report it (acks=0).
     """
@@ -42,48 +43,49 @@ class RecordMetadata(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The outcome of sending the records of one batch."""
+    """The result of a batch or of a part of it: the offset of its first record, or an error."""
 
     records: int
     base_offset: int = -1
     log_append_time: int = -1  # in ms; -1 means that the records keep their own timestamps
     error: Exception | None = None
-    # The broker's message for each invalid record, by the record's number in the batch. The broker rejected the batch
-    # because of these records.
+    # The broker's message for each invalid record, by the index of the record in the batch. The broker rejects a whole
+    # batch if one of its records is invalid.
     record_errors: Mapping[int, str] = {}
 
 
 class BatchResult:
-    """The result of a batch, or of the smaller batches into which it was split."""
+    """The result of a batch. If the batch was split into smaller batches, it contains the result of each part."""
 
     __slots__ = ("_callbacks", "_changed", "_lock", "_missing", "_outcomes", "callbacks_done", "partition", "send_now")
 
     def __init__(self, partition: TopicPartition) -> None:
         self.partition = partition
         self.callbacks_done = False
-        # A function that sends the batch without waiting for `linger`.
+        # A function that lets the sender thread send the batch without waiting for `linger`.
         self.send_now: Callable[[BatchResult], None] | None = None
-        self._missing = 1  # the number of parts without an outcome
-        self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the number of the part's first record
-        # The functions to call, each with its argument.
+        self._missing = 1  # the number of parts of the batch that have no outcome yet
+        self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the index of its first record
+        # The functions to call when all outcomes are known, each with its argument.
         self._callbacks: list[tuple[Callable[[Any], object], object]] = []
         self._lock = threading.Lock()  # guards the three fields above
-        self._changed: threading.Condition | None = None  # a condition on `_lock`; created when a thread first waits
+        self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
 
     @property
     def completed(self) -> bool:
-        """Whether the outcome of every part is known."""
+        """Whether the outcome of each part of the batch is known."""
         return not self._missing
 
     def split(self) -> None:
-        """Wait for the result of one more part, because one part of the batch was split into two."""
+        """Record that a part of the batch was split into two parts. The result is complete one outcome later."""
         with self._lock:
             self._missing += 1
 
     def complete(self, first: int, outcome: Outcome) -> None:
-        """Set the outcome of the part that begins with record `first`. Only the first outcome of a part counts.
+        """Set the outcome of the part of the batch that begins with the record `first`.
 
-        After the last part, all waiting threads wake up and all callbacks are called.
+        If this part already has an outcome, do nothing. When each part has an outcome, wake all waiting threads and
+        call all callbacks.
         """
         with self._lock:
             if first in self._outcomes:
@@ -96,14 +98,14 @@ class BatchResult:
             callbacks, self._callbacks = self._callbacks, []
             self._wake_all()
         for callback, argument in callbacks:
-            # BaseException includes SystemExit: a callback must not end this thread, which belongs to the producer.
+            # BaseException includes SystemExit. A callback that raises it must not end this thread of the producer.
             _call(callback, argument, BaseException)
         with self._lock:
             self.callbacks_done = True
             self._wake_all()
 
     def add_callback(self, callback: Callable[[T], object], argument: T) -> None:
-        """Call `callback(argument)` when the result is complete, or now if it is complete already."""
+        """Call `callback(argument)` when the result is complete. If it is already complete, call it now."""
         with self._lock:
             if self._missing:
                 self._callbacks.append((callback, argument))
@@ -113,7 +115,7 @@ class BatchResult:
     def wait(self, timeout: float | None) -> bool:
         """Wait at most `timeout` seconds for the result. Return whether the result is complete.
 
-        The batch is sent at once, without waiting for `linger`.
+        Because a thread waits, the producer sends the batch now, without waiting for `linger`.
         """
         send_now = self.send_now
         if send_now is not None:
@@ -121,7 +123,7 @@ class BatchResult:
         return self._wait_for(lambda: not self._missing, timeout)
 
     def wait_for_callbacks(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until all callbacks have returned. Return whether all have returned."""
+        """Wait at most `timeout` seconds until all callbacks have returned. Return False if some still run then."""
         return self.callbacks_done or self._wait_for(lambda: self.callbacks_done, timeout)
 
     def _wait_for(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
@@ -136,12 +138,18 @@ class BatchResult:
             self._changed.notify_all()
 
     def part_of(self, index: int) -> tuple[int, Outcome]:
-        """Return the number of the first record in the part of record `index`, and the part's outcome."""
+        """Find the part of the batch that contains the record `index`.
+
+        Return the index of the first record of this part, and the outcome of the part.
+        """
         first = max(start for start in self._outcomes if start <= index)
         return first, self._outcomes[first]
 
     def error_of(self, index: int) -> Exception | None:
-        """Return the error of record `index`. The error names the invalid record if the broker reported one."""
+        """Return the error of the record `index`, or None if the record was delivered.
+
+        If the broker rejected the batch because of an invalid record, the message contains the reason.
+        """
         first, outcome = self.part_of(index)
         if not outcome.record_errors or not isinstance(outcome.error, KafkaError):
             return outcome.error
@@ -154,7 +162,7 @@ class BatchResult:
 
 
 def _call(callback: Callable[[T], object], argument: T, caught: type[BaseException] = Exception) -> None:
-    """Call a callback. An error in one callback must not keep other callbacks from being called."""
+    """Call a callback. If it raises an error, log the error, so that the other callbacks are called anyway."""
     try:
         callback(argument)
     except caught:
@@ -162,7 +170,7 @@ def _call(callback: Callable[[T], object], argument: T, caught: type[BaseExcepti
 
 
 class Delivery:
-    """The future result of sending one record."""
+    """The result of one `send`, which is known later. The application can wait for it or add a callback."""
 
     __slots__ = ("_index", "_result", "_timestamp")
 
@@ -174,9 +182,9 @@ class Delivery:
         return self._result.completed
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Wait for the delivery and return where the record was written.
+        """Wait for the delivery, and return where the broker has written the record.
 
-        Raises the record's error if it was not delivered, and TimeoutError after `timeout` seconds.
+        If the record was not delivered, raises its error. Raises TimeoutError after `timeout` seconds.
         """
         error = self.exception(timeout)
         if error is not None:
@@ -187,7 +195,7 @@ class Delivery:
         return RecordMetadata(*self._result.partition, offset, timestamp)
 
     def exception(self, timeout: float | None = None) -> Exception | None:
-        """Wait for the delivery and return the record's error, or None if it was delivered.
+        """Wait for the delivery. Return the error of the record, or None if the record was delivered.
 
         Raises TimeoutError after `timeout` seconds.
         """
@@ -195,15 +203,16 @@ class Delivery:
         return self._result.error_of(self._index)
 
     def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
-        """Call `callback` with this delivery once it is done: at once, or later in a thread of the producer.
+        """Call `callback` with this delivery when the delivery is done. If it is already done, call it now.
 
-        The producer's thread waits for the callback. A callback may send records, but must not wait for them.
+        Otherwise a sender thread of the producer makes the call, and waits until it returns. The callback may send
+        records, but must not wait for their results.
         """
         self._result.add_callback(callback, self)
 
 
 class Range(NamedTuple):
-    """Records of one `send_many` that were written at consecutive offsets."""
+    """Records of one call of `send_many` that the broker has written at consecutive offsets."""
 
     topic: str
     partition: int
@@ -212,24 +221,24 @@ class Range(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Records of one `send_many` that were not delivered, for one reason."""
+    """Records of one call of `send_many` that were not delivered. All of them have the same error."""
 
-    rows: Sequence[int]  # the indexes of these records among the values
-    failed_row: int  # the index of the invalid record if the broker reported one, otherwise of the first record
+    rows: Sequence[int]  # the indexes of these records in the list of values that was passed to `send_many`
+    failed_row: int  # the index of the invalid record; if the broker has not named one, the index of the first record
     error: Exception
-    caused_elsewhere: bool = False  # whether the invalid record belongs to another `send_many` in the same batch
+    caused_elsewhere: bool = False  # whether the invalid record comes from another call of `send_many`
 
 
 class BatchSlice(NamedTuple):
-    """Records of one `send_many` that are in the same batch."""
+    """Records of one call of `send_many` that are in the same batch."""
 
     result: BatchResult
-    first: int  # the number of the first record in the batch
-    rows: Sequence[int]  # the indexes of these records among the values
+    first: int  # the index of the first of these records in the batch
+    rows: Sequence[int]  # the indexes of these records in the list of values that was passed to `send_many`
 
 
 class Deliveries:
-    """The future result of one `send_many`."""
+    """The result of one call of `send_many`, which is known later. The application can wait for it."""
 
     __slots__ = ("_slices",)
 
@@ -237,13 +246,13 @@ class Deliveries:
         self._slices = slices
 
     def done(self) -> bool:
-        """Return whether every record is delivered or has failed."""
+        """Return whether each record is delivered or has failed."""
         return all(piece.result.completed for piece in self._slices)
 
     def result(self, timeout: float | None = None) -> list[Range]:
-        """Wait for all records and return where they were written.
+        """Wait until all records are done, and return where the broker has written them.
 
-        Raises the first error if a record was not delivered, and TimeoutError after `timeout` seconds.
+        If a record was not delivered, raises the first error. Raises TimeoutError after `timeout` seconds.
         """
         error = self.exception(timeout)
         if error is not None:
@@ -251,9 +260,9 @@ class Deliveries:
         return [written for piece in self._slices for written in _ranges(piece)]
 
     def exception(self, timeout: float | None = None) -> Exception | None:
-        """Wait for all records. Return the first error with the index of its value, or None if all were delivered.
+        """Wait until all records are done. Return the first error, or None if all records were delivered.
 
-        Raises TimeoutError after `timeout` seconds.
+        The message of the error contains the index of the value. Raises TimeoutError after `timeout` seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         for piece in self._slices:
@@ -264,7 +273,10 @@ class Deliveries:
         return KafkaError(failure.error.code, f"value {failure.failed_row}: {failure.error.message}")
 
     def failures(self) -> list[Failure]:
-        """Return the records that were not delivered, one `Failure` for each batch. All records must be done."""
+        """Return the records that were not delivered, as one `Failure` for each batch.
+
+        The caller must first wait until all records are done.
+        """
         found: dict[tuple[BatchResult, int], Failure] = {}
         for piece in self._slices:
             for first, failure in _failures(piece):
@@ -276,9 +288,12 @@ class Deliveries:
         return list(found.values())
 
     def add_done_callback(self, callback: Callable[[Deliveries], object]) -> None:
-        """Call `callback` with these deliveries once all are done: at once, or later in a thread of the producer."""
+        """Call `callback` when all records are done. If all are already done, call it now.
+
+        Otherwise a sender thread of the producer calls it. The argument of the callback is this object.
+        """
         left = len(self._slices)
-        counting = threading.Lock()  # guards `left`: batches of several leaders complete in several threads
+        counting = threading.Lock()  # guards `left`, because several sender threads can complete batches at once
 
         def one_is_done(piece: BatchSlice | None) -> None:
             nonlocal left
@@ -300,7 +315,10 @@ def _wait(result: BatchResult, timeout: float | None) -> None:
 
 
 def _ranges(piece: BatchSlice) -> list[Range]:
-    """Return where the records of a slice were written: one range, or several if the batch was split."""
+    """Return where the broker has written the records of a slice.
+
+    The result is one range. If the batch was split, it can be several ranges.
+    """
     ranges: list[Range] = []
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:
@@ -313,9 +331,9 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield each failure of a slice, with the number of the first record of the failed part of the batch.
+    """Yield each failure of a slice. Before it, yield the index of the first record in the failed part of the batch.
 
-    A slice has more than one failure only if its batch was split.
+    A slice can have more than one failure only if its batch was split into parts.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:

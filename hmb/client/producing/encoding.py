@@ -1,8 +1,9 @@
-"""Encodes batches and builds Produce requests, in the version that the leader supports.
+"""Encodes batches, and builds Produce requests in the version that the leader supports.
 
-The producer gathers records as record batches (magic 2), which brokers support since Kafka 0.11. For an older broker
-the records become a message set. Records that consist only of values of one length are encoded together. All other
-records are encoded one by one.
+The producer encodes records in the format of record batches (magic 2), which brokers support since Kafka 0.11. For an
+older broker, this module converts the records to the older format, a message set. The conversion is fast for
+uncompressed batches of records that have only values of equal length. It converts the records of any other batch one by
+one.
 """
 
 from __future__ import annotations
@@ -18,34 +19,35 @@ from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_r
 from hmb.records.batch import wrap_records
 from hmb.records.builder import RecordsBuilder
 
-# In later versions the broker adds partitions to transactions (KIP-890).
-FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")  # earlier versions have old messages
+FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")  # versions below it contain message sets
+# From the next version on, the broker adds partitions to transactions itself (KIP-890).
 NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
-MAGIC_OF_PRODUCE = {0: 0, 1: 0, 2: 1}  # by version of Produce; later versions have magic 2
+MAGIC_OF_PRODUCE = {0: 0, 1: 0, 2: 1}  # the magic for each version of Produce; magic 2 for versions above 2
 
 TopicProduceData = ProduceRequest.TopicProduceData
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a producer encodes its batches."""
+    """The settings for encoding batches: codec, compression level, and whether the producer uses transactions."""
 
     codec: Codec
     level: int | None
     transactional: bool
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a level that the codec does not have."""
+        """Raise ValueError if the codec does not support the compression level."""
         try:
             compress(self.codec, b"x", level=self.level)
-        except Exception as error:  # Each codec raises exceptions of its own.
+        except Exception as error:  # Each codec raises a different type of exception, so this catches all types.
             what = f"{self.codec.name.lower()} has no compression level {self.level}"
             raise ValueError(f"{what}: {error}") from error
 
     def encode(self, batch: ProducerBatch, version: int, identity: ProducerIdentity | None, address: str) -> bytes:
-        """Return the bytes of a batch for this version of Produce.
+        """Return the bytes of a batch, in the format for this version of the Produce request.
 
-        Raises KafkaError if the broker is too old for the codec or for record headers.
+        `address` is the broker's address for error messages. Raises KafkaError if the broker is too old for the codec
+        or for record headers.
         """
         if self.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
             what = f"{address} is older than Kafka 2.1, which zstd needs"
@@ -69,9 +71,7 @@ class Encoding:
         gathered = batch.records
         if self.codec is Codec.NONE and (messages := gathered.message_set(magic)) is not None:
             return messages
-        data = wrap_records(
-            gathered.data, gathered.count, gathered.base_timestamp, gathered.max_timestamp, Codec.NONE
-        )
+        data = wrap_records(gathered.data, gathered.count, gathered.base_timestamp, gathered.max_timestamp, Codec.NONE)
         records = list(read_records(data))
         if any(record.headers for record in records):
             what = f"{address} is older than Kafka 0.11, which record headers need"
@@ -80,12 +80,16 @@ class Encoding:
 
 
 def renumbered(data: bytes, new: BatchNumber) -> bytes:
-    """Return an encoded batch with another producer id, epoch and base sequence."""
+    """Return a copy of an encoded batch, with a new producer id, producer epoch and base sequence."""
     return RecordBatch.parse(data).with_producer(*new)
 
 
 def halves(batch: ProducerBatch) -> list[ProducerBatch]:
-    """Split an encoded batch into two batches that are not encoded yet. The halves share its sequence numbers."""
+    """Split an encoded batch into two batches that are not encoded yet.
+
+    The records keep their sequence numbers. For example, a batch with the numbers 0 to 9 becomes two batches with the
+    numbers 0 to 4 and 5 to 9.
+    """
     records = list(read_records(batch.data or b""))
     middle = len(records) // 2
     parts = []
@@ -103,14 +107,14 @@ def halves(batch: ProducerBatch) -> list[ProducerBatch]:
 
 
 def requests(batches: Iterable[ProducerBatch], max_size: int) -> list[list[ProducerBatch]]:
-    """Group batches into requests of at most `max_size` bytes, with one batch of a partition in each request.
+    """Group batches into requests of at most `max_size` bytes. A request has at most one batch of each partition.
 
-    A batch that is larger than `max_size` gets a request of its own.
+    If a single batch is larger than `max_size`, the batch is alone in its request.
     """
     found: list[list[ProducerBatch]] = []
-    # A request contains at most one batch of each partition. So the next batch of a queue goes into a request after the
-    # one with the queue's previous batch. This table holds, for each queue, the index of the first request that can
-    # take its next batch.
+    # A request contains at most one batch of each partition, and batches of a partition must stay in order. The next
+    # batch of a queue therefore goes into a later request than the previous batch of this queue. This dict contains,
+    # for each queue, the index of the first request that can contain the next batch of the queue.
     number_of: dict[PartitionQueue, int] = {}
     sizes: list[int] = []
     for batch in batches:
@@ -129,7 +133,7 @@ def requests(batches: Iterable[ProducerBatch], max_size: int) -> list[list[Produ
 def produce_request(
     batches: Sequence[ProducerBatch], acks: int, timeout_ms: int, transactional_id: str | None
 ) -> ProduceRequest:
-    """Return one request for encoded batches."""
+    """Return one Produce request that contains these encoded batches."""
     topics: dict[str, TopicProduceData] = {}
     for batch in batches:
         name, partition = batch.partition

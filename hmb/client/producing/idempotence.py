@@ -1,45 +1,51 @@
-"""Idempotence: the numbers by which a broker recognizes a batch that arrives twice (KIP-98).
+"""Idempotence: each batch contains numbers, by which a broker recognizes a batch that it already has (KIP-98).
 
 The problem: a response can get lost after the broker has written a batch. The producer then sends the batch again, and
 the broker must not write it twice.
 
-The idea: the producer asks once for a *producer id*, and numbers the records of each partition from 0 on. The broker
-expects the next *sequence number*. A lower number belongs to a batch that the broker already has, so it drops the copy.
-A higher number shows a gap, so the broker rejects the batch.
+The idea: the producer asks a broker once for a *producer id*. The producer gives the records of each partition the
+*sequence numbers* 0, 1, 2 and so on. The broker knows the sequence number that must come next. If a batch begins with a
+lower number, the broker already has the batch, and drops the copy. If a batch begins with a higher number, an earlier
+batch is missing, and the broker rejects the batch.
 
-For example, a producer sends records 0 to 9, and the response gets lost. It sends the batch again with base sequence 0.
-The broker expects 10, recognizes the batch, and answers with the offset of the first copy.
+For example, a producer sends a batch of ten records with the sequence numbers 0 to 9, and the response gets lost. The
+producer sends the batch again. The broker expects 10 as the next number, but the batch begins with 0. The broker
+therefore recognizes the copy, and answers with the offset of the first copy.
 
-A batch that fails leaves a gap. A copy of the batch may also wait in the buffers of a broken connection, and be written
-later. The *producer epoch* solves both problems, the gap and the late copy (KIP-360). The next batch of the partition
-carries a greater epoch and starts from 0 again, and the broker rejects every batch with a lower epoch from then on. The
-producer raises the epoch itself. If the broker has certainly rejected the batch, no gap exists, and the next batch
-takes its numbers.
+If a batch fails and is not sent again, its sequence numbers are missing: they form a gap. A copy of the failed batch
+may also still wait in the buffers of a broken connection, so that the broker writes it later. The *producer epoch*
+solves both problems (KIP-360). The producer raises its epoch by one for the next batch of the partition, and begins
+with the sequence number 0 again. From then on, the broker rejects each batch with a lower epoch. The producer raises
+the epoch itself, without a request. If the broker has certainly rejected the failed batch, a new epoch is not
+necessary: the next batch gets the numbers of the failed batch.
 
-Several batches of a partition may be in flight. When the broker rejects one of them, it also rejects the batches after
-it, because their numbers do not follow. All of them stay in the queue. The result of the first rejected batch decides
-about the batches after it::
+Several batches of a partition may be in flight. If the broker rejects one batch, it also rejects the batches that were
+sent after it, because these batches begin with a higher number than the broker expects. All of them stay in the queue.
+The first rejected batch decides what happens to the batches after it::
 
     the first batch            the batches after it
-    is sent again              are sent again after it, with their own numbers; the broker recognizes the batches that
-                               it has already written
+    is sent again              are sent again, too, with their old numbers; if the broker has already written one of
+                               them, it drops the copy
     is split                   keep their numbers, because the halves together have the numbers of the first batch
     fails, and
       was not written          were not written either, and get new numbers
-      may have been written    may have been written, too; those with an unknown result keep their numbers, and the
-                               broker recognizes or rejects them; the first batch that the broker has certainly
+      may have been written    may have been written, too; a batch with an unknown result keeps its numbers, and the
+                               broker recognizes or rejects it; the first batch that the broker has certainly
                                rejected, and all batches after it, get new numbers in a new epoch
 
-A broker recognizes a batch only if it expects a certain number. A broker without any batch of a producer accepts every
-number, so it would accept the second batch without the first. Therefore only one batch is in flight until the broker
-has accepted one, also in a new epoch. Batches of two epochs are never in flight together. A broker forgets a producer
-that has been idle for a day (`producer.id.expiration.ms`). If such a producer sends two batches and the first one is
-rejected, the first may be written after the second. It is still written only once.
+A broker that has no batch of a producer accepts any sequence number. It would therefore accept the second batch of the
+producer although the first batch is missing. To prevent this, the producer keeps only one batch of a partition in
+flight until the broker has written a batch. It does the same after each change of the epoch. Batches of two epochs are
+never in flight together.
 
-A broker remembers the last five batches of each producer. The producer therefore keeps at most five batches between the
-oldest one that it may have to send again and the newest one that it has sent. Some batches after a rejected one may be
-written already, by an earlier attempt. The limit of five includes these batches. After a failure the producer sends one
-batch at a time until every batch sent before is completed (`PartitionQueue.window`).
+One case remains. A broker forgets a producer that has sent nothing for a day (`producer.id.expiration.ms`). If this
+producer then sends two batches and the broker rejects the first one, the broker may write the second batch before the
+first one. Each batch is still written only once.
+
+A broker remembers the last five batches of each producer. The producer therefore sends a new batch only if at most five
+batches lie between the oldest batch that it may have to send again and the new one. These five include batches that the
+broker has already written in an earlier attempt. After a failure, the producer sends one batch at a time until all
+batches that were sent before the failure are completed (`PartitionQueue.window`).
 """
 
 from __future__ import annotations
@@ -57,7 +63,7 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitPr
 from hmb.protocol.topics import TopicPartition
 
 MAX_SEQUENCE = 2**31 - 1
-SEQUENCE_ERRORS = {  # the errors that a broker returns if it expects other numbers
+SEQUENCE_ERRORS = {  # the errors that a broker returns if a batch does not have the numbers that it expects
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
     ErrorCode.INVALID_PRODUCER_EPOCH,
@@ -65,46 +71,48 @@ SEQUENCE_ERRORS = {  # the errors that a broker returns if it expects other numb
 
 
 class AtLeastOnce:
-    """The guarantee of a producer without idempotence: batches carry no numbers, and a retry may write them twice.
+    """The guarantee of a producer without idempotence: each record is written once or more often, or fails.
 
-    The producer's threads call these methods. `Idempotence` and `TransactionManager` override them.
+    Its batches contain no sequence numbers, so a retry may write a batch twice. The subclasses `Idempotence` and
+    `TransactionManager` override the methods. The producer's threads call the methods.
     """
 
     transactional_id: str | None = None
-    # The reason why no queued batch may be sent any more, or None while batches may be sent.
+    # None while batches may be sent. Otherwise no batch may be sent, and this is the reason.
     abort_reason: Exception | None = None
 
     def identity(self, connection: Connection) -> ProducerIdentity | None:
-        """Return the producer's id and epoch, or None if batches carry no numbers."""
+        """Return the producer's id and epoch, or None if the batches of this producer contain no numbers."""
         return None
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Let the sequence numbers of a partition begin at 0 again, with a new epoch of the producer."""
+        """Raise the producer epoch for a partition. Its sequence numbers begin with 0 again."""
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
-        """Prepare for the first batch of each of these partitions. Only transactions need a request for it."""
+        """Add these partitions to the transaction, before their batches are sent. Without transactions, do nothing."""
 
     def failed(self, error: Exception) -> None:
-        """Note that a batch has failed."""
+        """Record that a batch has failed. Only a producer with transactions needs to know this."""
 
 
 class Idempotence(AtLeastOnce):
-    """The guarantee of an idempotent producer without transactions: each record is written once, or fails.
+    """The guarantee of an idempotent producer without transactions: each record is written exactly once, or fails.
 
-    Any broker can assign the producer id. The producer asks for it once.
+    The producer requests a producer id from the broker to which it sends its first batch. Any broker can assign one.
     """
 
     def __init__(self, *, required: bool) -> None:
-        """Without `required`, the producer works without idempotence if the broker does not support it."""
+        """If `required` is False and the broker does not support idempotence, the producer works without it."""
         self._required = required
-        self._lock = threading.Lock()  # guards the identity; held during the request to the broker
+        self._lock = threading.Lock()  # guards `_identity`; a thread also holds it during the request to the broker
         self._identity: ProducerIdentity | None = None
 
     def identity(self, connection: Connection) -> ProducerIdentity | None:
         """Return the producer's id and epoch, or None if the broker is older than Kafka 0.11.
 
-        The first call sends a request to the broker, and so does the first call after the last epoch. In the second
-        case, `connection` may have batches in flight. The connection is then closed, and the batches are sent again.
+        The first call requests a producer id from the broker. When all epochs of this id are used, the next call
+        requests a new id. If batches are in flight on `connection` then, the connection closes, and the producer sends
+        these batches again.
         """
         with self._lock:
             if self._identity is None:
@@ -119,7 +127,7 @@ class Idempotence(AtLeastOnce):
             return self._identity
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Raise the epoch of a partition. After 32767 epochs the producer asks for a new id instead."""
+        """Raise the epoch of a partition by one. After the last epoch (32767), request a new producer id instead."""
         sequence = queue.sequence
         if sequence is None:
             return
@@ -133,7 +141,7 @@ class Idempotence(AtLeastOnce):
 
 
 def number(batch: ProducerBatch, identity: ProducerIdentity) -> BatchNumber:
-    """Give a batch the next number of its partition, and return it."""
+    """Assign the next sequence numbers of the partition to a batch. Return the numbers of the batch."""
     sequence = batch.queue.sequence
     if sequence is None or sequence.identity is not identity:
         sequence = batch.queue.sequence = PartitionSequence(identity, identity.producer_epoch)
@@ -143,7 +151,10 @@ def number(batch: ProducerBatch, identity: ProducerIdentity) -> BatchNumber:
 
 
 def is_of_current_epoch(batch: ProducerBatch) -> bool:
-    """Return whether the next batch of the partition gets the epoch of this batch. True if batches have no numbers."""
+    """Return whether the batch has the epoch that the next batch of its partition gets.
+
+    Return True if the batches of this producer contain no numbers.
+    """
     number, sequence = batch.number, batch.queue.sequence
     if number is None:
         return True
@@ -151,9 +162,9 @@ def is_of_current_epoch(batch: ProducerBatch) -> bool:
 
 
 def release_numbers(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
-    """Decide which sequence numbers remain in use when a batch fails.
+    """Decide which sequence numbers the next batches of a partition get, because a batch has failed.
 
-    `after` are the batches that were sent after it.
+    `after` contains the batches of the partition that were sent after the failed batch.
     """
     if batch.number is None:
         return
@@ -168,9 +179,9 @@ def release_numbers(batch: ProducerBatch, after: list[ProducerBatch], guarantee:
 
 
 def renumber_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
-    """Let a batch, and the batches sent after it, get new numbers in a new epoch.
+    """Let a batch, and the batches that were sent after it, get new numbers in a new epoch.
 
-    Call it when the broker does not know the producer's numbers any more and has certainly not written the batch.
+    This is allowed only if the broker has forgotten the producer's numbers and has certainly not written the batch.
     """
     if is_of_current_epoch(batch):
         guarantee.new_epoch(batch.queue)
@@ -178,9 +189,9 @@ def renumber_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guar
 
 
 def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
-    """Return whether these batches have all sequence numbers from the first batch's number to the last assigned number.
+    """Return whether these batches have the last sequence numbers that were assigned in the partition, without a gap.
 
-    Otherwise the broker has accepted a batch between them.
+    If a gap exists, the broker has accepted a batch between these batches.
     """
     first, sequence = batches[0].number, batches[0].queue.sequence
     if first is None or sequence is None:
@@ -189,6 +200,9 @@ def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
 
 
 def _clear_numbers(batches: list[ProducerBatch]) -> None:
-    """Let these batches get new numbers when they are sent again. No copy of them can reach the broker any more."""
+    """Remove the numbers of these batches, so that they get new numbers when they are sent again.
+
+    The caller makes sure that no copy of these batches can still reach the broker, or that it will be rejected.
+    """
     for batch in batches:
         batch.number, batch.uncertain_attempts = None, 0

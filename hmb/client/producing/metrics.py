@@ -1,4 +1,4 @@
-"""The metrics of a producer, and the counters from which they are made."""
+"""The metrics of a producer: how many records, batches and requests it has sent, and how long responses took."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ProducerMetrics:
-    """Numbers since the producer was created. Times are in seconds.
+    """Counts and times since the producer was created. All times are in seconds.
 
-    A batch that is sent again counts once. The halves of a split batch count as batches of their own.
+    A batch that is sent several times counts once. If a batch is split, each half counts as one more batch.
     """
 
     records_delivered: int
@@ -24,8 +24,8 @@ class ProducerMetrics:
     records_sent: int
     request_latency_avg: float
     request_latency_max: float
-    buffer_bytes_used: int  # bytes that the buffer holds at the moment
-    buffer_wait: float  # seconds that threads have waited for memory, in total
+    buffer_bytes_used: int  # the bytes of all records that are in the buffer now
+    buffer_wait: float  # the total time (seconds) for which threads have waited for memory
 
     @property
     def records_per_batch(self) -> float:
@@ -33,24 +33,27 @@ class ProducerMetrics:
 
     @property
     def compression_ratio(self) -> float:
-        """The size of the sent batches divided by the size of their records."""
+        """The size of the sent batches divided by the size of their records before compression."""
         return self.batch_bytes_sent / self.record_bytes_sent if self.record_bytes_sent else 1.0
 
 
 class Counters:
-    """The counters from which `ProducerMetrics` is made.
+    """The counters of a producer. `snapshot` returns their values as `ProducerMetrics`.
 
-    The producer's threads count each batch and each request once.
+    The producer's threads call the other methods when something happens that must be counted.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards the fields below; no thread takes another lock while it holds this one
+        self._lock = threading.Lock()  # guards the fields below; a thread that holds it takes no other lock
         self._delivered = self._failed = self._records = self._batches = self._raw_bytes = self._bytes = 0
         self._requests = self._answers = self._retried = self._split = 0
         self._latency = self._slowest = self._waited = 0.0
 
     def encoded(self, records: int, raw_bytes: int, size: int) -> None:
-        """Count a batch that was encoded."""
+        """Count one encoded batch and its records.
+
+        `raw_bytes` is the size of the batch before compression, and `size` is its size after compression.
+        """
         with self._lock:
             self._batches += 1
             self._records += records
@@ -63,7 +66,7 @@ class Counters:
             self._requests += requests
 
     def answered(self, seconds: float) -> None:
-        """Count a response that took `seconds`."""
+        """Count one response. It arrived `seconds` after its request was sent."""
         with self._lock:
             self._answers += 1
             self._latency += seconds
@@ -86,7 +89,7 @@ class Counters:
             self._split += 1
 
     def waited(self, seconds: float) -> None:
-        """Count the time that a thread waited for memory."""
+        """Add the time (seconds) for which a thread has waited for memory."""
         with self._lock:
             self._waited += seconds
 

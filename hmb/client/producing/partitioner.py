@@ -1,20 +1,23 @@
 """Partitioners: functions that choose the partition of a record.
 
-All records with one key go to the same partition, so that their order is kept. The partition is the hash of the key
-modulo the number of partitions. Kafka 0.7 called this semantic partitioning (Kafka 0.7 design, "Semantic
-partitioning"). All clients must use the same hash, or two producers would write one key to two partitions. Kafka's Java
-client uses Austin Appleby's murmur2 with 32 bits and a seed of its own, and every client follows it since Kafka 0.8.2.
+All records with the same key go to the same partition, because only one partition keeps the order of its records. The
+number of the partition is the hash of the key modulo the number of partitions. Kafka 0.7 called this semantic
+partitioning (Kafka 0.7 design, "Semantic partitioning"). All clients must use the same hash function. Otherwise two
+producers would send records with the same key to different partitions. Since Kafka 0.8.2, Kafka's Java client uses
+Austin Appleby's hash function murmur2 (32 bits, with Kafka's own seed). The clients in other languages do the same.
 
-A record without a key may go to any partition. If the partition changed after each record, the producer would make many
-small batches. It therefore uses one partition until its batch is closed (see `accumulator`).
+A record without a key may go to any partition. If the producer chose a new partition for each record, it would make
+many small batches. The producer therefore uses the same partition until the batch is full or sent (see `accumulator`).
+A program can choose one of three partitioners by name::
 
-    murmur2   The key decides by murmur2, and records without a key stay together. This is Kafka's default.
-    hash      The key decides by Java's hash of a string, and records without a key are spread at random. This was the
-              default of Kafka 0.7.
-    random    All records are spread at random, whether they have keys or not.
+    murmur2   the hash of the key is murmur2; records without a key stay together in one partition for some time;
+              this is Kafka's default
+    hash      the hash of the key is Java's hash of a string; each record without a key goes to a random partition;
+              this was the default of Kafka 0.7
+    random    each record goes to a random partition, even if it has a key
 
-A program can also pass a function, like the `Partitioner` of Kafka 0.7. The function receives the key and the number of
-partitions. It returns a partition, or None for any partition.
+A program can also pass its own function as the partitioner. The function takes the key and the number of partitions. It
+returns a partition, or None if the producer may choose any partition.
 
 For example, the default partitioner chooses partition 1 of 2 for the key b"Seattle", in HMB as in Kafka.
 """
@@ -32,11 +35,11 @@ SEED = 0x9747B28C
 MULTIPLIER = 0x5BD1E995
 UINT32 = 0xFFFFFFFF
 POSITIVE = 0x7FFFFFFF  # all bits except the sign bit
-RECENT_KEYS = 4096  # murmur2 takes 1 to 5 us in Python, a cached key 0.1 us; many topics have few keys
+RECENT_KEYS = 4096  # murmur2 takes 1 to 5 us in Python, and a cached result 0.1 us
 
 
 def murmur2(data: bytes) -> int:
-    """Return Kafka's hash of a key: murmur2 with 32 bits, unsigned."""
+    """Return the hash of a key that Kafka uses: murmur2, as an unsigned number of 32 bits."""
     length = len(data)
     hashed = SEED ^ length
     words = length >> 2
@@ -51,12 +54,15 @@ def murmur2(data: bytes) -> int:
 
 @lru_cache(RECENT_KEYS)
 def partition_of_key(key: bytes, partitions: int) -> int:
-    """Return the partition that Kafka's default partitioner chooses for a key: its hash modulo `partitions`."""
+    """Return the partition of a key in Kafka's default partitioner: the hash of the key modulo `partitions`."""
     return (murmur2(key) & POSITIVE) % partitions
 
 
 def java_hash(data: bytes) -> int:
-    """Return Java's String.hashCode, as an unsigned number, of the text that these bytes encode (Latin 1)."""
+    """Return the hash that Java's `String.hashCode` returns for a text, as an unsigned number.
+
+    `data` is the text in the encoding Latin 1.
+    """
     hashed = 0
     for byte in data:
         hashed = (hashed * 31 + byte) & UINT32
@@ -64,7 +70,7 @@ def java_hash(data: bytes) -> int:
 
 
 def by_murmur2(key: bytes | None, partitions: int) -> int | None:
-    """Choose the partition by murmur2 of the key. Return None for a record without a key."""
+    """Choose the partition from the murmur2 hash of the key. Return None for a record without a key."""
     return None if key is None else partition_of_key(key, partitions)
 
 
@@ -74,12 +80,12 @@ def _by_hash_of_key(key: bytes, partitions: int) -> int:
 
 
 def by_hash(key: bytes | None, partitions: int) -> int:
-    """Choose the partition by Java's hash of the key, or at random for a record without a key."""
+    """Choose the partition from Java's hash of the key. Choose a random partition for a record without a key."""
     return random.randrange(partitions) if key is None else _by_hash_of_key(key, partitions)
 
 
 def at_random(key: bytes | None, partitions: int) -> int:
-    """Choose a random partition for every record, also for records with a key."""
+    """Choose a random partition for each record. The key has no influence."""
     return random.randrange(partitions)
 
 
@@ -87,7 +93,7 @@ PARTITIONERS: dict[str, Partitioner] = {"murmur2": by_murmur2, "hash": by_hash, 
 
 
 def partitioner_of(chosen: str | Partitioner) -> Partitioner:
-    """Return the partitioner with this name. A function is returned unchanged."""
+    """Return the partitioner with this name. If `chosen` is a function, return it unchanged."""
     if not isinstance(chosen, str):
         return chosen
     if chosen not in PARTITIONERS:

@@ -1,21 +1,21 @@
-"""The producer: `send` queues a record and returns at once, with a `Delivery` that reports the result later.
+"""The producer: an application calls `send` to send a record, and gets a `Delivery` that reports the result later.
 
-The application's thread chooses the partition, encodes the record and queues it (`accumulator`). The producer's own
-threads gather batches, send them to brokers and complete the deliveries (`sender`). The setting `acks` says when a
-record counts as sent:
+`send` chooses the partition, encodes the record and adds it to a batch (module `accumulator`). It does not wait until
+the record is sent. The producer's own threads send the batches to the brokers and report the results (module `sender`).
+The setting `acks` determines when a record counts as delivered::
 
-    acks=0    when the record is written to the connection; a lost record is never noticed
-    acks=1    when the partition's leader has the record in its log
-    acks=-1   when all in-sync replicas have the record ("all"). This is the default, and it makes the producer
-              idempotent: each record is written once
+    acks=0    when the client has written the record to its socket; the client never notices a lost record
+    acks=1    when the partition's leader has written the record to its log
+    acks=-1   when all in-sync replicas have the record; "all" means the same; this is the default, and it makes the
+              producer idempotent: each record is written once
 
-Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Producer"). Here `send(...)` is the
-asynchronous one, and `send(...).result()` the synchronous one: a thread that waits for a record makes the producer send
-its batch at once.
+Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Producer"). HMB has one producer for both.
+`send(...)` is asynchronous: it does not wait for the broker. `send(...).result()` is synchronous: it waits for the
+broker. If a thread waits for a record, the producer sends the record's batch at once.
 
-The producer tries the first contact with a broker only once, so that a wrong address is an error at once. Later
-failures are retried until `delivery_timeout`. `send` itself raises an error for a record that can never be sent, for
-example one that is larger than `max_request_size`.
+The producer tries to reach a broker for the first time only once. A wrong address therefore causes an error at once.
+After the first contact, the producer repeats failed attempts until `delivery_timeout` has passed. If a record can never
+be sent, for example because it is larger than `max_request_size`, `send` itself raises the error.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ ACKS: dict[int | str, Acks] = {0: Acks.NONE, 1: Acks.LEADER, -1: Acks.ALL, "all"
 
 
 class Producer:
-    """Sends records to topics.
+    """A client that sends records to topics.
 
-    Several threads may use one producer. A producer is a context manager: the end of the `with` block closes the
-    producer.
+    Several threads may use the same producer. A producer is a context manager: at the end of the `with` block, the
+    producer is closed.
 
     `ProducerSettings` declares the keyword arguments. `help(hmb.Producer)` shows them with their defaults.
     """
@@ -63,17 +63,17 @@ class Producer:
 
     @shows_settings(ProducerSettings)
     def __init__(self, bootstrap_servers: str | Iterable[str], **settings: Unpack[ProducerSettings]) -> None:
-        """`bootstrap_servers` are addresses of some brokers: "host:port,host:port", or a list of such texts.
+        """`bootstrap_servers` contains addresses of brokers: "host:port,host:port", or a list of such texts.
 
-        Raises TypeError and ValueError for invalid settings.
+        Raises TypeError or ValueError if a setting is not valid.
         """
         chosen = cast(ProducerSettings, with_defaults(ProducerSettings, settings, "Producer"))
         self._max_block, self._retry_backoff = chosen["max_block"], chosen["retry_backoff"]
         self._max_request_size = chosen["max_request_size"]
         self._partitioner = partitioner_of(chosen["partitioner"])
         self._key_serializer, self._value_serializer = chosen["key_serializer"], chosen["value_serializer"]
-        # The last attempt may begin just before the delivery timeout. It takes up to two requests: one finds the
-        # leader, and one sends the batch.
+        # The last attempt to send a batch may begin just before the delivery timeout. This attempt can take two
+        # requests: one to find the leader, and one to send the batch.
         self._close_timeout = chosen["delivery_timeout"] + 2 * chosen["request_timeout"]
         sender_settings = _sender_settings(chosen)
         timeout = min(chosen["request_timeout"], chosen["delivery_timeout"])
@@ -98,13 +98,15 @@ class Producer:
         timestamp: int | None = None,
         on_delivery: Callable[[Delivery], object] | None = None,
     ) -> Delivery:
-        """Queue a record and return its delivery.
+        """Add a record to a batch, and return the record's delivery. A producer thread sends the batch later.
 
-        The first call for a topic waits for the topic's metadata, and every call waits while the buffer is full, at
-        most `max_block` seconds. `value` and `key` are bytes or None unless the producer has serializers. `timestamp`
-        is in ms since 1970. `on_delivery` is a callback as in `Delivery.add_done_callback`.
+        The first call for a topic waits for the topic's metadata. Each call waits while the buffer is full. Both waits
+        end after `max_block` seconds. `value` and `key` are bytes or None, unless the producer has serializers.
+        `timestamp` is in ms since 1970. `on_delivery` is a function that the producer calls with the delivery when the
+        result is known.
 
-        Raises KafkaError, TimeoutError, ConnectionFailed, and TypeError or ValueError for invalid arguments.
+        Raises TypeError or ValueError for an invalid argument, and TimeoutError if the buffer stays full. Raises
+        KafkaError if the record can never be sent, and ConnectionFailed if no broker answers.
         """
         if self._value_serializer is not None:
             value = self._value_serializer(value)
@@ -138,11 +140,14 @@ class Producer:
         headers: Sequence[Iterable[Header]] | None = None,
         timestamps: Sequence[int] | None = None,
     ) -> Deliveries:
-        """Queue many records, given as lists of bytes and None or as Arrow columns of binary or string.
+        """Add many records to batches, and return their deliveries. A producer thread sends the batches later.
 
-        Serializers are not used. Records that consist only of values, without nulls, take a third of the time that
-        `send` takes. Raises the errors of `send`. The message of a KafkaError or TimeoutError contains the number of
-        records that were queued before it.
+        `values` and `keys` are lists of bytes and None, or Arrow columns of type binary or string. The producer does
+        not apply its serializers to them. If the records have only values, and no value is None, this method takes a
+        third of the time of `send`.
+
+        Raises the same errors as `send`. A record that causes an error does not remove the records before it. The
+        message of a KafkaError or TimeoutError contains the number of the records that were added before the error.
         """
         if self._transactions is not None:
             self._transactions.check_sending()
@@ -167,9 +172,10 @@ class Producer:
         return Deliveries(slices)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until every record that was sent before is delivered or has failed.
+        """Wait until all records that were sent before this call are delivered or have failed.
 
-        Raises TimeoutError after `timeout` seconds, or if a sender thread does not return from a callback.
+        Raises TimeoutError after `timeout` seconds. Without `timeout`, raises TimeoutError if a callback of the
+        application blocks a sender thread.
         """
         deadline = time.monotonic() + (self._close_timeout if timeout is None else timeout)
         # The loop waits for the last batch first, because it usually completes last.
@@ -178,10 +184,10 @@ class Producer:
                 raise self._stuck(timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Deliver all queued records, then end the producer's threads.
+        """Deliver all records that are not delivered yet, and end the producer's threads.
 
-        Raises TimeoutError after `timeout` seconds, and then the remaining records have failed. The coordinator aborts
-        an open transaction after `transaction_timeout`.
+        Raises TimeoutError after `timeout` seconds. The records that are not delivered until then fail. The method does
+        not end an open transaction. The coordinator aborts this transaction after `transaction_timeout`.
         """
         self._accumulator.close()
         self._router.join(self._close_timeout if timeout is None else timeout)
@@ -196,34 +202,44 @@ class Producer:
             raise error
 
     def init_transactions(self) -> None:
-        """Prepare for transactions, once, and fence older producers with this transactional id."""
+        """Register the transactional id at its coordinator. Call this method once, before the first transaction.
+
+        From then on, brokers reject the requests of older producers with the same transactional id.
+        """
         self._with_transactions().initialize()
 
     def begin_transaction(self) -> None:
-        """Begin a transaction. Consumers with `read_committed` see its records after the commit, or never."""
+        """Begin a transaction. All records that are sent until the commit belong to it.
+
+        Consumers with `read_committed` see these records after the commit. If the transaction is aborted, they never
+        see them.
+        """
         self._with_transactions().begin()
 
     def commit_transaction(self) -> None:
-        """Deliver all records and commit.
+        """Wait until all records of the transaction are delivered, and commit the transaction.
 
         Raises KafkaError if a record was not delivered. The application can then only abort the transaction.
         """
         self._with_transactions().commit(self.flush)
 
     def abort_transaction(self) -> None:
-        """Abort the transaction, so that no reader with `read_committed` sees its records."""
+        """Abort the transaction. Consumers with `read_committed` never see its records."""
         self._with_transactions().abort(self.flush)
 
     def send_offsets_to_transaction(self, offsets: Offsets, group: GroupMetadata | str) -> None:
-        """Commit a consumer's offsets together with the transaction's records.
+        """Add offsets of a consumer group to the transaction. They are committed together with its records.
 
-        `group` is `consumer.group_metadata`, or a group id for a group without members.
+        `group` is `consumer.group_metadata`. If the group has no members, `group` may be the group id.
         """
         self._with_transactions().send_offsets(offsets, group)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run a block in one transaction: commit at its end, and abort if an exception leaves it."""
+        """Run a `with` block in one transaction.
+
+        At the end of the block, commit the transaction. If the block raises an exception, abort the transaction.
+        """
         self.begin_transaction()
         try:
             yield
@@ -259,7 +275,7 @@ class Producer:
         return TimeoutError(f"the producer's thread is stuck: records are in flight for {self._close_timeout:g} s")
 
     def _check_largest(self, size: int) -> None:
-        """Raise KafkaError if a record of `size` bytes can never be sent."""
+        """Raise KafkaError if a record of `size` bytes is too large for a request."""
         if (alone := size + RECORD_BATCH_OVERHEAD) > self._max_request_size:
             what = f"a batch of this record alone has {alone:,} bytes, "
             what += f"which is more than max.request.size, {self._max_request_size:,} bytes: "
@@ -267,22 +283,24 @@ class Producer:
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
 
     def _known(self, name: str, partition: int | None) -> TopicMetadata:
-        """Return the metadata of a topic, however old it is.
+        """Return the metadata of a topic, even if it is outdated. If the topic is unknown, request its metadata.
 
-        Only the number of partitions matters, because the router finds the leaders.
+        The caller needs only the number of partitions, and this number rarely changes. `LeaderRouter` finds the
+        leaders.
         """
         topic = self._cluster.last_known(name) or self._topic(name)
         if partition is not None and partition not in topic.leaders:
-            self._cluster.forget(name)  # The topic may have more partitions since the last request.
+            self._cluster.forget(name)  # The topic may have got more partitions after the last request.
             topic = self._topic(name)
             if partition not in topic.leaders:
                 raise no_such_partition(topic, partition)
         return topic
 
     def _topic(self, name: str) -> TopicMetadata:
-        """Request the metadata of a topic.
+        """Request the metadata of a topic, and return it.
 
-        Retry for `max_block` seconds, because the broker may just be creating the topic.
+        After a temporary error, repeat the request for at most `max_block` seconds. For example, the broker may not
+        have finished the creation of the topic.
         """
         check_topic_name(name)
 
@@ -304,7 +322,7 @@ class Producer:
 
 
 def _sender_settings(settings: ProducerSettings) -> SenderSettings:
-    """Check the settings that the sender threads need, and return them. Raises ValueError."""
+    """Return the settings that the sender threads need. Raises ValueError if one of them is not valid."""
     transactional_id, max_in_flight = settings["transactional_id"], settings["max_in_flight"]
     acks = _checked_acks(settings)
     if max_in_flight < 1:
@@ -358,7 +376,7 @@ def _checked_acks(settings: ProducerSettings) -> Acks:
 
 
 def _with_count(error: KafkaError | TimeoutError, queued: int, count: int) -> Exception:
-    """Return an error of `send_many` with the number of records that were queued before it."""
+    """Return an error of `send_many` whose message contains the number of records that were added before the error."""
     if isinstance(error, KafkaError):
         return KafkaError(error.code, f"{queued} of {count} records are queued, then: {error.message}")
     return TimeoutError(f"{queued} of {count} records are queued, then: {error}")

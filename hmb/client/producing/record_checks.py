@@ -1,6 +1,7 @@
-"""Checks of a record before it is queued.
+"""Checks of a record's key, value, headers and timestamp.
 
-The checks run in the application's thread, so that `send` itself raises the error.
+`send` makes these checks before it adds the record to a batch. An invalid record therefore raises an error in the
+application's thread, at the call of `send`.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from typing import Any
 from hmb.records import Header
 from hmb.records.record import MAX_INT64, NO_TIMESTAMP
 
-RECORD_OVERHEAD = 20  # an upper bound for the bytes of a record in a batch without its key and value
+RECORD_OVERHEAD = 20  # A record takes at most this number of bytes in addition to its key and value.
 
 
 def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
-    """Return an upper bound for the bytes that a record takes in a batch.
+    """Check the parts of a record, and return the largest number of bytes that the record can take in a batch.
 
-    Raises TypeError or ValueError if the arguments cannot make a record.
+    Raises TypeError if the key, the value or a header has the wrong type.
     """
     size = RECORD_OVERHEAD
     if value is not None:
@@ -37,10 +38,11 @@ def checked_size(key: Any, value: Any, headers: tuple[Header, ...]) -> int:
 
 
 def check_timestamp(timestamp: int) -> None:
-    """Raise TypeError or ValueError for a value that cannot be a record's timestamp."""
+    """Raise TypeError if a timestamp is not an int, and ValueError if it is not a possible time of a record."""
     if not isinstance(timestamp, int):
         raise TypeError(f"a timestamp is an int (milliseconds since 1970), not {type(timestamp).__name__}")
-    # A batch stores the differences of timestamps. The difference of 2^63 - 1 and -1 does not fit into an int64.
+    # A batch stores, for each record, the difference between its timestamp and the first timestamp. The difference
+    # between 2^63 - 1 and -1 does not fit into 64 bits, so 2^63 - 1 is not allowed.
     if not NO_TIMESTAMP <= timestamp < MAX_INT64:
         raise ValueError(f"the timestamp {timestamp} is not milliseconds since 1970 (-1: none)")
 

@@ -1,16 +1,16 @@
-"""The producer's threads that talk to brokers: the router finds leaders, and one sender serves each leader.
+"""The producer's threads: one router thread finds the leaders, and one sender thread sends batches to each leader.
 
-A sender repeats three steps. It takes the batches that may be sent, sends them in as few requests as possible, and
-reads the responses that have arrived, at least one. The next batches fill up in the meantime. A slow broker therefore
-gets few large requests, and a fast broker gets many small requests. Each leader has its own sender, so that a slow or
-silent leader delays no other leader.
+A sender thread repeats three steps. It takes the batches that may be sent. It sends them in as few requests as
+possible. Then it waits for a response, and reads all responses that have arrived. While it waits, application threads
+add records to the next batches. A slow broker therefore gets few large requests, and a fast broker gets many small
+requests. Each leader has its own sender thread, so that a slow leader does not delay the batches for another leader.
 
 For example, a broker answers each request within 5 ms, and an application sends 100,000 records a second. While one
-request is in flight, 500 further records arrive. The next request carries these records together.
+request is in flight, the application sends 500 further records. The next request contains these 500 records.
 
-A sender need not wait for the last response before it sends the next batches. A connection carries requests one after
-another, and the broker works on them in that order. The window of a queue (`batch`) limits the batches of one partition
-in flight. The module `completion` decides what happens to each batch afterwards.
+A sender thread can send the next batches before the response to the last request has arrived. The broker handles the
+requests of a connection in the order in which they arrive. The window of a queue (module `batch`) limits the number of
+batches of one partition in flight. After the response, the module `completion` decides what happens to each batch.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ LOGGER = logging.getLogger(__name__)
 
 
 class LeaderRouter(threading.Thread):
-    """Finds the leader of every queue that has batches but no leader.
+    """A thread that finds the leaders of partitions, and gives each queue of batches to the sender of the leader.
 
-    The thread ends when the producer is closed and every batch is completed.
+    The thread ends when the producer is closed and all batches are delivered or have failed.
     """
 
     def __init__(self, completion: BatchCompletion) -> None:
@@ -61,7 +61,7 @@ class LeaderRouter(threading.Thread):
                     self._route(batch)
                 except (ConnectionFailed, KafkaError) as error:
                     self._completion.retry_or_fail(batch, error)
-                except Exception as error:  # Threads wait for the result, also after an internal error.
+                except Exception as error:  # Application threads wait for the result, even after an internal error.
                     LOGGER.exception("the producer's thread failed")
                     self._completion.fail(batch, error)
             if not batches:
@@ -70,13 +70,13 @@ class LeaderRouter(threading.Thread):
             sender.join()
 
     def _refresh_metadata(self) -> None:
-        """Request the metadata of all topics again, because they may have more partitions."""
+        """Request the metadata of the producer's topics again, because partitions may have been added to them."""
         for topic in self._completion.accumulator.topics():
-            with suppress(ConnectionFailed, KafkaError):  # The next `send` to this topic raises the error.
+            with suppress(ConnectionFailed, KafkaError):  # If the error remains, a later request reports it.
                 self._completion.cluster.topic(topic)
 
     def interrupt(self) -> None:
-        """End every wait for a response. Any thread may call this method."""
+        """Let no sender thread wait for a response any longer. Any thread may call this method."""
         for sender in list(self._senders.values()):
             sender.connection.interrupt()
 
@@ -91,17 +91,17 @@ class LeaderRouter(threading.Thread):
 
 
 class Sender(threading.Thread):
-    """Sends batches to one leader and reads its responses."""
+    """A thread that sends batches to one leader and reads its responses."""
 
     def __init__(self, leader: Node, completion: BatchCompletion) -> None:
         super().__init__(name=f"hmb-producer-{leader.host}:{leader.port}", daemon=True)
         self.queues: SenderQueues = completion.accumulator.new_sender_queues()
         self.connection: Connection = completion.cluster.connect(leader)
         self._completion, self._settings = completion, completion.settings
-        self._taken: list[ProducerBatch] = []  # batches taken from the queues and not sent yet
-        # Unanswered requests, each with the time (monotonic) at which it was sent.
+        self._taken: list[ProducerBatch] = []  # the batches that the next request will contain
+        # The batches of each unanswered request, with the time (`time.monotonic()`) at which the request was sent.
         self._posted: deque[tuple[list[ProducerBatch], float]] = deque()
-        # Failed batches by queue, kept until the batches that were sent after them are answered, too.
+        # The failed batches of each queue. The thread decides about them when no batch of the queue is in flight.
         self._failed: dict[PartitionQueue, list[FailedBatch]] = {}
 
     def run(self) -> None:
@@ -118,13 +118,13 @@ class Sender(threading.Thread):
                     self._receive()
             except (ConnectionFailed, KafkaError) as error:
                 self._fail_all(error)
-            except Exception as error:  # Threads wait for the result, also after an internal error.
+            except Exception as error:  # Application threads wait for the result, even after an internal error.
                 LOGGER.exception("the producer's thread failed")
                 self._fail_all(error)
         self.connection.close()
 
     def _send(self) -> None:
-        """Encode and send the batches in `_taken`."""
+        """Encode the batches in `_taken`, and send them to the leader."""
         version = self.connection.version_of(ProduceRequest, NEWEST_PRODUCE)
         identity = self._completion.guarantee.identity(self.connection) if version >= FIRST_VERSION_OF_BATCHES else None
         self._taken = [batch for batch in self._taken if self._encode(batch, version, identity)]
@@ -134,7 +134,7 @@ class Sender(threading.Thread):
             self._post(grouped, version)
 
     def _encode(self, batch: ProducerBatch, version: int, identity: ProducerIdentity | None) -> bool:
-        """Encode a batch. Returns False if the broker cannot take it, and then the batch has failed."""
+        """Encode a batch, and return True. If the broker does not support its contents, fail it and return False."""
         if batch.data is None:
             try:
                 data = self._settings.encoding.encode(batch, version, identity, self.connection.address)
@@ -170,14 +170,14 @@ class Sender(threading.Thread):
             self._posted.clear()
 
     def _receive(self) -> None:
-        """Read one response, and every further response that has already arrived."""
+        """Wait for one response. Then also handle all responses that have already arrived."""
         while self._posted:
             response: ProduceResponse = self.connection.receive(self._settings.request_timeout)
             batches, since = self._posted[0]
             self._completion.counters.answered(time.monotonic() - since)
             self._complete(batches, response)
-            # The entry is removed last. If the line above raises an exception, `_fail_all` still finds the entry's
-            # batches.
+            # The request is removed only now. If the line above raises an exception, `_fail_all` still finds the
+            # batches of the request.
             self._posted.popleft()
             if not self.connection.has_buffered:
                 return
@@ -206,7 +206,7 @@ class Sender(threading.Thread):
             self._completion.resolve(queue, self._failed.pop(queue))
 
     def _fail_all(self, error: Exception) -> None:
-        """Close the connection. No response will arrive for the batches in flight."""
+        """Close the connection. Treat all batches in flight and all batches in `_taken` as failed."""
         self.connection.close()
         for batch in [*self._in_flight(), *self._taken]:
             batch.queue.in_flight = 0

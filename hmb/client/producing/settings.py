@@ -1,4 +1,4 @@
-"""The settings of a producer, each declared once (see `hmb.client.settings`)."""
+"""The declarations of the settings of a producer. `hmb.client.settings` explains what a declaration contains."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 # A broker remembers the last five batches of an idempotent producer (see `idempotence`).
 MAX_IN_FLIGHT = 5
 MAX_REQUEST_SIZE = 1024 * 1024
-# Kafka's default is 16 KiB. In Python a request costs about 10 ms while the program is busy, whatever its size, because
-# a thread that returns from a system call may wait 5 ms for the interpreter lock. Sends of 100 B records, one by one,
-# reach 120,000/s with batches of 16 KiB, 180,000/s with 64 KiB, and 380,000/s with 256 KiB. 1 MiB is no faster.
+# Kafka's default is 16 KiB. Larger batches need fewer requests. In Python, each request costs about 10 ms while the
+# program is busy, because a thread that returns from a system call may wait 5 ms for the interpreter lock. An
+# application that calls `send` for each record of 100 bytes reaches 120,000 records/s with batches of 16 KiB, 180,000
+# records/s with 64 KiB, and 380,000 records/s with 256 KiB. Batches of 1 MiB are not faster than that.
 BATCH_SIZE = 256 * 1024
 
 
@@ -30,7 +31,13 @@ class ProducerSettings(TypedDict, total=False):
 
     client_id: Annotated[str, Declared("hmb", "client.id", str, "The name of this client in the broker's logs.")]
     acks: Annotated[
-        AcksSetting, Declared(-1, "acks", _acks, "Who must have a record before it counts as sent: 0, 1 or -1 (all).")
+        AcksSetting,
+        Declared(
+            -1,
+            "acks",
+            _acks,
+            "When a record counts as sent. 0: at once. 1: the leader has it. -1 (all): all in-sync replicas have it.",
+        ),
     ]
     compression: Annotated[
         Compression, Declared("none", "compression.type", str, "The codec of batches: none, gzip, snappy, lz4 or zstd.")
@@ -41,13 +48,21 @@ class ProducerSettings(TypedDict, total=False):
             None,
             "compression.gzip.level compression.lz4.level compression.zstd.level",
             integer,
-            "The level of the codec, from fast to small.",
+            "The compression level of the codec. A higher level is slower and compresses more.",
         ),
     ]
-    linger_ms: Annotated[float, Declared(5, "linger.ms", milliseconds, "How long a batch waits for more records.")]
+    linger_ms: Annotated[
+        float, Declared(5, "linger.ms", milliseconds, "How long a batch waits for more records before it is sent.")
+    ]
     batch_size: Annotated[int, Declared(BATCH_SIZE, "batch.size", amount, "The largest size of a batch.")]
     buffer_memory: Annotated[
-        int, Declared(32 * 1024 * 1024, "buffer.memory", amount, "Memory for queued records. Above it `send` waits.")
+        int,
+        Declared(
+            32 * 1024 * 1024,
+            "buffer.memory",
+            amount,
+            "Memory for records that are not delivered yet. While it is full, `send` waits.",
+        ),
     ]
     max_request_size: Annotated[
         int, Declared(MAX_REQUEST_SIZE, "max.request.size", amount, "The largest size of a request, and of a record.")
@@ -58,16 +73,32 @@ class ProducerSettings(TypedDict, total=False):
             MAX_IN_FLIGHT,
             "max.in.flight.requests.per.connection",
             amount,
-            "Batches of one partition in flight. Without idempotence only 1 keeps their order.",
+            "The limit of batches in flight for each partition. Without idempotence, only 1 keeps them in order.",
         ),
     ]
-    request_timeout: Annotated[float, Declared(30.0, "request.timeout.ms", time_limit, "How long a response may take.")]
-    delivery_timeout: Annotated[
-        float, Declared(120.0, "delivery.timeout.ms", time_limit, "How long a record is retried before it fails.")
+    request_timeout: Annotated[
+        float, Declared(30.0, "request.timeout.ms", time_limit, "How long the producer waits for a response.")
     ]
-    max_block: Annotated[float, Declared(60.0, "max.block.ms", seconds, "How long `send` waits at most.")]
+    delivery_timeout: Annotated[
+        float,
+        Declared(
+            120.0,
+            "delivery.timeout.ms",
+            time_limit,
+            "How long the producer tries to deliver a record before the record fails.",
+        ),
+    ]
+    max_block: Annotated[
+        float, Declared(60.0, "max.block.ms", seconds, "The longest time that `send` waits for memory or metadata.")
+    ]
     retry_backoff: Annotated[
-        float, Declared(0.1, "retry.backoff.ms", seconds, "The pause before a retry; it doubles up to one second.")
+        float,
+        Declared(
+            0.1,
+            "retry.backoff.ms",
+            seconds,
+            "The pause before a retry. It doubles at each further retry, up to one second.",
+        ),
     ]
     idempotence: Annotated[
         bool | None,
@@ -75,26 +106,48 @@ class ProducerSettings(TypedDict, total=False):
             None,
             "enable.idempotence",
             boolean,
-            "True writes each record exactly once or fails. False may repeat records. None is True where possible.",
+            "True: each record is written exactly once, or fails. False: a retry may write a record twice. None: "
+            "like True if `acks` and the broker allow it, otherwise like False.",
         ),
     ]
     partitioner: Annotated[
         str | Partitioner,
-        Declared("murmur2", "", str, "murmur2, hash, random, or a function of key and number of partitions."),
+        Declared(
+            "murmur2", "", str, "murmur2, hash, random, or a function that takes the key and the number of partitions."
+        ),
     ]
-    key_serializer: Annotated[Serializer | None, Declared(None, "", str, "A function from a key to bytes.")]
-    value_serializer: Annotated[Serializer | None, Declared(None, "", str, "A function from a value to bytes.")]
+    key_serializer: Annotated[Serializer | None, Declared(None, "", str, "A function that converts a key to bytes.")]
+    value_serializer: Annotated[
+        Serializer | None, Declared(None, "", str, "A function that converts a value to bytes.")
+    ]
     transactional_id: Annotated[
-        str | None, Declared(None, "transactional.id", str, "A name for transactions that outlives this producer.")
+        str | None,
+        Declared(
+            None,
+            "transactional.id",
+            str,
+            "The name of this producer in transactions. After a restart, the producer uses the same name.",
+        ),
     ]
     transaction_timeout: Annotated[
         float,
-        Declared(60.0, "transaction.timeout.ms", time_limit, "The age at which the coordinator aborts a transaction."),
+        Declared(
+            60.0,
+            "transaction.timeout.ms",
+            time_limit,
+            "The coordinator aborts a transaction that is open for longer than this time.",
+        ),
     ]
     metadata_max_age: Annotated[
-        float, Declared(300.0, "metadata.max.age.ms", seconds, "The age at which topic metadata is requested again.")
+        float,
+        Declared(
+            300.0,
+            "metadata.max.age.ms",
+            seconds,
+            "The producer requests topic metadata again when it is older than this time.",
+        ),
     ]
 
 
 PRODUCER_SETTINGS = by_kafka_names(ProducerSettings, "key.serializer", "value.serializer")
-"""The settings of a producer by Kafka's names."""
+"""The settings of a producer. The keys are Kafka's names of the settings."""

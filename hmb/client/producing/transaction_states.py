@@ -1,12 +1,13 @@
-"""The states of a transactional producer, and the table that drives them.
+"""The states of a transactional producer, and the table of the allowed changes of state.
 
 One transaction passes through these states::
 
     UNINITIALIZED -> READY -> IN_TRANSACTION -> COMMITTING -> READY
                                              -> ABORTING   -> READY
 
-A record that is not delivered leads to ABORTABLE_ERROR, from which the application can only abort. A fatal error leads
-from every state to FATAL_ERROR, which the producer never leaves.
+If a record is not delivered, the state becomes ABORTABLE_ERROR. The application can then only abort the transaction.
+After a fatal error, the state becomes FATAL_ERROR, from any state. The producer then stays in FATAL_ERROR until it is
+closed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hmb.state_table import StateTable
 
 
 class TransactionalState(Enum):
-    """The state of a transactional producer. The value is the end of an error message."""
+    """The state of a transactional producer. The value is a text for error messages."""
 
     UNINITIALIZED = "init_transactions() comes first"
     READY = "no transaction has begun"

@@ -1,25 +1,28 @@
 """Transactions: records of several partitions, and a consumer's offsets, become visible together or not at all.
 
-A producer with a *transactional id* has a transaction coordinator. The coordinator is a broker. It stores the state of
-the transactional id, also over restarts of the producer and the broker. Each method of the producer sends these
-requests::
+A producer with a *transactional id* sends requests about its transactions to one broker, the transaction coordinator.
+The coordinator stores the state of the transactional id. This state survives restarts of the producer and of the
+broker. Each method of the producer sends these requests::
 
-    init_transactions            InitProducerId: returns a producer id, and an epoch that fences every older producer
-                                 with the same transactional id
-    begin_transaction            none; the producer only changes its state
-    send                         AddPartitionsToTxn before the first batch for a partition, then Produce
+    init_transactions            InitProducerId; the response contains a producer id and an epoch, and brokers then
+                                 reject older producers with the same transactional id
+    begin_transaction            no request
+    send                         AddPartitionsToTxn before the first batch of each partition, then Produce
     send_offsets_to_transaction  AddOffsetsToTxn, then TxnOffsetCommit to the coordinator of the consumer's group
     commit_transaction           EndTxn, after all batches are delivered; the coordinator then writes a marker into
-                                 every partition of the transaction
-    abort_transaction            EndTxn, after queued batches are discarded and those in flight are answered
+                                 each partition of the transaction
+    abort_transaction            EndTxn, after the producer has discarded its waiting batches and received the
+                                 responses for the batches in flight
 
-A record that cannot be delivered makes the transaction *abortable*: the application can only abort it, and may then
-begin another one. If the result of a batch is unknown, a copy of it may still reach the broker. The producer then
-raises its epoch instead of sending EndTxn, and the coordinator aborts the transaction itself (KIP-360). After a *fatal*
-error, the producer can only be closed. Such an error occurs when a newer producer uses the same transactional id.
+If a record cannot be delivered, the application must abort the transaction. It can then begin another transaction. If
+the producer does not know whether a broker has written a batch, a copy of the batch may still reach the broker. The
+producer then does not send EndTxn. It requests a greater epoch, and the coordinator aborts the transaction itself
+(KIP-360). After a *fatal* error, the application can only close the producer. For example, the error is fatal if a
+newer producer uses the same transactional id.
 
-HMB's client uses transactions of version 1. Version 2, in which the broker adds partitions and every transaction has an
-epoch of its own (KIP-890), is missing. Brokers with version 2 also serve clients of version 1.
+HMB's client supports version 1 of transactions. It does not support version 2 (KIP-890), in which the broker adds
+partitions itself and each transaction has its own epoch. Brokers that support version 2 also accept clients with
+version 1.
 
 Source: KIP-98, KIP-360, KIP-447.
 """
@@ -49,7 +52,7 @@ from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnO
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-# Transactions of version 1 (before KIP-890) use these requests up to these versions.
+# The newest versions of these requests that belong to version 1 of transactions (before KIP-890).
 NEWEST_ADD_PARTITIONS = AddPartitionsToTxnRequest.first_version("transactions") - 1
 NEWEST_ADD_OFFSETS, NEWEST_COMMIT, NEWEST_INIT = 4, 4, 5
 NEWEST_END = EndTxnResponse.first_version("producer_id") - 1
@@ -70,7 +73,7 @@ Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
 
 class TransactionManager(AtLeastOnce):
-    """The guarantee of a transactional producer. Application threads and sender threads share it."""
+    """Manages the transactions of a producer. Application threads and sender threads use the same instance."""
 
     def __init__(
         self, cluster: Cluster, transactional_id: str, timeout: float, retry_for: float, retry_backoff: float
@@ -79,12 +82,13 @@ class TransactionManager(AtLeastOnce):
         self._cluster, self._timeout, self._retry_for = cluster, timeout, retry_for
         self._retry_backoff = retry_backoff
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.TRANSACTION, transactional_id)
-        self._asking = threading.Lock()  # held during a request to the coordinator; taken before `_lock`
-        self._lock = threading.Lock()  # guards the fields below; no thread waits while it holds this lock
+        # A thread holds this lock during a request to the coordinator. A thread that needs both locks takes it first.
+        self._asking = threading.Lock()
+        self._lock = threading.Lock()  # guards the fields below; a thread that holds it does not wait for anything
         self._state = TransactionalState.UNINITIALIZED
-        self._error: Exception | None = None  # the reason for an abortable or fatal state
+        self._error: Exception | None = None  # the error because of which the transaction or the producer has failed
         self._identity: ProducerIdentity | None = None
-        self._partitions: set[TopicPartition] = set()  # the partitions that the coordinator has in the transaction
+        self._partitions: set[TopicPartition] = set()  # the partitions that were added to the transaction
         self._is_begun = False  # whether the coordinator may have an open transaction of this producer
         self._needs_new_epoch = False
 
@@ -92,18 +96,18 @@ class TransactionManager(AtLeastOnce):
         return self._identity
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Note that the coordinator must raise the epoch when the transaction is aborted."""
+        """Record that the coordinator must raise the epoch when the transaction is aborted."""
         self._needs_new_epoch = True
 
     def failed(self, error: Exception) -> None:
-        """Note that a batch has failed, and with it the transaction."""
+        """Record that a batch has failed. The transaction can then only be aborted."""
         with self._lock:
             if isinstance(error, KafkaError) and error.code in SEQUENCE_ERRORS:
                 self._needs_new_epoch = True
             self._fail(error, TransactionalEvent.BATCH_FAILED)
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
-        """Add new partitions to the transaction, with a request to the coordinator."""
+        """Add the partitions that are not in the transaction yet, with a request to the coordinator."""
         with self._asking:
             new = sorted(set(partitions) - self._partitions)
             if not new:
@@ -129,7 +133,11 @@ class TransactionManager(AtLeastOnce):
             self._partitions.update(new)
 
     def initialize(self) -> None:
-        """Fence older producers with this transactional id, and end the transaction that they may have left open."""
+        """Get a producer id and an epoch from the coordinator.
+
+        The coordinator then aborts a transaction that an older producer with the same transactional id has left open.
+        Brokers reject later requests of this older producer.
+        """
         self._check("init_transactions", TransactionalEvent.INITIALIZED)
         with self._asking_coordinator():
             self._renew_identity()
@@ -142,31 +150,32 @@ class TransactionManager(AtLeastOnce):
 
     @property
     def can_abort(self) -> bool:
-        """Whether the producer has a transaction that can be aborted."""
+        """Whether the producer has an open transaction that it can abort."""
         return TRANSITIONS.allows(self._state, TransactionalEvent.ABORT)
 
     def check_sending(self) -> None:
-        """Raise KafkaError unless a transaction is open."""
+        """Raise KafkaError if no record may be sent now. Records may be sent only in an open transaction."""
         if self._state is not TransactionalState.IN_TRANSACTION:
             self._raise("send")
 
     def commit(self, flush: Callable[[], None]) -> None:
-        """Deliver all records with `flush`, then commit.
+        """Wait until all records are delivered, and commit the transaction.
 
-        The call may be repeated if the coordinator could not be reached.
+        `flush` is a function that waits until all records are delivered or have failed. If the coordinator cannot be
+        reached, the application may call this method again.
         """
         self._check("commit_transaction", TransactionalEvent.COMMIT)
         is_first_try = self._state is TransactionalState.IN_TRANSACTION
         self._move(TransactionalEvent.COMMIT)
         try:
             flush()
-        except BaseException:  # BaseException includes Ctrl-C.
+        except BaseException:  # includes Ctrl-C (KeyboardInterrupt)
             with self._lock:
                 # No request has reached the coordinator yet, so the application can still abort the transaction.
                 if is_first_try and self._state is TransactionalState.COMMITTING:
                     self._state = TRANSITIONS.next(self._state, TransactionalEvent.COMMIT_INTERRUPTED)
             raise
-        # This check raises an error if a record has failed during `flush`.
+        # If a record has failed during `flush`, the transaction cannot be committed, and this check raises an error.
         self._check("commit_transaction", TransactionalEvent.FINISHED)
         with self._asking_coordinator():
             if self._is_begun:
@@ -174,9 +183,10 @@ class TransactionManager(AtLeastOnce):
         self._finish()
 
     def abort(self, flush: Callable[[], None]) -> None:
-        """Discard all queued records, wait with `flush` for those in flight, then abort.
+        """Discard all records that are not sent yet, wait for the records in flight, and abort the transaction.
 
-        The call may be repeated if the coordinator could not be reached.
+        `flush` is a function that waits until all records are delivered or have failed. If the coordinator cannot be
+        reached, the application may call this method again.
         """
         self._check("abort_transaction", TransactionalEvent.ABORT)
         self._move(TransactionalEvent.ABORT)
@@ -190,9 +200,9 @@ class TransactionManager(AtLeastOnce):
         self._finish()
 
     def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
-        """Commit a group's offsets together with the transaction.
+        """Add offsets of a consumer group to the transaction. They are committed together with its records.
 
-        For a group without members, `group` may be the group id.
+        If the group has no members, `group` may be the group id.
         """
         if self._state is not TransactionalState.IN_TRANSACTION:
             self._raise("send_offsets_to_transaction")
@@ -220,16 +230,19 @@ class TransactionManager(AtLeastOnce):
             coordinator.forget()
 
     def close(self) -> None:
-        """End every wait for the coordinator, and close the connection. Any thread may call this method."""
+        """Close the connection to the coordinator. Any thread may call this method.
+
+        If another thread waits for a response of the coordinator, this thread stops waiting.
+        """
         self._coordinator.interrupt()
-        if self._asking.acquire(blocking=False):  # If another thread has the lock, it closes the connection.
+        if self._asking.acquire(blocking=False):  # If another thread holds the lock, it closes the connection.
             try:
                 self._coordinator.forget()
             finally:
                 self._asking.release()
 
     def _renew_identity(self) -> None:
-        """Ask the coordinator for a producer id, or for a greater epoch."""
+        """Request a producer id from the coordinator. If the producer already has an id, request a greater epoch."""
         before = self._identity
 
         def request(version: int) -> InitProducerIdRequest:
@@ -270,9 +283,9 @@ class TransactionManager(AtLeastOnce):
 
     @contextmanager
     def _asking_coordinator(self) -> Iterator[None]:
-        """Let one thread at a time send requests to the coordinator.
+        """Hold a lock for a `with` block, so that only one thread at a time sends requests to the coordinator.
 
-        After a fatal error, the producer can only be closed.
+        If the block raises a fatal error, change the state to FATAL_ERROR. The producer can then only be closed.
         """
         with self._asking:
             try:
@@ -284,14 +297,14 @@ class TransactionManager(AtLeastOnce):
                 raise
 
     def _check(self, method: str, event: TransactionalEvent) -> None:
-        """Raise KafkaError if the event cannot happen in the present state."""
+        """Raise KafkaError if the event is not allowed in the present state. The message contains the name `method`."""
         with self._lock:
             is_allowed = TRANSITIONS.allows(self._state, event)
         if not is_allowed:
             self._raise(method)
 
     def _raise(self, method: str) -> None:
-        """Raise KafkaError with the reason why a method cannot be called now."""
+        """Raise KafkaError. Its message explains why the method cannot be called now."""
         with self._lock:
             why = "" if self._error is None else f": {self._error}"
             code = self._error.code if isinstance(self._error, KafkaError) else ErrorCode.INVALID_TXN_STATE
@@ -302,7 +315,10 @@ class TransactionManager(AtLeastOnce):
             self._state = TRANSITIONS.next(self._state, event)
 
     def _fail(self, error: Exception, event: TransactionalEvent) -> None:
-        """Note an error, if the state allows it. The caller holds the lock. Only the first error is reported."""
+        """Change the state because of an error, and store the error. The caller must hold the lock.
+
+        If the transaction has already failed, keep its first error, unless the new error is fatal.
+        """
         if isinstance(error, KafkaError) and error.code in FATAL:
             event = TransactionalEvent.FENCED
         if TRANSITIONS.allows(self._state, event):
