@@ -1,7 +1,8 @@
-"""The topics of the cluster, as a coordinator that assigns their partitions needs them.
+"""The topics of the cluster, for a coordinator that assigns their partitions to members.
 
-`version` grows with every topic or partition that is created or deleted. A group compares the version with each
-heartbeat, so it notices a change without a search of all topics.
+`ClusterTopics.version` increases whenever a topic or a partition is created or deleted. At each heartbeat, a KIP-848
+group compares the version with the version of its last look at the topics. The group therefore notices a change without
+a search of all topics.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from uuid import UUID
 
 
 class AssignableTopic(NamedTuple):
-    """A topic with its number of partitions."""
+    """A topic: its name, its id and its number of partitions."""
 
     name: str
     id: UUID
@@ -20,7 +21,7 @@ class AssignableTopic(NamedTuple):
 
 
 class PartitionId(NamedTuple):
-    """One partition of the topic with this id."""
+    """One partition, identified by the id of its topic and its number."""
 
     topic_id: UUID
     partition: int
@@ -38,11 +39,12 @@ class ClusterTopics(Protocol):
 
 
 def metadata_hash(topics: Iterable[AssignableTopic]) -> int:
-    """Return a hash of topics, their ids and their numbers of partitions, or 0 for no topics (KIP-1101).
+    """Return a hash of the names, ids and partition counts of topics, or 0 if `topics` is empty (KIP-1101).
 
-    Kafka uses another hash function. A group that moves between HMB and Kafka is assigned again once.
+    Kafka uses a different hash function. If a group moves between HMB and Kafka, its stored hash no longer matches, so
+    the group computes its assignment once more.
     """
-    import hashlib  # Loads OpenSSL, which takes 3 ms. Most brokers have no such group, and start without it.
+    import hashlib  # This import loads OpenSSL, which takes 3 ms. Most brokers never need it.
 
     described = sorted(f"{topic.name} {topic.id} {topic.partitions}\n" for topic in topics)
     digest = hashlib.blake2b("".join(described).encode(), digest_size=8).digest()

@@ -1,11 +1,13 @@
 """The interface that both kinds of groups share.
 
 The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py). Both
-are state machines without threads, clocks or disks. A step leaves its effects in two lists: `answers` for waiting
-requests, and `writes` for the journal. The caller carries them out (shared_group.py).
+kinds are state machines that use no threads, clocks or disks. A step is one change of a group. The step adds its
+effects to two lists: `answers` contains responses to waiting requests, and `writes` contains records for the journal.
+The caller (shared_group.py) then sends the responses and stores the records.
 
-For example, the SyncGroup of a leader leaves one `Write` with the group's record. After the record is on disk, the
-caller runs `Write.then`, and that step puts the responses of all members into `answers`.
+For example, the leader of a classic group sends SyncGroup. This step adds one `Write` with the group's record to
+`writes`. After the record is on disk, the caller runs `Write.then`, which adds the responses to all members to
+`answers`.
 """
 
 from __future__ import annotations
@@ -23,36 +25,39 @@ from hmb.protocol.topics import TopicPartition
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Write:
-    """Records that the journal must store together. The caller then runs the next step, `then(error, now)`."""
+    """Records that the journal must store together. The caller then runs `then(error, now)` as the next step."""
 
     records: Sequence[KeyAndValue]
     then: Callable[[KafkaError | None, int], None] = lambda error, now: None
 
 
 class Commit(NamedTuple):
-    """One request to commit offsets, with the identity of the member that sends it."""
+    """A request to commit offsets, and the identity of its sender."""
 
     member_id: str
-    epoch: int  # the member epoch or the generation; negative if the sender is not a member
+    epoch: int  # the sender's member epoch or generation; negative if the sender is not a member
     group_instance_id: str | None
     version: int  # the version of OffsetCommit or TxnOffsetCommit
     offsets: Mapping[TopicPartition, CommittedOffset]
-    producer: ProducerIdAndEpoch | None = None  # the producer whose transaction contains the commit
+    producer: ProducerIdAndEpoch | None = None  # the producer whose transaction contains the commit, if any
 
     @property
-    def is_nobodys(self) -> bool:
-        """Whether the commit names no member, as the commits of all producers did until KIP-447."""
-        unsaid = self.epoch < 0 and not self.member_id and self.group_instance_id is None
-        return self.producer is not None and unsaid
+    def names_no_member(self) -> bool:
+        """Whether the commit is part of a transaction and names no member.
+
+        Before KIP-447, producers sent all their commits without a member.
+        """
+        no_member = self.epoch < 0 and not self.member_id and self.group_instance_id is None
+        return self.producer is not None and no_member
 
 
 class Group(Protocol):
-    """One group of either protocol. `now` is in ms of a clock that never jumps."""
+    """A group of either protocol. The parameter `now` is a time in ms from a clock that never jumps."""
 
     kind: ClassVar[str]  # the group type in ListGroups responses
     group_id: str
     protocol_type: str | None
-    answers: list[tuple[Any, Any]]  # pairs of a waiting request and its response
+    answers: list[tuple[Any, Any]]  # pairs (waiting request, response)
     writes: list[Write]
 
     @property
@@ -64,20 +69,20 @@ class Group(Protocol):
 
     @property
     def size(self) -> int:
-        """The size of the members' metadata and subscriptions in bytes."""
+        """The sum of the sizes of all members' metadata and subscriptions, in bytes."""
 
     @property
     def is_unloaded(self) -> bool:
-        """Whether `unload` has ended the group."""
+        """Whether `unload` has been called."""
 
     def resume(self, now: int) -> None:
-        """Start the sessions of the restored members."""
+        """Start the sessions of the members that the broker has restored from the journal."""
 
     def check_commit(self, commit: Commit, now: int) -> None:
-        """Raises KafkaError if the sender is not allowed to commit these offsets."""
+        """Raise KafkaError if the sender of the commit is not allowed to commit these offsets."""
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Raises KafkaError if the sender is not allowed to fetch offsets."""
+        """Raise KafkaError if a client with this member id and epoch is not allowed to fetch committed offsets."""
 
     def next_deadline(self) -> int | None:
         """Return the time (ms) of the group's next deadline, or None if the group has none."""
@@ -85,7 +90,7 @@ class Group(Protocol):
     def tick(self, now: int) -> None: ...
 
     def unload(self) -> None:
-        """End the group, because the broker stops or the group is deleted."""
+        """Unload the group when the broker stops or deletes the group. Answer all waiting requests with an error."""
 
     def tombstones(self) -> Sequence[KeyAndValue]:
-        """Return the tombstones of the group's records. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""
+        """Return tombstones that delete the group's records. Raises NON_EMPTY_GROUP, GROUP_ID_NOT_FOUND."""

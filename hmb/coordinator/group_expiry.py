@@ -1,16 +1,16 @@
-"""The expiry of committed offsets: which offsets of a group expire, and from which time on their retention counts.
+"""The expiry of committed offsets: which offsets of a group expire, and when their retention time starts.
 
-Offsets of topics that the group still reads never expire. The broker knows these topics in a KIP-848 group. In a
-classic group it reads them from the metadata of the members: a `ConsumerProtocolSubscription` begins with the topics in
-all its versions.
+Committed offsets do not expire while the group reads their topic. In a KIP-848 group, the members send the names of
+their topics to the broker. In a classic group, the broker finds the names in the metadata of the members. This metadata
+is a `ConsumerProtocolSubscription`, and every version of it begins with the names of the topics.
 
-The retention of an offset begins at this time (KIP-211)::
+The retention time of an offset starts at this event (KIP-211)::
 
     KIP-848 group                             the commit of the offset
-    classic group without members so far      the commit of the offset
-    classic group, Empty                      the time at which the group became Empty
+    classic group that never had a member     the commit of the offset
+    classic group, Empty                      the group becomes Empty
     classic group of consumers, Stable        the commit of the offset
-    every other classic group                 no offset expires
+    every other classic group                 (no offset expires)
 
 For example, the retention is 7 days, and the last consumer of a classic group leaves on May 1. All offsets of the group
 expire on May 8, even if their last commit was in April.
@@ -30,18 +30,19 @@ from hmb.coordinator.offsets import CommittedOffset, Expiry
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
 from hmb.protocol.errors import ProtocolError
 
-VERSION_SIZE = 2  # bytes: the version before the subscription
+VERSION_SIZE = 2  # bytes: the metadata begins with the version of the subscription
 
 
 def subscribed_topics(subscription: bytes) -> list[str]:
-    """Return the topics in the metadata of a consumer, of any version. Raises ProtocolError."""
+    """Return the names of the topics in a consumer's metadata of any version. Raises ProtocolError."""
     return ConsumerProtocolSubscription.decode_prefix(subscription, 0, VERSION_SIZE)[0].topics
 
 
 def topics_of(group: ClassicGroup) -> set[str] | None:
     """Return the topics that a classic group of consumers reads.
 
-    None means that they are unknown: the group has no protocol yet, or the metadata of a member cannot be decoded.
+    None means that the topics are unknown: the group has no protocol yet, or the metadata of a member cannot be
+    decoded.
     """
     if not group.members:
         return set()
@@ -58,7 +59,7 @@ def topics_of(group: ClassicGroup) -> set[str] | None:
 
 @singledispatch
 def is_subscribed(group: Group, topic: str) -> bool:
-    """Return whether the group reads the topic. The result is True if the topics of the group are unknown."""
+    """Return whether the group reads the topic, or True if the broker does not know which topics the group reads."""
     raise TypeError(f"no such kind of group: {group!r}")
 
 
@@ -77,7 +78,7 @@ def _(group: ClassicGroup, topic: str) -> bool:
 
 @singledispatch
 def expiry(group: Group) -> Expiry | None:
-    """Return the rule by which the group's offsets expire. None means that no offset expires in the current state."""
+    """Return the rule by which the group's offsets expire, or None if no offset expires at the moment."""
     raise TypeError(f"no such kind of group: {group!r}")
 
 
@@ -88,7 +89,7 @@ def _(group: ConsumerGroup) -> Expiry | None:
 
 @expiry.register
 def _(group: ClassicGroup) -> Expiry | None:
-    if group.protocol_type is None:  # The group has never had a member. A client uses it only to store offsets.
+    if group.protocol_type is None:  # The group never had a member and only stores offsets.
         return Expiry(_commit_time, lambda topic: False)
     if group.state is ClassicGroupState.EMPTY:
         since = group.state_timestamp

@@ -1,4 +1,4 @@
-"""The filter of ListGroups by state and type."""
+"""The filter of ListGroups: selects groups by their state and their type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ ListedGroup = ListGroupsResponse.ListedGroup
 
 
 def listed(groups: Iterable[Group], states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
-    """Return the groups with one of these states and types. Case does not matter; an empty list means all."""
+    """Return the groups that have one of these states and one of these types.
+
+    An empty list allows all states or all types. The comparison ignores upper and lower case.
+    """
     wanted_states = {state.strip().lower() for state in states}
     wanted_kinds = {kind.lower() for kind in types}
     return [

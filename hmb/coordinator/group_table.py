@@ -1,10 +1,11 @@
 """The table of groups: the threads of all connections find, create and remove groups here.
 
-A look-up takes no lock. A thread that creates a group takes the lock of the table, so two threads that join the same
-new group get one object. After `close` the table creates no group, because the broker stops.
+A thread that looks up a group takes no lock. A thread that creates a group takes the lock of the table, so two threads
+never create two objects for one group id. When the broker stops, it calls `close`, and the table then creates no more
+groups.
 
-For example, two consumers send the first JoinGroup of group "readers" at the same time. The first thread creates the
-group, and the second thread finds it.
+For example, two consumers send their first JoinGroup for the group "readers" at the same time. One thread creates the
+group, and the other thread finds it in the table.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ class GroupTable:
     """All groups by their ids. Thread-safe."""
 
     def __init__(self, make: Callable[[str], SharedGroup]) -> None:
-        """`make` creates the group for a group id."""
+        """`make` is a function that creates the group for a group id."""
         self._make = make
-        self._lock = threading.Lock()  # guards the table and `_closed`; its holder never takes a group's lock
+        self._lock = threading.Lock()  # guards `_groups` and `_closed`; its holder takes no group's lock
         self._groups: dict[str, SharedGroup] = {}
         self._closed = False
 
@@ -32,11 +33,11 @@ class GroupTable:
             return list(self._groups.values())
 
     def get(self, group_id: str) -> SharedGroup | None:
-        """Return the group, or None if it does not exist."""
+        """Return the group with this id, or None if no such group exists."""
         return self._groups.get(group_id)
 
     def find_or_make(self, group_id: str) -> SharedGroup:
-        """Return the group, or create it. Raises COORDINATOR_NOT_AVAILABLE if the broker stops."""
+        """Return the group with this id, or create it. Raises COORDINATOR_NOT_AVAILABLE after `close`."""
         with self._lock:
             if self._closed:
                 raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -45,10 +46,10 @@ class GroupTable:
             return self._groups[group_id]
 
     def remove(self, group: SharedGroup) -> None:
-        """Remove a group. Do nothing if the table contains another group with the same id."""
+        """Remove this group. Do nothing if the table contains a different group with the same id."""
         group_id = group.group.group_id
         with self._lock:
-            if self._groups.get(group_id) is group:  # After `clear`, a new group can have the same id.
+            if self._groups.get(group_id) is group:  # After `clear`, a new group can have this id.
                 del self._groups[group_id]
 
     def clear(self) -> list[SharedGroup]:
@@ -58,6 +59,6 @@ class GroupTable:
         return list(groups.values())
 
     def close(self) -> None:
-        """Create no further groups."""
+        """From now on, create no group."""
         with self._lock:
             self._closed = True

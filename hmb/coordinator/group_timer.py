@@ -1,10 +1,12 @@
 """The timer: one thread that wakes groups at their deadlines.
 
-A heap contains the next wake-up of each group. A heartbeat moves the deadline of a group, and the heap stays unchanged.
-The group then wakes up too early, finds nothing to do, and schedules its next wake-up. A group therefore costs one
-wake-up in each session timeout, however many members send heartbeats.
+A heap contains the time of the next wake-up of each group. A heartbeat moves the deadline of its group to a later time,
+but does not change the heap. The timer then wakes the group too early. The group finds no passed deadline and schedules
+its next wake-up. Each group therefore causes about one wake-up in each session timeout, even if a thousand members send
+heartbeats.
 
-For example, a member with a session timeout of 45 s sends a heartbeat every 3 s. The group wakes up once every 42 s.
+For example, a member has a session timeout of 45 s and sends a heartbeat every 3 s. The timer wakes its group about
+once every 42 s.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from hmb.storage.clock import monotonic_ms
 LOGGER = logging.getLogger(__name__)
 
 
-class Sleeper(Protocol):
-    """An object that the timer wakes. `due` is the time (ms) of the wake-up, and only the timer changes it."""
+class TimedGroup(Protocol):
+    """A group that the timer wakes at the time `due` (ms). Only the timer changes `due`."""
 
     due: int | None
 
@@ -30,14 +32,14 @@ class Sleeper(Protocol):
 
 
 class GroupTimer:
-    """A timer that wakes sleepers one after the other."""
+    """A thread that wakes groups, one after the other, at their deadlines. Thread-safe."""
 
     def __init__(self, clock: Callable[[], int] = monotonic_ms) -> None:
         self._clock = clock
-        self._changed = threading.Condition()  # guards the heap, every `due` and `_stopped`; its holder takes no lock
-        self._heap: list[tuple[int, int, Sleeper]] = []
-        self._numbers = itertools.count()  # orders sleepers with the same deadline
-        self._is_waking = False  # whether the thread is waking a sleeper
+        self._changed = threading.Condition()  # guards all fields; a thread that holds it takes no other lock
+        self._heap: list[tuple[int, int, TimedGroup]] = []
+        self._numbers = itertools.count()  # decide the order of groups with the same deadline
+        self._is_waking = False  # whether the thread is waking a group
         self._stopped = False
         self.thread = threading.Thread(target=self._run, name="group-timer", daemon=True)
 
@@ -49,15 +51,15 @@ class GroupTimer:
             self._stopped = True
             self._changed.notify_all()
 
-    def schedule(self, sleeper: Sleeper, deadline: int | None) -> None:
-        """Wake the sleeper at `deadline` (ms) or earlier. None schedules nothing."""
-        due = sleeper.due  # A sleeper that is being woken schedules itself again.
+    def schedule(self, group: TimedGroup, deadline: int | None) -> None:
+        """Schedule a wake-up of the group at `deadline` (ms) or earlier. Do nothing if `deadline` is None."""
+        due = group.due  # None if the timer is waking the group; the group then schedules itself again.
         if deadline is None or (due is not None and due <= deadline):
             return
         with self._changed:
-            sleeper.due = deadline
-            heapq.heappush(self._heap, (deadline, next(self._numbers), sleeper))
-            if self._heap[0][2] is sleeper:
+            group.due = deadline
+            heapq.heappush(self._heap, (deadline, next(self._numbers), group))
+            if self._heap[0][2] is group:
                 self._changed.notify_all()
 
     def next_deadline(self) -> int | None:
@@ -66,7 +68,7 @@ class GroupTimer:
             return self._heap[0][0] if self._heap else None
 
     def settle(self) -> None:
-        """Return when every sleeper that is due now has been woken. A test that moves the clock calls this method."""
+        """Wait until the timer has woken all groups whose wake-up is due. Tests call this after they move the clock."""
         with self._changed:
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._stopped or not (self._is_waking or self._has_due()))
@@ -75,14 +77,14 @@ class GroupTimer:
         return bool(self._heap) and self._heap[0][0] <= self._clock()
 
     def _run(self) -> None:
-        while (sleeper := self._next()) is not None:
+        while (group := self._next()) is not None:
             try:
-                sleeper.wake()
+                group.wake()
             except Exception:  # An error in one group must not stop the others.
                 LOGGER.exception("the deadlines of a group could not be checked")
 
-    def _next(self) -> Sleeper | None:
-        """Wait for the next sleeper and return it, or None after `stop`."""
+    def _next(self) -> TimedGroup | None:
+        """Wait for the next wake-up and return its group. Return None after `stop`."""
         with self._changed:
             self._is_waking = False
             self._changed.notify_all()
@@ -93,8 +95,8 @@ class GroupTimer:
                 elif self._heap[0][0] > now:
                     self._changed.wait(min((self._heap[0][0] - now) / 1000, threading.TIMEOUT_MAX))
                 else:
-                    due, _, sleeper = heapq.heappop(self._heap)
-                    if sleeper.due == due:  # A sleeper with another `due` has been scheduled again.
-                        sleeper.due, self._is_waking = None, True
-                        return sleeper
+                    due, _, group = heapq.heappop(self._heap)
+                    if group.due == due:  # If not, this entry is outdated: the group has a new wake-up.
+                        group.due, self._is_waking = None, True
+                        return group
             return None

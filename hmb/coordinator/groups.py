@@ -1,11 +1,12 @@
-"""The group coordinator: all groups of the broker, shared by the threads of many connections.
+"""The group coordinator: it handles all requests for groups, and the threads of all connections share it.
 
-classic/group.py and modern/group.py describe what a group does, and shared_group.py how threads share one. This module
-handles the requests for groups. It finds and creates a group in the table (group_table.py). At the start it restores
-all groups from the journal. Until then, requests get COORDINATOR_LOAD_IN_PROGRESS.
+Two other modules contain the behaviour of one group: classic/group.py and modern/group.py. shared_group.py shows how
+several threads share a group. This module finds or creates the group for a request in the table (group_table.py). When
+the broker starts, this module restores all groups from the journal. A request that arrives before all groups are
+restored receives the error COORDINATOR_LOAD_IN_PROGRESS.
 
-A group exists from the first JoinGroup without a member id, or from the first commit of offsets. It ends when it is
-deleted, or when its last offset expires.
+A client creates a group when it joins the group for the first time, or when it commits the first offsets. A group ends
+when a client deletes it, or when it has no members and its last offset has expired.
 
 Source: Kafka's `GroupCoordinatorService`.
 """
@@ -90,12 +91,12 @@ class GroupCoordinator:
     # -- start and stop
 
     def start(self) -> None:
-        """Start to load the groups in a thread. Until they are loaded, requests get COORDINATOR_LOAD_IN_PROGRESS."""
+        """Start the timer and a thread that loads the groups. Meanwhile requests get COORDINATOR_LOAD_IN_PROGRESS."""
         self.timer.start()
         self._loader.start()
 
     def stop(self, deadline: float) -> None:
-        """Answer all waiting requests with NOT_COORDINATOR. Their clients then search for the coordinator again."""
+        """Unload all groups. Waiting clients receive NOT_COORDINATOR, and search for the coordinator again."""
         self._stop_loading.set()
         self._table.close()
         for group in self._table.all():
@@ -113,15 +114,15 @@ class GroupCoordinator:
         self.loaded.set()
 
     def replay(self, key: Key, value: Value, producer_id: int | None = None) -> None:
-        """Apply the newest record of a key, or a record of a producer's open transaction."""
+        """Apply a record of the journal. `producer_id` is set if the record belongs to an open transaction."""
         if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
             classic = ClassicGroup.restore(key.group, value, self._settings, self._wall_clock)
             self._table.find_or_make(key.group).group = classic
         elif isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
-            self._table.find_or_make(key.group)  # A group that has no other records only stores offsets.
+            self._table.find_or_make(key.group)  # A group with no other records only stores offsets.
             self._offsets.replay(key, value, producer_id)
-        else:  # Each record of a KIP-848 group contains one part of the group.
+        else:  # Each record of a KIP-848 group contains one part of the group's state.
             group_id: str = key.group_id  # type: ignore[attr-defined]
             shared = self._table.find_or_make(group_id)
             if not isinstance(shared.group, ConsumerGroup):
@@ -135,7 +136,7 @@ class GroupCoordinator:
     # -- the table of groups
 
     def _find(self, group_id: str) -> SharedGroup:
-        """Return the group. Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return the group with this id. Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
         self._journal.check_coordinates(group_id)
         group = self._table.get(group_id)
         if group is None:
@@ -143,7 +144,7 @@ class GroupCoordinator:
         return group
 
     def _make(self, group_id: str) -> SharedGroup:
-        """Return a new group. It uses the classic protocol until a KIP-848 member joins."""
+        """Return a new group. It uses the classic protocol until a member joins with the KIP-848 protocol."""
         return SharedGroup(self._classic(group_id), self._journal, self.timer, self._clock)
 
     def _classic(self, group_id: str) -> ClassicGroup:
@@ -153,9 +154,9 @@ class GroupCoordinator:
         return ConsumerGroup(group_id, self._consumer_settings, self._topics, self._wall_clock)
 
     def _find_of_member(self, group_id: str) -> SharedGroup:
-        """Return the classic group to which a member sends a request.
+        """Return the classic group for the request of a member.
 
-        Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID and as `_find`.
+        Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID (also if no such group exists), and the other errors of `_find`.
         """
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
@@ -172,7 +173,7 @@ class GroupCoordinator:
     # -- members
 
     def join(self, call: WaitingCall, request: JoinGroupRequest) -> JoinGroupResponse:
-        """Handle JoinGroup. Return when all members have joined. Raises KafkaError."""
+        """Handle JoinGroup: wait until all members have joined, and respond. Raises KafkaError."""
         if not request.group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
@@ -190,7 +191,7 @@ class GroupCoordinator:
         return response
 
     def _as_classic(self, group: SharedGroup) -> ClassicGroup:
-        """Return the classic group. Convert an empty KIP-848 group to one. The caller holds the lock.
+        """Return the group as a classic group. Convert an empty KIP-848 group. The caller must hold the group's lock.
 
         Raises INCONSISTENT_GROUP_PROTOCOL, COORDINATOR_NOT_AVAILABLE.
         """
@@ -206,7 +207,7 @@ class GroupCoordinator:
     def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, version: int
     ) -> ConsumerGroupHeartbeatResponse:
-        """Handle ConsumerGroupHeartbeat. Return when its changes are durable. Raises KafkaError."""
+        """Handle ConsumerGroupHeartbeat: return the response after all changes are on disk. Raises KafkaError."""
         check_heartbeat(request, version)
         size = subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex)
         check_room(size, self._table.all)
@@ -220,9 +221,10 @@ class GroupCoordinator:
         )
 
     def _as_consumer(self, group: SharedGroup, joins: bool) -> ConsumerGroup:
-        """Return the KIP-848 group. A joining member converts an empty classic group. The caller holds the lock.
+        """Return the group as a KIP-848 group. The caller must hold the group's lock.
 
-        Raises GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE.
+        If a member joins (`joins`), convert an empty classic group. Raises GROUP_ID_NOT_FOUND,
+        COORDINATOR_NOT_AVAILABLE.
         """
         if joins:
             group.check_loaded()
@@ -235,25 +237,25 @@ class GroupCoordinator:
         return group.consumer
 
     def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
-        """Handle SyncGroup. Return when the leader has sent the assignment. Raises KafkaError."""
+        """Handle SyncGroup: wait until the leader has sent the assignment, and respond. Raises KafkaError."""
         group = self._find_of_member(request.group_id)
         group.step(lambda now: group.classic.sync(call, request, now))
         response: SyncGroupResponse = call.wait()
         return response
 
     def heartbeat(self, request: HeartbeatRequest) -> None:
-        """Keep the session of a member alive. Raises KafkaError."""
+        """Extend the session of a member. Raises KafkaError."""
         try:
             group = self._find_of_member(request.group_id)
         except KafkaError as error:
             if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-                return  # The session starts when all groups are loaded.
+                return  # Sessions start only after all groups are loaded.
             raise
         with group.lock:  # A heartbeat changes only a deadline, so it needs no step.
             group.classic.heartbeat(request, self._clock())
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
-        """Remove members. Return one error code for each removed identity. Raises KafkaError."""
+        """Remove members from a classic group. Return one error code (or NONE) for each of them. Raises KafkaError."""
         try:
             group = self._find_of_member(group_id)
         except KafkaError as error:
@@ -277,19 +279,19 @@ class GroupCoordinator:
             return describe_consumer_group(group.consumer, self._topics)
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
-        """Return groups by state and type; an empty list means all. Raises COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return groups with these states and types; an empty list allows all. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return listed((shared.group for shared in self._table.all()), states, types)
 
     def delete(self, group_id: str) -> None:
-        """Delete a group without members, and its offsets. Raises NON_EMPTY_GROUP and as `describe`."""
+        """Delete a group that has no members, and its offsets. Raises NON_EMPTY_GROUP and the errors of `describe`."""
         group = self._find(group_id)
         with group.lock:
             self._delete(group)
 
     def _delete(self, group: SharedGroup) -> None:
-        """Delete a group. The caller holds its lock, so no thread finds it half deleted."""
+        """Delete a group and its offsets. The caller must hold the group's lock until the deletion is complete."""
         group_id = group.group.group_id
         self._journal.write(self._offsets.begin_delete(group_id, None, group.group.tombstones()))
         group.group.unload()
@@ -298,9 +300,9 @@ class GroupCoordinator:
     # -- offsets
 
     def begin_commit(self, group_id: str, commit: Commit) -> Pending:
-        """Add a commit to the journal's queue. The offsets are committed after `finish`. Raises KafkaError.
+        """Add a commit of offsets to the journal's queue. `finish` then waits for the disk. Raises KafkaError.
 
-        A sender with a negative epoch is not a member. It uses the group only to store offsets.
+        A negative epoch in the commit means that the sender is not a member and uses the group only to store offsets.
         """
         if commit.epoch < 0:
             self._journal.check_coordinates(group_id)
@@ -312,7 +314,7 @@ class GroupCoordinator:
             return self._offsets.begin_commit(group_id, commit.offsets, commit.producer)
 
     def finish(self, commit: Pending) -> None:
-        """Wait until the offsets of a commit are durable. If KafkaError is raised, none of them is committed."""
+        """Wait until all records of `commit` are on disk. If this method raises KafkaError, none of them is stored."""
         self._journal.write(commit)
 
     def fetch_offsets(
@@ -322,7 +324,7 @@ class GroupCoordinator:
         member_id: str | None = None,
         member_epoch: int = -1,
     ) -> dict[TopicPartition, CommittedOffset]:
-        """Return the committed offsets of partitions (None: all). Raises KafkaError."""
+        """Return the group's committed offsets for `partitions` (None means all partitions). Raises KafkaError."""
         self._journal.check_coordinates(group_id)
         group = self._table.get(group_id)
         if group is not None:
@@ -331,19 +333,19 @@ class GroupCoordinator:
         return self._offsets.fetch(group_id, partitions)
 
     def pending_offsets(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions with offsets of an open transaction."""
+        """Return the partitions for which an open transaction has committed offsets of this group."""
         return self._offsets.pending(group_id)
 
     def partition_for(self, group_id: str) -> TopicPartition:
-        """Return the journal's partition that stores the offsets of a group. Raises NOT_COORDINATOR."""
+        """Return the partition of `__consumer_offsets` that stores the offsets of a group. Raises NOT_COORDINATOR."""
         return TopicPartition(OFFSETS_TOPIC, self._journal.partition_for(group_id))
 
-    def begin_end(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> Pending:
-        """Add the end of a transaction to a partition's queue. It is durable after `finish`. Raises KafkaError."""
+    def begin_marker(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> Pending:
+        """Add a transaction marker to the queue of journal partition `number`. Raises KafkaError."""
         return self._offsets.begin_end_transaction(number, marker, producer)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
-        """Delete offsets, except of topics that the group reads. Return those topics. Raises KafkaError."""
+        """Delete the offsets of topics that the group does not read. Return the other topics. Raises KafkaError."""
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         group = self._find(group_id)
@@ -351,12 +353,15 @@ class GroupCoordinator:
             if not group.group.is_empty and group.group.protocol_type != CONSUMER:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
             read = {topic for topic in {each.topic for each in partitions} if is_subscribed(group.group, topic)}
-            place = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
-        self._journal.write(place)
+            deletion = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
+        self._journal.write(deletion)
         return read
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Delete the offsets of deleted topics (ids by name). If the journal's topic is one, discard all groups."""
+        """Delete the offsets of deleted topics. `ids` maps their names to their ids.
+
+        If the deleted topics include `__consumer_offsets`, discard all groups.
+        """
         if OFFSETS_TOPIC not in ids:
             for group in self._table.all():
                 with group.lock:
@@ -367,7 +372,7 @@ class GroupCoordinator:
         self._offsets.forget_all()
 
     def expire_offsets(self, retention_ms: int) -> None:
-        """Delete expired offsets, and groups without members and offsets."""
+        """Delete all expired offsets. Then delete each group that has no members and no offsets."""
         for group in self._table.all():
             with isolated(LOGGER, f"group {group.group.group_id}", "the offsets do not expire"):
                 self._expire(group, retention_ms)

@@ -1,15 +1,15 @@
-"""The records of the coordinators' journals as JSON, as Kafka's DumpLogSegments prints them.
+"""The records of the coordinators' journals as JSON, in the format of Kafka's tool DumpLogSegments.
 
-`hmb dump-log` calls `decode_offsets` for --offsets-decoder and `decode_transactions` for --transaction-log-decoder. A
-committed offset looks like this::
+The command `hmb dump-log` calls `decode_offsets` for --offsets-decoder and `decode_transactions` for
+--transaction-log-decoder. The command prints a committed offset like this::
 
     key: {"type":"1","data":{"group":"g","topic":"t","partition":0}} payload: {"version":"4","data":{"offset":5,...}}
 
-The JSON contains the fields of Kafka's definition in their order, with names in camelCase. Fields that the version
-lacks are missing, and so are tagged fields with their default. Bytes are base64.
+The JSON contains the fields in the order of Kafka's definition, with names in camelCase. It omits fields that the
+version of the record does not have. It also omits tagged fields with their default value. Bytes appear as base64.
 
-The coordinator stores the subscription and the assignment of a member as bytes. If the protocol type of a classic group
-is "consumer", the format of these bytes is known, and the JSON contains their fields.
+The coordinator stores the subscription and the assignment of a classic member as bytes. If the protocol type of the
+group is "consumer", the decoder knows the format of these bytes. The JSON then contains their fields instead of base64.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ IN_CONSUMER_GROUPS: dict[str, type[ConsumerProtocol]] = {
 
 
 def decode_offsets(record: Record) -> Decoded:
-    """Return the JSON of a record of `__consumer_offsets`."""
+    """Return the key and the value of a record of `__consumer_offsets` as JSON."""
     return _decode(record, KEYS)
 
 
 def decode_transactions(record: Record) -> Decoded:
-    """Return the JSON of a record of `__transaction_state`."""
+    """Return the key and the value of a record of `__transaction_state` as JSON."""
     return _decode(record, TRANSACTION_KEYS)
 
 
 def _decode(record: Record, keys: Keys) -> Decoded:
-    """Return the key and the value of a record. If they cannot be read, return the message of Kafka's tool."""
+    """Return the key and the value of a record as JSON, or the error message of Kafka's tool if a record is invalid."""
     if record.key is None:
         return Decoded(f"Error at offset {record.offset}, skipping. It has no key.", None)
     try:
@@ -87,7 +87,7 @@ def _value(key: Key, data: bytes) -> dict[str, Any]:
 
 
 def as_json(struct: Struct, version: int) -> dict[str, Any]:
-    """Return the fields of a struct in one version, as Kafka's JSON converters do."""
+    """Return the fields that a struct has in `version`, in the JSON format of Kafka's converters."""
     return {
         _camel_case(name): _json(getattr(struct, name), version)
         for name, field in struct.fields.items()

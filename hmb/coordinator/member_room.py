@@ -1,10 +1,10 @@
-"""A limit for the memory of group members: their metadata or their subscriptions.
+"""A limit for the memory that the metadata and the subscriptions of group members use.
 
-Kafka limits only the number of members (`group.max.size`). A member can send as much metadata as a request can hold,
-and the coordinator stores it until the session ends. HMB rejects a member whose metadata is too large for a record, and
-members whose metadata exceeds the limit together with all other groups.
+Kafka limits only the number of members (`group.max.size`). A member can send as much metadata as fits into a request,
+and the coordinator stores it until the member's session ends. HMB therefore rejects a member in two cases: its metadata
+is too large for one record, or the metadata of all members of all groups exceeds a limit.
 
-For example, a member with 2 MB of metadata gets INVALID_REQUEST.
+For example, a member with 2 MB of metadata receives the error INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterable
 from hmb.coordinator.shared_group import SharedGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 
-MOST_OF_ONE = 1_000_000  # bytes: the group's record has at most max.message.bytes, 1,048,588 by default
-MOST_OF_ALL = 48 * 1024 * 1024  # bytes
-SMALL = 4096  # bytes: a smaller member is accepted without a check of the total
+MAX_MEMBER_SIZE = 1_000_000  # bytes; a record has at most max.message.bytes (by default 1,048,588)
+MAX_TOTAL_SIZE = 48 * 1024 * 1024  # bytes of all members of all groups
+SMALL = 4096  # bytes: for a member up to this size, the broker does not check the total
 
 
 def check_room(size: int, groups: Callable[[], Iterable[SharedGroup]]) -> None:
-    """Raise INVALID_REQUEST or GROUP_MAX_SIZE_REACHED if a member with `size` bytes exceeds a memory limit."""
-    if size > MOST_OF_ONE:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"a member brings {size} bytes, at most {MOST_OF_ONE} are allowed")
-    if size > SMALL and size + sum(shared.group.size for shared in groups()) > MOST_OF_ALL:
-        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"all members together bring at most {MOST_OF_ALL} bytes")
+    """Raise INVALID_REQUEST or GROUP_MAX_SIZE_REACHED if a new member of `size` bytes exceeds a memory limit."""
+    if size > MAX_MEMBER_SIZE:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"a member sends {size} bytes; the limit is {MAX_MEMBER_SIZE}")
+    if size > SMALL and size + sum(shared.group.size for shared in groups()) > MAX_TOTAL_SIZE:
+        raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"all members together may use {MAX_TOTAL_SIZE} bytes")

@@ -1,20 +1,18 @@
 """Committed offsets in memory and in the journal.
 
-The group decides whether a member is allowed to commit. A commit therefore has two parts, as every write to the journal
-has. The first part runs under the lock of the group, directly after the group's check: `begin_commit` adds the records
-to the journal's queue and does no I/O. The caller then releases the lock, and the second part, `Journal.write`, waits
-for the disk.
+A commit of offsets has two parts, like every write to the journal. In the first part, the thread holds the lock of the
+group. The group checks whether the member is allowed to commit, and `begin_commit` adds the records to the journal's
+queue. This part does no I/O. The thread then releases the lock. In the second part, `Journal.write` waits until the
+records are on disk.
 
-This order protects the offsets of a new member. If a member is removed while its commit waits, its records are already
-in the queue. A commit of its successor follows them and wins.
+This order protects the offsets of a new member. For example, member A commits offset 40 and waits for the disk. The
+group removes A and assigns the partition to member B, and B commits offset 45. The queue contains 40 and then 45, so
+the newest committed offset is 45.
 
-The list of offsets to delete is known only when no commit of the group is queued. A deletion is rare, so it waits for
-the disk while it holds the lock.
+A thread that deletes offsets must know all offsets of the group, so it waits until no commit of the group is in the
+queue. It holds the group's lock while it waits for the disk. The delay is acceptable, because deletions are rare.
 
-For example, member A commits offset 40 and is removed, and member B commits 45. The queue contains 40, then 45, and a
-fetch returns 45.
-
-A fetch returns durable offsets only: the journal changes the memory after the sync.
+A fetch returns only offsets that are on disk, because the journal changes the offsets in memory after the sync.
 
 Source: Kafka's `OffsetMetadataManager`.
 """
@@ -46,7 +44,7 @@ from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import ControlType, EndTransactionMarker
 
 LOGGER = logging.getLogger(__name__)
-FIRST_VERSION_OF_EXPIRY = 1  # the only version of the record with an expiry time
+VERSION_WITH_EXPIRY = 1  # the only version of OffsetCommitValue that has the field `expire_timestamp`
 
 
 class OffsetManager:
@@ -55,7 +53,7 @@ class OffsetManager:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._offsets = GroupOffsets()
-        self._lock = threading.Lock()  # guards the offsets; taken after all other locks and held briefly
+        self._lock = threading.Lock()  # guards `_offsets`; a thread takes it after all other locks and holds it briefly
 
     # -- under the group's lock
 
@@ -65,9 +63,10 @@ class OffsetManager:
         offsets: Mapping[TopicPartition, CommittedOffset],
         producer: ProducerIdAndEpoch | None = None,
     ) -> Pending:
-        """Commit offsets. With `producer`, they stay pending until its transaction ends.
+        """Add a commit of offsets to the journal's queue.
 
-        Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+        If `producer` is set, the offsets stay pending until the producer's transaction ends. Raises NOT_COORDINATOR,
+        COORDINATOR_LOAD_IN_PROGRESS.
         """
         records = [(_key(group_id, partition), _value(committed)) for partition, committed in offsets.items()]
         producer_id = None if producer is None else producer.producer_id
@@ -76,9 +75,11 @@ class OffsetManager:
     def begin_end_transaction(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch
     ) -> Pending:
-        """End a transaction in a partition of the journal. Its pending offsets become valid or are discarded.
+        """Add the end marker of a transaction to the queue of journal partition `number`.
 
-        Raises as `begin_commit`. `Journal.write` raises INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, too.
+        After the marker is written, the pending offsets of the producer in this partition are committed or discarded.
+        Raises the errors of `begin_commit`. `Journal.write` can later raise INVALID_PRODUCER_EPOCH or
+        TRANSACTION_COORDINATOR_FENCED.
         """
         committed = marker.control_type is ControlType.COMMIT
         apply = partial(self._end_transaction, number, producer.producer_id, committed)
@@ -87,7 +88,10 @@ class OffsetManager:
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
     ) -> Pending:
-        """Delete the offsets of partitions (None: all) and write the records `also`. Raises as `begin_commit`."""
+        """Add tombstones for the offsets of `partitions`, and the records `also`, to the journal's queue.
+
+        If `partitions` is None, delete all offsets of the group. Raises the errors of `begin_commit`.
+        """
         self._journal.settle(group_id)
         wanted = None if partitions is None else dict.fromkeys(partitions)
         pending = self.pending(group_id)
@@ -97,16 +101,17 @@ class OffsetManager:
         return self._journal.enqueue(group_id, [*tombstones, *also], partial(self._delete, group_id, gone))
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
-        """Return the partitions with expired offsets. The caller holds the group's lock until `begin_delete`."""
+        """Return the partitions with expired offsets. The caller must hold the group's lock until `begin_delete`."""
         self._journal.settle(group_id)
         with self._lock:
             return self._offsets.expired(group_id, now, retention_ms, expiry)
 
     def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
-        """Delete a group's offsets of deleted topics. `ids` are the topics' ids, by name.
+        """Delete the offsets of a group for deleted topics. `ids` maps the names of these topics to their ids.
 
-        A new topic may already have one of the names. Its offsets stay. If the journal cannot be written, the old
-        offsets stay, too, but their topic id shows that they are of no use.
+        If a new topic has the same name as a deleted topic, the offsets of the new topic stay, because they contain its
+        topic id. If the journal cannot be written, the old offsets stay too. Their topic ids show that they are
+        useless.
         """
 
         def is_gone(partition: TopicPartition, committed: CommittedOffset) -> bool:
@@ -130,7 +135,10 @@ class OffsetManager:
     def fetch(
         self, group_id: str, partitions: Iterable[TopicPartition] | None = None
     ) -> dict[TopicPartition, CommittedOffset]:
-        """Return the committed offsets of partitions (None: all). Partitions without a commit are missing."""
+        """Return the committed offsets of a group for `partitions` (None means all).
+
+        The result does not contain a partition that has no committed offset.
+        """
         with self._lock:
             known = self._offsets.of_group(group_id)
             if partitions is None:
@@ -138,11 +146,11 @@ class OffsetManager:
             return {partition: known[partition] for partition in partitions if partition in known}
 
     def pending(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions with offsets of an open transaction."""
+        """Return the partitions for which an open transaction has committed offsets of this group."""
         with self._lock:
             return self._offsets.pending(group_id)
 
-    # -- changes, which the journal applies in the order of its records
+    # -- changes of the offsets in memory, which the journal applies in the order of its records
 
     def _commit(
         self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset], producer_id: int | None
@@ -169,7 +177,7 @@ class OffsetManager:
         value: OffsetCommitValue | LegacyOffsetCommitValue,
         producer_id: int | None,
     ) -> None:
-        """Apply a record of the journal at the start."""
+        """Apply a record of the journal while the broker starts."""
         if isinstance(value, LegacyOffsetCommitValue):
             value = OffsetCommitValue(
                 offset=value.offset, metadata=value.metadata, commit_timestamp=value.commit_timestamp
@@ -178,7 +186,7 @@ class OffsetManager:
         self._commit(key.group, offsets, producer_id)
 
     def forget_all(self) -> None:
-        """Discard all offsets, because the journal's topic was deleted."""
+        """Discard all offsets of all groups, because the topic of the journal was deleted."""
         with self._lock:
             self._offsets = GroupOffsets()
 
@@ -197,4 +205,4 @@ def _value(committed: CommittedOffset) -> bytes:
         expire_timestamp=committed.expire_timestamp,
         topic_id=committed.topic_id,
     )
-    return encode_value(value, None if committed.expire_timestamp == NO_EXPIRY else FIRST_VERSION_OF_EXPIRY)
+    return encode_value(value, None if committed.expire_timestamp == NO_EXPIRY else VERSION_WITH_EXPIRY)

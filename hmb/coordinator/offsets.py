@@ -1,20 +1,20 @@
-"""Committed offsets in memory: how far each group has read in each partition.
+"""Committed offsets in memory: the position of each group in each partition.
 
-A committed offset is the offset of the *next* record to read, with an optional text of the consumer (metadata). It is
-stored by group, topic and partition. It is removed in these cases:
+A committed offset is the offset of the *next* record that the group reads. A consumer can commit a short text together
+with the offset (metadata). The coordinator stores one committed offset for each group, topic and partition. It removes
+a committed offset in these cases:
 
-- A client deletes it (OffsetDelete), its group (DeleteGroups) or its topic.
-- It expires. The retention time starts when the group became Empty (KIP-211). It starts at the commit if the group has
-  no members and stores offsets only, or if the Stable group does not read the topic. A commit of an old client with
-  `retention_time_ms` has its own expiry time.
+- A client deletes the offset (OffsetDelete), its group (DeleteGroups) or its topic (DeleteTopics).
+- The offset expires: its retention time is over (KIP-211). group_expiry.py describes when this time starts. An old
+  client can send `retention_time_ms` with a commit. Such an offset expires at its own time.
 
-Offsets that are committed in a transaction are *pending*. They replace older offsets when the transaction commits. A
-plain commit during the transaction is newer and is not replaced.
+Offsets that a client commits in a transaction are *pending*. When the transaction commits, they replace the older
+offsets. When the transaction aborts, the coordinator discards them. If the group commits an offset outside the
+transaction in the meantime, this offset is newer and stays.
 
-For example, group "readers" becomes Empty at 12:00 with a retention of 7 days. Its offsets expire 7 days later at
-12:00.
+For example, the retention time is 7 days, and the group "readers" becomes Empty on May 1. Its offsets expire on May 8.
 
-This module has no threads and no I/O. offset_manager.py adds both.
+This module uses no locks and does no I/O. offset_manager.py adds a lock and the journal.
 
 Source: KIP-98, KIP-211, KIP-496; Kafka's `OffsetMetadataManager`, `OffsetExpirationConditionImpl`.
 """
@@ -32,10 +32,10 @@ NO_EXPIRY = -1
 
 
 class CommittedOffset(NamedTuple):
-    """One committed offset. Times in ms."""
+    """One committed offset. Times are in ms since 1970."""
 
     offset: int
-    leader_epoch: int  # the epoch of the last record read, or -1 if the client did not send it
+    leader_epoch: int  # the leader epoch of the last record that the client read, or -1 if it is unknown
     metadata: str
     commit_timestamp: int
     expire_timestamp: int = NO_EXPIRY
@@ -49,17 +49,17 @@ class CommittedOffset(NamedTuple):
         )
 
     def is_expired(self, now: int, retention_ms: int, since: int) -> bool:
-        """Return whether the offset has expired. `since` is the time (ms) at which its retention starts."""
+        """Return whether the offset has expired. `since` is the time (ms) at which its retention time starts."""
         if self.expire_timestamp != NO_EXPIRY:
             return now >= self.expire_timestamp
         return now - since >= retention_ms
 
 
 class Expiry(NamedTuple):
-    """The rule by which the offsets of a group expire (`group_expiry.expiry`)."""
+    """The rule by which the committed offsets of one group expire (`group_expiry.expiry`)."""
 
-    since: Callable[[CommittedOffset], int]  # returns the time (ms) at which the retention of an offset starts
-    is_read: Callable[[str], bool]  # returns whether the group reads a topic, whose offsets then do not expire
+    since: Callable[[CommittedOffset], int]  # returns the time (ms) at which the retention time of an offset starts
+    is_read: Callable[[str], bool]  # returns whether the group reads a topic; if it does, the offset stays
 
 
 class GroupOffsets:
@@ -67,12 +67,12 @@ class GroupOffsets:
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[TopicPartition, CommittedOffset]] = {}
-        # Pending offsets by group id and producer id. None stands for a pending offset that is not used any more,
-        # because a newer commit without a transaction has replaced it.
+        # Pending offsets by group id and producer id. The value None means that the group has committed a newer offset
+        # outside the transaction, so the transaction must not replace it.
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Replace the older offsets of these partitions."""
+        """Store offsets that a group commits outside a transaction. They replace older offsets, also pending ones."""
         self._by_group.setdefault(group_id, {}).update(offsets)
         for pending in self._pending.get(group_id, {}).values():
             pending.update(dict.fromkeys(pending.keys() & offsets.keys()))
@@ -80,11 +80,11 @@ class GroupOffsets:
     def commit_in_transaction(
         self, group_id: str, producer_id: int, offsets: Mapping[TopicPartition, CommittedOffset]
     ) -> None:
-        """Store pending offsets until the producer's transaction ends."""
+        """Store offsets as pending until the producer's transaction ends."""
         self._pending.setdefault(group_id, {}).setdefault(producer_id, {}).update(offsets)
 
     def end_transaction(self, group_id: str, producer_id: int, *, committed: bool) -> None:
-        """Make the pending offsets of a producer valid, or discard them."""
+        """End a producer's transaction: commit the pending offsets if `committed` is true, and discard them if not."""
         by_producer = self._pending.get(group_id, {})
         pending = by_producer.pop(producer_id, {})
         if not by_producer:
@@ -97,11 +97,11 @@ class GroupOffsets:
         return list(self._pending)
 
     def pending(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions with pending offsets."""
+        """Return the partitions for which the group has pending offsets."""
         return set[TopicPartition]().union(*self._pending.get(group_id, {}).values())
 
     def delete(self, group_id: str, partitions: list[TopicPartition]) -> None:
-        """Delete the offsets of these partitions, pending ones included."""
+        """Delete the committed and the pending offsets of these partitions."""
         for producer_id, pending in list(self._pending.get(group_id, {}).items()):
             for partition in partitions:
                 pending.pop(partition, None)
@@ -114,11 +114,11 @@ class GroupOffsets:
             self._by_group.pop(group_id, None)
 
     def of_group(self, group_id: str) -> Mapping[TopicPartition, CommittedOffset]:
-        """Return the offsets of a group. The mapping changes with later commits."""
+        """Return the offsets of a group. The mapping is no copy, so the next commit changes it."""
         return self._by_group.get(group_id, {})
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
-        """Return the partitions of a group whose offsets have expired."""
+        """Return the partitions whose committed offsets have expired in this group."""
         pending = self.pending(group_id)
         return [
             partition

@@ -1,15 +1,16 @@
-"""Producer ids: the broker assigns each id once, over all restarts.
+"""Producer ids: the broker assigns each id only once, even if the broker restarts.
 
-A log identifies producers by their ids. If two producers had the same id, the log would treat the records of the
-second as duplicates of the first. The broker therefore reserves ids in blocks. It writes the end of a block to a file
-before it assigns the first id of the block. A restart wastes the rest of a block, which costs little: 2^63 ids exist.
+A log identifies a producer by its id. If two producers had the same id, the log would treat the records of the second
+producer as duplicates of the first producer's records. The broker therefore reserves ids in blocks of 1,000. Before it
+assigns the first id of a block, it writes the end of the block to a file. After a restart, the broker does not use the
+rest of the last block. This waste is harmless, because 2^63 ids exist.
 
-For example, a first start writes 1000 to the file and assigns the ids 0, 1 and 2. The next start writes 2000 and
-continues with id 1000.
+For example, a new broker writes 1000 to the file and assigns the ids 0, 1 and 2. After a restart, the broker writes
+2000 to the file and continues with id 1000.
 
-The file can be lost, or another broker can have assigned ids while it used the directory. The counter therefore also
-starts above the ids in the logs. A client can write any id into a batch, so only ids up to `HIGHEST_ASSIGNED_ID` of the
-logs count.
+The file can be lost. Another broker can also have used the directory and have assigned ids without this file. The
+broker therefore assigns only ids that are greater than all producer ids in its logs. A client can write any id into a
+batch, so the broker ignores ids above `HIGHEST_ASSIGNED_ID` in the logs.
 
 Source: KIP-98; Kafka's `ProducerIdManager`.
 """
@@ -27,21 +28,24 @@ from hmb.storage.state.manifest import DamagedStateFile, Manifest
 
 LOGGER = logging.getLogger(__name__)
 BLOCK_SIZE = 1000
-MAX_ID = 2**63 - 1  # an int64 on the wire
+MAX_ID = 2**63 - 1  # the greatest int64, the type of a producer id in requests
 
 
 class ProducerIdAndEpoch(NamedTuple):
-    """The identity of a producer in its batches. A greater epoch fences all older epochs of the same id."""
+    """The identity of a producer in its batches.
+
+    The broker rejects the batches of a producer if it knows a greater epoch of the same id.
+    """
 
     producer_id: int
     epoch: int
 
 
 class ProducerIds:
-    """The assignment of producer ids. The file contains the first id that is not reserved, as decimal text."""
+    """Assigns producer ids. A file contains the first id that is not reserved, as decimal text. Thread-safe."""
 
     def __init__(self, path: Path, manifest: Manifest, highest_in_use: int = -1) -> None:
-        """`highest_in_use` is the greatest assigned id that the logs contain, or -1."""
+        """`highest_in_use` is the greatest assigned id in the logs, or -1 if the logs contain no id."""
         self._path = path
         self._manifest = manifest
         self._highest_in_use = highest_in_use
@@ -49,9 +53,9 @@ class ProducerIds:
         self._next = self._reserved = 0
 
     def allocate(self) -> int:
-        """Return a new id.
+        """Return an id that was never assigned before.
 
-        Raises KAFKA_STORAGE_ERROR if the next block cannot be written, UNKNOWN_SERVER_ERROR if no id is left.
+        Raises KAFKA_STORAGE_ERROR if the file cannot be written, and UNKNOWN_SERVER_ERROR if no id is left.
         """
         with self._lock:
             if self._next == self._reserved:
@@ -60,11 +64,11 @@ class ProducerIds:
             return self._next - 1
 
     def note(self, producer_id: int) -> None:
-        """Assign only ids greater than `producer_id` from now on, because a broker has already assigned it."""
+        """From now on, assign only ids greater than `producer_id`, because this id is already in use."""
         with self._lock:
             if producer_id >= self._next:
                 self._highest_in_use = max(self._highest_in_use, producer_id)
-                self._next = self._reserved  # The remaining ids of the reserved block are not assigned.
+                self._next = self._reserved  # The rest of the reserved block stays unused.
 
     def _reserve(self) -> None:
         try:
@@ -81,7 +85,8 @@ class ProducerIds:
     def _read(self) -> int:
         """Return the first id that is not reserved.
 
-        If the file is damaged, return the time in ms. No counter has reached such a great number.
+        If the file is damaged, return the time in ms since 1970. This number is greater than all assigned ids, because
+        no broker assigns a thousand ids a second for decades.
         """
         why = "does not contain a producer id"
         try:

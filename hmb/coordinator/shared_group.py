@@ -1,14 +1,17 @@
-"""One group, shared by the threads of many connections: its lock, its waiting requests and its journal.
+"""One group that the threads of many connections share: its lock, its waiting requests and its journal.
 
-The state machine (classic/group.py, modern/group.py) decides what must happen, and `SharedGroup.step` carries it out.
-Under the lock, a step changes the group, applies passed deadlines, and wakes the threads whose responses are ready.
-Each thread belongs to one connection. Under the lock, the step also adds records to the journal's queue, so that their
-order is the order of the changes. It writes them after it has released the lock, because a sync takes milliseconds.
+The state machine (classic/group.py, modern/group.py) decides what must happen, and `SharedGroup.step` does it. Each
+connection has a thread of its own, which calls `step` for each request. The step takes the group's lock, changes the
+group, applies the deadlines that have passed, and wakes the threads whose responses are ready. While it holds the lock,
+the step also adds records to the journal's queue, so the order of the records is the order of the changes. The step
+releases the lock before it writes the records to disk, because a sync takes milliseconds.
 
 For example, members A and B join. The thread of A takes the lock, adds A to the group, releases the lock and waits for
-an event. The thread of B adds B and completes the rebalance. Its step wakes A's thread, and both send their responses.
+its response. The thread of B takes the lock, adds B and so completes the rebalance. It wakes the thread of A, and both
+threads send their responses.
 
-An empty group can change its protocol. The lock and the position in the timer and in the table then stay the same.
+An empty group can change its protocol. `SharedGroup` then gets a new state machine. The lock, the group's wake-up in
+the timer and its entry in the table stay the same.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ Queued: TypeAlias = Pending | KafkaError  # a queued write, or the error that pr
 
 @dataclass(slots=True, eq=False)
 class WaitingCall(Call):
-    """A JoinGroup or SyncGroup request that waits in the thread of its connection."""
+    """A JoinGroup or SyncGroup request. The thread of its connection waits for the response."""
 
     is_client_gone: Callable[[], bool] = lambda: False
     _answered: threading.Event = field(default_factory=threading.Event)
@@ -48,10 +51,10 @@ class WaitingCall(Call):
         self._answered.set()
 
     def wait(self) -> Any:
-        """Wait for the response and return it. The deadlines of the group limit the wait.
+        """Wait for the response and return it. The group answers each request before or at one of its deadlines.
 
-        Raises NETWORK_EXCEPTION if the client has disconnected. The member stays in the group until its session ends,
-        because its client can connect again.
+        Raises NETWORK_EXCEPTION if the client has disconnected. Its member stays in the group until the session ends,
+        because the client can connect again.
         """
         while not self._answered.wait(LOOK_AGAIN):
             if self.is_client_gone():
@@ -60,7 +63,7 @@ class WaitingCall(Call):
 
 
 class SharedGroup:
-    """One group with its lock and its journal."""
+    """One group with its lock and its journal. Thread-safe."""
 
     def __init__(
         self, group: Group, journal: Journal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
@@ -70,36 +73,39 @@ class SharedGroup:
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # This lock guards the group. A thread that holds it can take the timer's lock. No thread holds the group's
-        # lock while the journal writes to the disk (fsync), except a thread that deletes the group or its offsets.
+        # This lock guards the group. A thread that holds it may take the timer's lock. A thread releases the group's
+        # lock before the journal writes to disk (fsync). A thread that deletes the group or its offsets is the only
+        # exception.
         self.lock = threading.Lock()
 
     @property
     def classic(self) -> ClassicGroup:
-        """The group, if it uses the classic protocol. Raises GROUP_ID_NOT_FOUND otherwise."""
+        """The group as a classic group. Raises GROUP_ID_NOT_FOUND if the group uses the KIP-848 protocol."""
         if not isinstance(self.group, ClassicGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group.group_id} is not a classic group.")
         return self.group
 
     @property
     def consumer(self) -> ConsumerGroup:
-        """The group, if it uses KIP-848's protocol. Raises GROUP_ID_NOT_FOUND otherwise."""
+        """The group as a KIP-848 group. Raises GROUP_ID_NOT_FOUND if the group uses the classic protocol."""
         if not isinstance(self.group, ConsumerGroup):
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group.group_id} is not a consumer group.")
         return self.group
 
     def check_loaded(self) -> None:
-        """Check that the group was not deleted after its look-up. The caller holds the lock.
+        """Check that the group still exists. The caller must hold the group's lock.
 
-        Raises COORDINATOR_NOT_AVAILABLE, which makes the client retry.
+        Another thread may have deleted the group after this thread found it in the table. Raises
+        COORDINATOR_NOT_AVAILABLE, and the client then sends the request again.
         """
         if self.group.is_unloaded:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def step(self, change: Callable[[int], Outcome], *, durable: bool = False) -> Outcome:
-        """Change the group and carry out all effects. `change` receives the time (ms).
+        """Run `change` under the group's lock, then send responses and write records. Return the result of `change`.
 
-        Raises as `change` does. With `durable`, also raises the error of a record that could not be written.
+        `change` receives the time in ms. This method raises the errors of `change`. If `durable` is true, it also
+        raises an error when a record could not be written.
         """
         writes: list[tuple[Write, Queued]] = []
         try:
@@ -115,17 +121,17 @@ class SharedGroup:
         return outcome
 
     def wake(self) -> None:
-        """Apply the deadlines that have passed. The timer calls this method."""
+        """Apply the group's deadlines that have passed. The timer calls this method."""
         self.step(lambda now: None)
 
     def unload(self) -> None:
-        """Answer all waiting requests, because the broker stops."""
+        """Unload the group and answer its waiting requests, because the broker stops or the group was discarded."""
         self.step(lambda now: self.group.unload())
 
     def _settle(self) -> list[tuple[Write, Queued]]:
-        """Apply deadlines, wake waiting threads and schedule the timer. The caller holds the lock.
+        """Apply deadlines, wake waiting threads and schedule the next wake-up. The caller must hold the group's lock.
 
-        Return the queued writes.
+        Return the writes of this step, each with its queued records or the error that prevented them.
         """
         self.group.tick(self._clock())
         for call, response in self.group.answers:
@@ -143,7 +149,10 @@ class SharedGroup:
             return error
 
     def _write(self, writes: list[tuple[Write, Queued]]) -> list[KafkaError]:
-        """Write the queued records without the lock, then run the next steps. Return the errors."""
+        """Write the queued records to disk without the group's lock, and then run `then` of each write.
+
+        Return the errors of all writes.
+        """
         errors = []
         for write, queued in writes:
             if (error := self._try_write(queued)) is not None:
@@ -162,7 +171,7 @@ class SharedGroup:
         except KafkaError as error:
             LOGGER.error("group %s: its state could not be written: %s", self.group.group_id, error.message)
             return error
-        except Exception:  # The members must not wait forever after an internal error.
+        except Exception:  # After an internal error, the members must not wait forever.
             LOGGER.exception("group %s: its state could not be written", self.group.group_id)
             return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return None

@@ -11,8 +11,8 @@ import pytest
 from hmb.coordinator.group_timer import GroupTimer
 
 
-class Sleeper:
-    """A sleeper that puts its name into a queue when the timer wakes it."""
+class TimedGroup:
+    """A group that puts its name into a queue when the timer wakes it."""
 
     def __init__(self, name: str, woken: queue.Queue[str]) -> None:
         self.name, self.woken = name, woken
@@ -38,34 +38,34 @@ def timer() -> Iterator[GroupTimer]:
     assert not timer.thread.is_alive()
 
 
-def test_due_sleepers_are_woken_in_order_and_no_others(timer: GroupTimer, woken: queue.Queue[str]) -> None:
+def test_due_groups_are_woken_in_order_and_no_others(timer: GroupTimer, woken: queue.Queue[str]) -> None:
     for name, deadline in {"late": 1_000, "never": 1_000_000_000, "early": 10, "no wish": None}.items():
-        timer.schedule(Sleeper(name, woken), deadline)
+        timer.schedule(TimedGroup(name, woken), deadline)
     timer.start()
     assert [woken.get(timeout=30), woken.get(timeout=30)] == ["early", "late"]
-    timer.schedule(Sleeper("added", woken), 0)
+    timer.schedule(TimedGroup("added", woken), 0)
     assert woken.get(timeout=30) == "added"
     assert woken.empty()
 
 
-def test_a_sleeper_with_two_deadlines_is_woken_once_at_the_earlier_one(
+def test_a_group_with_two_deadlines_is_woken_once_at_the_earlier_one(
     timer: GroupTimer, woken: queue.Queue[str]
 ) -> None:
-    sleeper = Sleeper("s", woken)
+    group = TimedGroup("s", woken)
     for deadline in (900, 950, 100, 500):
-        timer.schedule(sleeper, deadline)
-    assert sleeper.due == 100
+        timer.schedule(group, deadline)
+    assert group.due == 100
     timer.start()
-    timer.schedule(Sleeper("last", woken), 1_000)
+    timer.schedule(TimedGroup("last", woken), 1_000)
     assert [woken.get(timeout=30), woken.get(timeout=30)] == ["s", "last"]
-    assert sleeper.due is None
+    assert group.due is None
 
 
 def test_an_error_in_one_group_does_not_stop_the_deadlines_of_the_others(
     timer: GroupTimer, woken: queue.Queue[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    timer.schedule(Sleeper("broken", woken), 1)
-    timer.schedule(Sleeper("sound", woken), 2)
+    timer.schedule(TimedGroup("broken", woken), 1)
+    timer.schedule(TimedGroup("sound", woken), 2)
     timer.start()
     assert [woken.get(timeout=30), woken.get(timeout=30)] == ["broken", "sound"]
     assert "a fault of ours" in caplog.text
@@ -73,14 +73,14 @@ def test_an_error_in_one_group_does_not_stop_the_deadlines_of_the_others(
 
 def test_a_deadline_in_weeks_does_not_fail(timer: GroupTimer, woken: queue.Queue[str]) -> None:
     """A timeout of JoinGroup can be 2^31 ms. A lock accepts a time limit of at most 292 years, which is 2^63 ns."""
-    timer.schedule(Sleeper("weeks", woken), 2**62)
+    timer.schedule(TimedGroup("weeks", woken), 2**62)
     timer.start()
-    timer.schedule(Sleeper("now", woken), 0)
+    timer.schedule(TimedGroup("now", woken), 0)
     assert woken.get(timeout=30) == "now"
 
 
-def test_settle_returned_before_a_sleeper_that_became_due_was_woken(woken: queue.Queue[str]) -> None:
-    class Slow(Sleeper):
+def test_settle_returned_before_a_group_that_became_due_was_woken(woken: queue.Queue[str]) -> None:
+    class Slow(TimedGroup):
         def wake(self) -> None:
             time.sleep(0.05)
             super().wake()

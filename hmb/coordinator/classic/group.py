@@ -193,7 +193,8 @@ class ClassicGroup(ClassicRebalance):
         A commit outside a transaction extends the session of the member. Raises COORDINATOR_NOT_AVAILABLE,
         UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
         """
-        if (self.state is ClassicGroupState.EMPTY and commit.epoch < 0) or (commit.is_nobodys and not self.is_unloaded):
+        only_stores = self.state is ClassicGroupState.EMPTY and commit.epoch < 0
+        if only_stores or (commit.names_no_member and not self.is_unloaded):
             return  # The sender is no member: an admin client, or a consumer that uses the group only to store offsets.
         member = self._check(commit.member_id, commit.group_instance_id, commit.epoch)
         if commit.producer is not None:

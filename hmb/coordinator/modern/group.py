@@ -284,7 +284,7 @@ class ConsumerGroup(ConsumerState):
         if self.is_unloaded:  # A commit to an unloaded group would be lost.
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         epoch = commit.epoch
-        if (epoch < 0 and not self.members) or commit.is_nobodys:
+        if (epoch < 0 and not self.members) or commit.names_no_member:
             return  # an admin client, or a consumer that uses the group only to store offsets
         self._known(commit.member_id).check_commit(commit)
 
