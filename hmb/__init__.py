@@ -22,8 +22,7 @@ The folders, from the lowest layer to the highest:
 - `state_table`, `units`, `defaults`  small modules that several folders use
 
 The short reading: these fifteen files, read in this order, explain the whole broker. They have at most 3,000 lines
-together. All other files support older versions, handle faults, add speed or add conveniences. The docstring of each
-folder names these other files.
+together.
 
  1. `protocol/framing.py` a frame: the length of a message, then its bytes
  2. `protocol/messages/produce.py` a message class: one field in each line, for all versions of Produce
@@ -31,7 +30,7 @@ folder names these other files.
  4. `storage/segment.py` a segment: one file of batches, with its two indexes
  5. `storage/offset_index.py` the sparse index: from an offset to a position in the segment's file
  6. `storage/log.py` a log: append, read, roll to a new segment, sync to disk
- 7. `storage/recovery/scanning.py` recovery after a crash: check each batch, and cut the log after the last intact one
+ 7. `storage/recovery/scanning.py` recovery after a crash: check each batch, and find the end of the intact ones
  8. `broker/network/connection.py` a connection: one thread reads requests and sends responses
  9. `broker/dispatch.py` dispatch: from the bytes of a request to the handler of its API, and back
 10. `broker/handlers/produce.py` a handler that writes: append batches to logs, and answer after the sync
@@ -41,22 +40,34 @@ folder names these other files.
 14. `client/producing/sender.py` a producer's thread: send batches to a broker, and handle the responses
 15. `client/consuming/fetcher.py` a consumer's fetches: send them ahead, and return the records in order
 
+Eight more files belong to the core. Read them next. Under `protocol/`, `schema.py` encodes and decodes all message
+classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists the segments of a log, and
+`recovery/checking.py` checks one batch. Under `coordinator/`, `shared_group.py` runs the steps of a group, and
+`classic/group.py` is the group of the classic protocol. Under `client/producing/`, `accumulator.py` collects records
+into batches, and `completion.py` handles the result of a batch. Most other files add older versions, faults, speed or
+conveniences. The docstring of each folder names its files in reading order.
+
 Each of the four tours below follows one kind of request through the code. Each line names a function. A request causes
 calls of these functions in this order. The test `tests/test_tours.py` compares the tours with the calls that real
 requests cause.
 
 Produce, a tour of at most 9 files:
 
-1. `broker/network/connection.py` `AcceptedConnection._serve` waits for the next request of a client
-2. `protocol/framing.py` `read_size` reads the length of the request's frame
+1. `broker/network/connection.py` `AcceptedConnection._serve` serves the requests of a client, one after another
+2. `broker/network/requests.py` `Requests.next` waits for a frame: a length (`protocol/framing.py`), then its bytes
 3. `broker/dispatch.py` `Dispatcher.begin` decodes the request, calls the handler and encodes the response
 4. `protocol/connection.py` `ServerConnection.receive` decodes the request's header and body
 5. `broker/handlers/produce.py` `handle` finds the log of each partition
-6. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`), and assigns its offsets
-7. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
-8. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
-9. `storage/segment.py` `Segment.note` decides whether the indexes get an entry, one for each 4 KiB
-10. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that reads find the batch again
+6. `storage/batches/validation.py` `parse_produced` parses the header of each batch
+7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`), and assigns its offsets
+8. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
+9. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
+10. `storage/segment.py` `Segment.note` decides whether the indexes get an entry, one for each 4 KiB
+11. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that reads find the batch again
+
+Three words of the loop in hop 1 belong to limits and speed, and a first reading can skip them. `requests.account` is
+the memory that the request may take (`broker/network/request_memory.py`). `AnswerQueue` and `may_wait` belong to the
+gathering of responses.
 
 With acks=all, the broker sends the response only after `Log.flush` has written the records to disk
 (`broker/deferred.py`). A client may send several requests before it reads a response. In this case, the module
@@ -70,7 +81,12 @@ Fetch, a tour of at most 9 files:
 4. `storage/log_reading.py` `read` selects the segment
 5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
 6. `storage/offset_index.py` `OffsetIndex.lookup` returns a position near that batch
-7. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
+7. `protocol/connection.py` `ServerConnection.respond` encodes the response; the region stays one part of its frame
+8. `broker/network/gathering.py` `AnswerQueue.send` passes the parts of the frame to the socket's `send`
+9. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
+
+The region travels from hop 6 to hop 9 as one object, a `FileRegion`. The handler stores it in the field `records` of
+the response. No function on this way reads its bytes.
 
 JoinGroup and SyncGroup, a tour of at most 8 files:
 
