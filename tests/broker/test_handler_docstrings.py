@@ -21,8 +21,8 @@ def test_the_docstring_has_four_parts_and_the_versions_of_the_class(api_key: Api
     request = request_class(api_key)
     first, last = request.versions[0], request.versions[-1]
     versions = f"{first}-{last}" if last > first else str(first)
-    flexible = f"flexible from {request.flexible[0]}" if request.flexible else "never flexible"
+    flexible = f"from version {request.flexible[0]} on in the flexible encoding" if request.flexible else "not in the"
     if request.flexible and request.flexible[0] <= first:
-        flexible = "flexible"
-    assert starts[0].startswith(f"Versions: {versions}, {flexible}"), starts[0]
+        flexible = "all in the flexible encoding" if last > first else "in the flexible encoding"
+    assert starts[0].startswith(f"Versions: {versions}; {flexible}"), starts[0]
     assert lines[0].startswith(f"{api_name(api_key)}: ")

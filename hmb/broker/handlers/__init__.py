@@ -1,11 +1,16 @@
-"""One module for each API, and the table of all handlers.
+"""The handlers: one module for each API, and the table of all handlers.
 
-Dispatch, the response to ApiVersions, and the documentation read HANDLERS. So one line of this table is enough to serve
-an API, to advertise it and to document it. A handler is a function `handle(request, context)`. It returns the response,
-or a Deferred, or None if the client wants no response (acks=0). It translates a message into calls of the domain, and
-their results into a message. If the domain raises KafkaError, the handler puts the error code into the response.
+A handler is a function `handle(request, context)`. It calls functions of the domain layer (logs, groups, transactions),
+and makes a response from their results. If the domain layer raises KafkaError, the handler puts the error code into the
+response. A handler returns a response, a Deferred, or None. A Deferred is a response that must wait, for example until
+records are on disk. None means that the client wants no response (acks=0).
 
-Each handler's docstring has four parts: versions, behavior, version notes, left out.
+The table HANDLERS contains the handler of each API. The broker reads this table to find the handler of a request, and
+to list its APIs in the response to ApiVersions. The documentation also uses it.
+
+The docstring of each module has four parts. The part "Versions" names the supported versions of the API. "Behavior"
+describes the newest version. "Version notes" describes the differences between versions. "Left out" names the parts of
+Kafka's behavior that HMB does not have.
 """
 
 from collections.abc import Callable, Mapping

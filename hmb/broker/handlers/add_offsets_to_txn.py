@@ -1,10 +1,11 @@
-"""AddOffsetsToTxn: announce that a transaction will commit offsets of a group.
+"""AddOffsetsToTxn: announce that a transaction will commit offsets of a consumer group.
 
-Versions: 0-4, flexible from 3.
-Behavior: the partition of `__consumer_offsets` that stores the group's offsets becomes part of the transaction, so
-    that it gets the transaction's marker.
-Version notes: in versions below 2 a fenced producer gets INVALID_PRODUCER_EPOCH. Producers of transaction version 2 do
-    not send this request, because their TxnOffsetCommit has the same effect.
+Versions: 0-4; from version 3 on in the flexible encoding (KIP-482).
+Behavior: a partition of `__consumer_offsets` stores the group's offsets. The broker adds this partition to the
+    transaction. When the transaction ends, this partition then gets a marker, like all other partitions of the
+    transaction.
+Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
+    Producers of transaction version 2 do not send this request, because their TxnOffsetCommit also adds the partition.
 Left out: nothing.
 """
 
@@ -20,7 +21,7 @@ from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, Add
 def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffsetsToTxnResponse:
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
-        context.broker.groups.make_topic()  # A producer looks for the coordinator only after this request.
+        context.broker.groups.make_topic()  # The producer sends FindCoordinator, which creates the topic, later.
         partition = context.broker.groups.partition_for(request.group_id)
         context.broker.transactions.add_partitions(request.transactional_id, producer, {partition}, version=0)
     except KafkaError as error:

@@ -1,14 +1,14 @@
-"""AddPartitionsToTxn: make partitions part of a transaction.
+"""AddPartitionsToTxn: add partitions to a transaction.
 
-Versions: 0-5, flexible from 3.
-Behavior: either all partitions become part of the transaction or none does. If a client's request contains an unknown
-    or an internal partition, the other partitions get OPERATION_NOT_ATTEMPTED. The first partitions begin the
-    transaction. With `verify_only` no partition is added, and a partition that is not part of the transaction gets
-    TRANSACTION_ABORTABLE.
-Version notes: clients send versions 0 to 3, for one transaction. Brokers send versions 4 and 5, for several
-    transactions. With these versions they ask a coordinator about producers of transaction version 2. In versions below
-    2 a fenced producer gets INVALID_PRODUCER_EPOCH.
-Left out: the check of who sends versions 4 and 5, because there are no ACLs yet.
+Versions: 0-5; from version 3 on in the flexible encoding (KIP-482).
+Behavior: the broker adds either all partitions or none. The first partitions begin the transaction. If a request
+    contains a partition that does not exist, this partition gets an error, and all other partitions get
+    OPERATION_NOT_ATTEMPTED. The same happens if a client's request contains a partition of an internal topic. With
+    `verify_only` the broker adds nothing: each partition that is not in the transaction gets TRANSACTION_ABORTABLE.
+Version notes: clients send versions 0 to 3, with one transaction in each request. In a Kafka cluster, brokers send
+    versions 4 and 5 to a coordinator, for several producers of transaction version 2. If the producer is fenced,
+    versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
+Left out: HMB has no ACLs, so it does not check whether the sender of versions 4 and 5 is a broker.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""AlterConfigs: replace all settings that a topic, a broker or a group has of its own.
+"""AlterConfigs: replace all settings that were set for a topic, a broker or a group.
 
-Versions: 0-2, flexible from 2.
-Behavior: a setting that the request does not contain returns to its default. Kafka therefore introduced
-    IncrementalAlterConfigs. Each resource has its own error code, and is changed completely or not at all. The change
-    is on disk and effective when the response is sent. The errors are those of IncrementalAlterConfigs.
-Version notes: only the encoding differs.
-Left out: settings of loggers and client metrics (INVALID_REQUEST).
+Versions: 0-2; from version 2 on in the flexible encoding (KIP-482).
+Behavior: the request contains the complete new settings of a resource. A setting that the request does not contain
+    returns to its default. (To change a single setting, clients use IncrementalAlterConfigs.) Each resource has its own
+    error code. The broker changes either all settings of a resource or none. When it sends the response, the new
+    settings are on disk and in use. The error codes are the same as for IncrementalAlterConfigs.
+Version notes: all versions have the same fields and differ only in their encoding.
+Left out: settings of loggers and of client metrics, which get INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfig
 
 
 def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
-    """Return all settings that the resource will have, whatever settings it has now."""
+    """Return the new settings of the resource, which are only the settings in the request."""
     if wanted.resource_type == ResourceType.BROKER_LOGGER:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "loggers are altered one by one, incrementally")
     configs = {config.name: config.value for config in wanted.configs if config.value is not None}

@@ -1,10 +1,11 @@
 """AlterPartitionReassignments: move partitions to other brokers, or cancel a move.
 
-Versions: 0-1, flexible from 0.
-Behavior: a partition can only be assigned to this broker, where it is already, so the move ends at once. Any other
-    assignment gets INVALID_REPLICA_ASSIGNMENT. Null replicas cancel a move; no move exists, so the response is
-    NO_REASSIGNMENT_IN_PROGRESS.
-Version notes: a request of version 1 states whether the number of replicas may change. In HMB it never changes.
+Versions: 0-1; all in the flexible encoding (KIP-482).
+Behavior: HMB has one broker, which already has all partitions. If the request assigns a partition to this broker, the
+    response contains no error. Any other assignment gets INVALID_REPLICA_ASSIGNMENT. A request cancels a move with null
+    instead of a list of replicas. There are no moves to cancel, so it gets NO_REASSIGNMENT_IN_PROGRESS.
+Version notes: version 1 adds a field that allows or forbids a change of the number of replicas. HMB ignores it, because
+    this number is always 1.
 Left out: moves, because there is no other broker.
 """
 

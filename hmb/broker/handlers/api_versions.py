@@ -1,14 +1,16 @@
-"""ApiVersions: list the APIs that this broker supports, with their versions.
+"""ApiVersions: list the APIs that this broker supports, with the supported versions of each API.
 
-Versions: 0-4, flexible from 3; the response's header has version 0 in all of them.
-Behavior: the list comes from the table of handlers, so the broker advertises only what it serves. A request of an
-    unknown version gets UNSUPPORTED_VERSION (35) and the list, in a body of version 0. The client then tries again with
-    a version from the list. A broker that imitates an older Kafka (hmb/testing/versions.py) lists that Kafka's
-    versions.
-Version notes: version 3 adds the client's name and version, which the broker logs. From version 4 on a feature's
-    minimum version may be 0. The brokers of a cluster agree on features. Clients need one of these features: with
-    `transaction.version` 2 a producer gets a new epoch with every transaction (KIP-890).
-Left out: all other features, which concern several brokers.
+Versions: 0-4; from version 3 on in the flexible encoding (KIP-482). The header of the response always has version 0.
+Behavior: the list is made from the table of handlers, so it contains exactly the APIs that have a handler. If the
+    version of the request is unknown, the response has the error code UNSUPPORTED_VERSION (35) and still contains the
+    list. This response is encoded in version 0, which each client can read. The client then sends a request of a
+    version from the list. In tests, a broker may imitate an older Kafka (hmb/testing/versions.py). It then lists the
+    versions of that Kafka.
+Version notes: version 3 adds the name and the version of the client software, which the broker logs. Version 3 also
+    adds features of the cluster. HMB lists the only feature that clients need: with `transaction.version` 2, a producer
+    gets a new epoch with each transaction (KIP-890). Its minimum is 0, which responses of version 3 must not contain.
+    Therefore these responses contain it only as a feature in use, and not in the list of supported features.
+Left out: all other features. They concern clusters of several brokers.
 """
 
 from __future__ import annotations
@@ -30,8 +32,8 @@ Supported, Finalized = ApiVersionsResponse.SupportedFeatureKey, ApiVersionsRespo
 TRANSACTIONS = "transaction.version"
 FIRST_VERSION_OF_NAMES = ApiVersionsRequest.first_version("client_software_name")
 FIRST_VERSION_OF_LEAST_0 = 4
-FIRST_END_TXN_OF_VERSION_2 = 5  # KIP-890: only brokers with this version of EndTxn have `transaction.version` 2
-SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # KIP-511
+FIRST_END_TXN_OF_VERSION_2 = 5  # `transaction.version` 2 needs this version (KIP-890)
+SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # from KIP-511
 
 
 def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:
@@ -49,14 +51,15 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
     response.finalized_features = [
         Finalized(name=TRANSACTIONS, min_version_level=VERSION_2, max_version_level=VERSION_2)
     ]
-    response.finalized_features_epoch = 0  # the features never change
+    response.finalized_features_epoch = 0  # The epoch is always 0, because the features never change.
     return response
 
 
 def for_unknown_version(offered: Mapping[ApiKey, range] | None) -> ApiVersionsResponse:
-    """Return the response to a request of an unknown version. It is encoded in version 0.
+    """Return the response to an ApiVersions request of an unknown version. The caller encodes it in version 0.
 
-    The list is empty if the broker imitates a Kafka older than 2.4, which did not yet return one (KIP-511).
+    Kafka before version 2.4 returned no list of APIs in this case (KIP-511). If the broker imitates such an old Kafka,
+    the list is empty.
     """
     if offered is not None and offered[ApiKey.API_VERSIONS][-1] < FIRST_VERSION_OF_NAMES:
         return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)

@@ -1,9 +1,10 @@
-"""ConsumerGroupDescribe: describe consumer groups of the protocol of KIP-848.
+"""ConsumerGroupDescribe: describe consumer groups that use the new group protocol (KIP-848).
 
-Versions: 0-1, flexible from 0.
-Behavior: the response contains the epochs of each group, and the current and the target assignment of each member. A
-    group of the classic protocol gets GROUP_ID_NOT_FOUND; DescribeGroups describes it.
-Version notes: version 1 adds each member's type.
+Versions: 0-1; all in the flexible encoding (KIP-482).
+Behavior: the response contains the epochs of each group. For each member it contains the current assignment, and the
+    target assignment that the member will get. A group that uses the classic protocol gets GROUP_ID_NOT_FOUND. Clients
+    describe such groups with DescribeGroups.
+Version notes: version 1 adds the type of each member.
 Left out: nothing.
 """
 

@@ -1,13 +1,15 @@
-"""ConsumerGroupHeartbeat: join a group of KIP-848, stay a member, rebalance, and leave.
+"""ConsumerGroupHeartbeat: join, leave or stay in a consumer group that uses the new group protocol (KIP-848).
 
-Versions: 0-1, flexible from 0.
-Behavior: the broker assigns the partitions (uniform or range), and a member learns its own partitions when they have
-    changed (coordinator/modern/). The response is sent when the change is on disk. A regular expression is matched
-    against all topics during the same heartbeat. The expression is matched again during the next heartbeat after a
-    topic was created or deleted. A Kafka broker takes some seconds for that.
-Version notes: version 1 adds subscriptions by regular expression, and requires that the member chooses its own id.
-Left out: groups that contain members of both protocols, and racks. While a group has classic members, this request gets
-    GROUP_ID_NOT_FOUND.
+Versions: 0-1; all in the flexible encoding (KIP-482).
+Behavior: the broker assigns partitions to the members (coordinator/modern/). It uses one of two assignors, `uniform` or
+    `range`. A heartbeat response contains the member's partitions if they have changed. The broker sends the response
+    after the change is on disk. If a member subscribes with a regular expression, the broker matches the expression
+    against all topics during the same heartbeat. If a topic is created or deleted later, the broker matches the
+    expression again at the next heartbeat. (A Kafka broker may take some seconds to do this.)
+Version notes: version 1 adds subscriptions by regular expression. From version 1 on, a member chooses its own member
+    id.
+Left out: groups with members of both protocols, and racks. While a group has members of the classic protocol, this
+    request gets GROUP_ID_NOT_FOUND.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """CreatePartitions: add partitions to topics.
 
-Versions: 0-3, flexible from 2.
-Behavior: the partitions exist when the response is sent, whatever time limit the request has. The count is the new
-    total, and must be larger than the present number (INVALID_PARTITIONS). A replica assignment has one entry for each
-    new partition and names only this broker. A topic that the request contains twice gets INVALID_REQUEST.
-Version notes: only the encoding differs.
-Left out: quotas, so `throttle_time_ms` is 0.
+Versions: 0-3; from version 2 on in the flexible encoding (KIP-482).
+Behavior: a request contains, for each topic, the new total number of partitions. It must be greater than the current
+    number (INVALID_PARTITIONS). The broker ignores the request's time limit: it sends the response after the partitions
+    have been created. The request may assign replicas. It then needs one assignment for each new partition, and the
+    assignment may contain only this broker. If a request contains a topic twice, the topic gets INVALID_REQUEST.
+Version notes: all versions have the same fields and differ only in their encoding.
+Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 """CreateTopics: create topics.
 
-Versions: 0-7, flexible from 5.
-Behavior: each topic has its own error code and message. -1 partitions means `num.partitions`. The replication factor
-    is 1, or -1 for the default; a larger one gets INVALID_REPLICATION_FACTOR, because there is one broker. A replica
-    assignment must name only this broker, and number its partitions from 0. The broker checks in Kafka's order: the
-    name, the settings, the partitions, the replicas.
-Version notes: version 1 adds `validate_only` and error messages. Version 4 adds the value -1 for defaults, version 5
-    adds the settings to the response, and version 7 adds the topic's id.
-Left out: quotas (`throttle_time_ms` is 0).
+Versions: 0-7; from version 5 on in the flexible encoding (KIP-482).
+Behavior: each topic has its own error code and error message. If the number of partitions is -1, the topic gets
+    `num.partitions` partitions. The replication factor must be 1, or -1 for the default. A larger one gets
+    INVALID_REPLICATION_FACTOR, because there is only one broker. The request may assign replicas instead: then it must
+    number the partitions 0, 1, 2, ..., and assign each one to this broker. If a topic has several errors, the response
+    contains the first one in Kafka's order: name, settings, number of partitions, replicas.
+Version notes: version 1 adds `validate_only` and error messages. Version 4 adds the value -1 for defaults. Version 5
+    adds the topic's settings to the response, and version 7 adds the topic's id.
+Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "duplicate topic in the request")
             new.append((answer, _checked(wanted, context)))
     outcomes = _create([topic for _, topic in new], request, context)
-    # New topics with the same settings share one list of settings in the response. A look-up for each topic would take
-    # longer than all other work.
+    # New topics with the same settings share one list of settings in the response. To make a list for each topic would
+    # take longer than all other work of this handler.
     configs: dict[frozenset[tuple[str, str]], list[Answer.CreatableTopicConfigs]] = {}
     for (answer, (topic, count)), outcome in zip(new, outcomes, strict=True):
         if outcome is None:
@@ -61,7 +62,7 @@ def _create(
 
 
 def _checked(wanted: Wanted, context: RequestContext) -> NewPartitions:
-    """Return the topic as the request would create it. Raises KafkaError."""
+    """Check one topic of the request, and return it. Raises KafkaError if it cannot be created."""
     configs = {}
     for config in wanted.configs:
         if config.value is None:

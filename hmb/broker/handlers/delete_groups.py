@@ -1,9 +1,9 @@
-"""DeleteGroups: delete groups without members, and their offsets.
+"""DeleteGroups: delete groups that have no members, together with their committed offsets.
 
-Versions: 0-2, flexible from 2.
-Behavior: each group has its own error code. A name that the request contains twice is answered once. The response is
-    sent when the deletion is on disk.
-Version notes: only the encoding differs.
+Versions: 0-2; from version 2 on in the flexible encoding (KIP-482).
+Behavior: each group has its own error code. If a request contains a group twice, the response contains it once. The
+    broker sends the response after the deletion is on disk.
+Version notes: all versions have the same fields and differ only in their encoding.
 Left out: nothing.
 """
 

@@ -1,13 +1,14 @@
-"""DeleteRecords: delete the records below an offset (KIP-107).
+"""DeleteRecords: delete all records below an offset (KIP-107).
 
-Versions: 0-2, flexible from 2.
-Behavior: each partition's log start offset moves to the requested one; -1 means the high watermark. A log start offset
-    never moves back. If a request names a partition twice, the second entry counts. When the response is sent, the new
-    log start offsets are on disk, so they survive a kill and a power cut. If they cannot be written, the response is
-    KAFKA_STORAGE_ERROR, and no log start offset has moved. The next retention check removes the segments below the new
-    log start offset. On a full disk the broker removes them at once, to make room for the new offset.
+Versions: 0-2; from version 2 on in the flexible encoding (KIP-482).
+Behavior: for each partition, the log start offset moves forward to the requested offset, and never moves back. The
+    offset -1 means the high watermark. If a request contains a partition twice, only its last offset is used. The
+    broker sends the response after the new log start offsets are on disk. They then survive a crash and a power cut. If
+    they cannot be written, the error is KAFKA_STORAGE_ERROR, and no log start offset has moved. The broker removes
+    segments below the log start offset later, at the next retention check. If the disk is full, it removes them first,
+    to get room for the new log start offsets.
 Version notes: none.
-Left out: `timeout_ms`, the time to wait for followers, because one broker has no followers.
+Left out: `timeout_ms`. In Kafka this is the time to wait for followers, and HMB has no followers.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
 """DeleteTopics: delete topics with all their records.
 
-Versions: 0-6, flexible from 4.
-Behavior: the topics are deleted when the response is sent, whatever time limit the request has. Each topic has its own
-    error code. A topic that the request contains twice is not deleted, and gets INVALID_REQUEST.
-Version notes: version 6 identifies a topic by its name or its id. A topic with both or with neither gets
+Versions: 0-6; from version 4 on in the flexible encoding (KIP-482).
+Behavior: each topic has its own error code. The broker ignores the request's time limit: it sends the response after
+    the topics have been deleted. If a request contains a topic twice, the topic is not deleted and gets
     INVALID_REQUEST.
-Left out: quotas, so `throttle_time_ms` is 0.
+Version notes: from version 6 on, a request may identify a topic by its id instead of its name. It must contain exactly
+    one of them. Otherwise the topic gets INVALID_REQUEST.
+Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
     for wanted, identity in zip(all_wanted, identities, strict=True):
         count, times[identity] = times[identity], 0
         if not count:
-            continue  # The response contains the topic already.
+            continue  # The topic is already in the response.
         answer = Answer(name=wanted.name, topic_id=wanted.topic_id)
         response.responses.append(answer)
         with answering(answer):
@@ -50,7 +51,10 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
 
 
 def _identity(wanted: Wanted, topics: Topics) -> object:
-    """Return a key that is equal for two entries of one topic. An entry with no or two identifiers gets its own key."""
+    """Return a key that is the same for all entries of the request that name the same topic.
+
+    An invalid entry, which has both a name and an id or neither, gets a key of its own.
+    """
     if (wanted.name is None) != bool(wanted.topic_id.int):
         return object()
     topic = topics.get(wanted.name) if wanted.name is not None else None

@@ -1,13 +1,15 @@
 """DescribeConfigs: return settings of topics, brokers, loggers and groups, with the source of each value.
 
-Versions: 0-4, flexible from 4.
-Behavior: each resource has its own error code. The response contains all settings, or the requested ones. Unknown
-    settings are left out, because tools also request settings of newer brokers. The name of a broker resource is this
-    broker's id, or "" for the settings of all brokers. A sensitive setting has a null value; every setting that the
-    broker does not know counts as sensitive.
-Version notes: version 0 only states whether a value is the default. Version 1 adds the source and the synonyms, which
-    are all sources that have a value. Version 3 adds the type and the documentation.
-Left out: settings of client metrics (INVALID_REQUEST).
+Versions: 0-4; from version 4 on in the flexible encoding (KIP-482).
+Behavior: each resource has its own error code. The response contains all settings of a resource, or only the settings
+    that the request names. If the request names an unknown setting, the response does not contain this setting. This is
+    no error, because tools also request settings that only newer brokers have. To describe a broker, a client sends the
+    broker's id, or "" for the settings of all brokers. If clients have set a setting that the broker does not know, the
+    response contains null instead of its value, because the value may be secret.
+Version notes: version 0 contains only whether a value is the default. Version 1 adds the source of the value, and the
+    synonyms: all values that are set for the setting, with their sources. Version 3 adds the type and the documentation
+    of a setting.
+Left out: settings of client metrics, which get INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -28,15 +30,15 @@ Synonym = Entry.DescribeConfigsSynonym
 def handle(request: DescribeConfigsRequest, context: RequestContext) -> DescribeConfigsResponse:
     check_repetitions((each.resource_type, each.resource_name) for each in request.resources)
     response = DescribeConfigsResponse()
-    # Most topics have the same settings. The handler builds the list of these settings once, and the answers for all
-    # such topics share it.
+    # Most topics have the same settings. So the handler makes the list of these settings once, and uses it for all
+    # these topics.
     described: dict[object, list[Entry]] = {}
     for wanted in request.resources:
         result = Result(resource_type=wanted.resource_type, resource_name=wanted.resource_name)
         response.results.append(result)
         with answering(result):
             resource = config_resources.find(wanted.resource_type, wanted.resource_name, context.broker)
-            # An empty list of names selects all settings, as null does.
+            # Both null and an empty list of names select all settings.
             names = frozenset(wanted.configuration_keys or ())
             is_broker = wanted.resource_type == ResourceType.BROKER
             alike = wanted.resource_name if is_broker else frozenset(resource.altered.items())

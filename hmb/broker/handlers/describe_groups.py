@@ -1,10 +1,10 @@
-"""DescribeGroups: describe groups of the classic protocol.
+"""DescribeGroups: describe groups that use the classic group protocol.
 
-Versions: 0-6, flexible from 5.
-Behavior: the response contains the state, the protocol and the members of each group. The members' metadata is
-    included only while the group is Stable.
+Versions: 0-6; from version 5 on in the flexible encoding (KIP-482).
+Behavior: the response contains the state, the protocol and the members of each group. It contains the members' metadata
+    only while the group is in the state Stable. An unknown group is returned with the state Dead.
 Version notes: version 3 adds the operations that the client may perform on the group. Version 4 adds group instance
-    ids. An unknown group is returned in the state Dead. From version 6 on it also has an error code.
+    ids. From version 6 on, an unknown group also has an error code.
 Left out: nothing.
 """
 

@@ -1,11 +1,12 @@
-"""DescribeLogDirs: return the size of partitions on disk, and of the disk.
+"""DescribeLogDirs: return the sizes of partitions on disk, and the size of the disk.
 
-Versions: 0-5, flexible from 2.
-Behavior: the response contains the one data directory and the requested partitions that exist. The size of a partition
-    is the size of its segments. Its lag is 0, because no replica copies it.
-Version notes: version 3 adds an error for the whole response. Version 4 adds the size and the free space of the disk.
-    Version 5 adds whether new partitions may be placed into the directory, which is always true.
-Left out: moves between directories, because there is one directory.
+Versions: 0-5; from version 2 on in the flexible encoding (KIP-482).
+Behavior: the response contains the broker's only data directory. It contains those of the requested partitions that
+    exist. The size of a partition is the total size of its segments. `offset_lag` is 0, because no replica has to catch
+    up.
+Version notes: version 3 adds an error code for the whole response. Version 4 adds the size and the free space of the
+    disk. Version 5 adds whether new partitions may be created in the directory. In HMB this is always true.
+Left out: moves between data directories, because there is only one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""DescribeProducers: list the producers that partitions remember, and the first offsets of their open transactions.
+"""DescribeProducers: list the producers that have written to partitions, and their open transactions.
 
-Versions: 0, flexible.
-Behavior: each partition has its own error code. A log remembers a producer for `producer.id.expiration.ms` after its
-    last append, by the broker's clock. `last_timestamp` is the timestamp in the producer's last batch, so it may be
-    older.
+Versions: 0; in the flexible encoding (KIP-482).
+Behavior: each partition has its own error code. For each producer, the response contains the last sequence number, and
+    the first offset of the producer's open transaction. A log forgets a producer `producer.id.expiration.ms` after the
+    producer's last append. This time is measured with the broker's clock. `last_timestamp` is different: it is the
+    timestamp that the producer has written into its last batch.
 Version notes: none.
 Left out: nothing.
 """

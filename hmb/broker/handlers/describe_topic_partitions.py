@@ -1,12 +1,12 @@
-"""DescribeTopicPartitions: describe topics and their partitions page by page.
+"""DescribeTopicPartitions: describe topics and their partitions, in several responses if there are many.
 
-Versions: 0, flexible.
-Behavior: the response contains the requested topics, or all topics, each once and in the order of their names. It
-    contains at most `response_partition_limit` partitions, at least one, and at most
-    `max.request.partition.size.limit`. If more partitions follow, the response has a cursor with the next topic and
-    partition, and the next request contains this cursor. An unknown topic does not count as a partition.
+Versions: 0; in the flexible encoding (KIP-482).
+Behavior: the response contains the requested topics, or all topics, sorted by name and without repetitions. It contains
+    at most `response_partition_limit` partitions, and at most `max.request.partition.size.limit`, but at least one. If
+    some partitions are missing, the response has a cursor: the topic and the partition to continue with. The client
+    sends the cursor in its next request. Unknown topics do not count as partitions.
 Version notes: none.
-Left out: eligible leader replicas, which one broker does not have; racks.
+Left out: eligible leader replicas, which exist only with several brokers, and racks.
 """
 
 from __future__ import annotations
@@ -53,14 +53,17 @@ def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> 
 
 
 def _refuse(names: list[str]) -> DescribeTopicPartitionsResponse:
-    """Refuse all topics of a request whose cursor no response of this broker has contained."""
+    """Return INVALID_REQUEST for all topics, because the request's cursor is invalid."""
     return DescribeTopicPartitionsResponse(
         topics=[TopicAnswer(name=name, error_code=ErrorCode.INVALID_REQUEST) for name in names]
     )
 
 
 def _describe(topic: Topic, answer: TopicAnswer, first: int, room: int, context: RequestContext) -> int | None:
-    """Describe up to `room` partitions from `first` on; return the next partition, or None if all are described."""
+    """Add at most `room` partitions of a topic to `answer`, beginning with the partition `first`.
+
+    Return the number of the next partition to describe, or None if no partition is left.
+    """
     me = context.broker.config.broker_id
     answer.topic_id, answer.is_internal = topic.id, topic.is_internal
     wanted = [(number, log) for number, log in sorted(topic.partitions.items()) if number >= first]

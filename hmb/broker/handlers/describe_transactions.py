@@ -1,10 +1,10 @@
-"""DescribeTransactions: describe transactional ids.
+"""DescribeTransactions: describe the transactions of transactional ids.
 
-Versions: 0, flexible.
-Behavior: the response contains the state, the producer, the timeout, and the partitions of the current transaction.
-    Each id has its own error code.
+Versions: 0; in the flexible encoding (KIP-482).
+Behavior: for each transactional id, the response contains the state, the producer id and epoch, the timeout, and the
+    partitions of the current transaction. Each transactional id has its own error code.
 Version notes: none.
-Left out: while a transaction ends, Kafka returns only the partitions that have no marker yet. HMB returns all
+Left out: while a transaction ends, Kafka returns only the partitions that do not have their marker yet. HMB returns all
     partitions until the transaction has ended.
 """
 

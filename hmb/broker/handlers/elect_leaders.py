@@ -1,11 +1,11 @@
-"""ElectLeaders: make the preferred replica, or any replica, the leader of partitions.
+"""ElectLeaders: elect leaders for partitions.
 
-Versions: 0-2, flexible from 2.
-Behavior: the only broker is the leader of every partition already, so each existing partition gets
-    ELECTION_NOT_NEEDED. A request for all partitions gets all topics without partitions, because partitions that need
-    no election are returned only to a client that named them.
-Version notes: version 0 elects only preferred leaders. Version 1 adds the type of election (INVALID_REQUEST for unknown
-    types), and an error for the whole response.
+Versions: 0-2; from version 2 on in the flexible encoding (KIP-482).
+Behavior: HMB has one broker, which is always the leader of all partitions. So each existing partition gets
+    ELECTION_NOT_NEEDED. If the request is for all partitions, the response contains all topics without any partitions.
+    The reason is that Kafka returns partitions with ELECTION_NOT_NEEDED only if the client has named them.
+Version notes: version 0 only elects the preferred replica as the leader. Version 1 adds the type of election, and an
+    error code for the whole response. An unknown type gets INVALID_REQUEST.
 Left out: nothing.
 """
 

@@ -1,11 +1,13 @@
 """EndTxn: commit or abort a transaction.
 
-Versions: 0-5, flexible from 3.
-Behavior: the response is sent when the outcome is on disk and all partitions have their markers. If a marker could not
-    be written, the response is the same, because the outcome is decided. A repeated EndTxn gets the same response as
-    the first one. While the first one is being handled, a second EndTxn gets CONCURRENT_TRANSACTIONS.
-Version notes: in versions below 2 a fenced producer gets INVALID_PRODUCER_EPOCH. Producers of transaction version 2
-    send request version 5. They get a new epoch with each transaction, and may abort a transaction without records.
+Versions: 0-5; from version 3 on in the flexible encoding (KIP-482).
+Behavior: first the broker writes the outcome (commit or abort) to disk. Then it writes a marker to each partition of
+    the transaction, and sends the response. If a marker cannot be written, the client gets the same response, because
+    the outcome can no longer change. If the client repeats an EndTxn that has succeeded, it gets the same response
+    again. If the first EndTxn is still in progress, the second one gets CONCURRENT_TRANSACTIONS.
+Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
+    Producers of transaction version 2 send request version 5. Its response contains a new producer epoch for the next
+    transaction. These producers may also abort a transaction that has no records.
 Left out: nothing.
 """
 

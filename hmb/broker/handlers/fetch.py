@@ -1,22 +1,23 @@
-"""Fetch: read records from partitions, and wait for records if none exist yet.
+"""Fetch: read records from partitions, and wait for new records if too few exist.
 
-Versions: 0-18, flexible from 12.
-Behavior: the broker answers when `min_bytes` exist, a partition has an error, `max_wait_ms` is over, or the broker
-    stops. The response contains every partition of the request. A partition returns at most `partition_max_bytes`, and
-    all partitions together at most `max_bytes`. The first batch is returned completely even if it is larger. The broker
-    does not read the records: the response contains regions of files, which the connection sends with sendfile. A
-    waiting fetch looks at its logs again after LOOK_AGAIN seconds, because its client may have left, or a topic may
-    have been deleted and created again. The new topic's log does not wake a fetch that watches the old log, so its
-    first records may arrive LOOK_AGAIN later. A fetch waits no longer than a connection may be idle. A consumer with
-    the isolation level READ_COMMITTED gets records up to the last stable offset. It also gets the list of aborted
-    transactions, whose records it has to skip.
-Version notes: in versions below 4 the records are converted to messages while the response is sent (old_clients.py).
-    Versions 0 and 1 get messages of magic 0, and versions 2 and 3 get messages of magic 1. During the conversion the
-    broker checks each batch. The response is CORRUPT_MESSAGE if the first batch is damaged. It is MESSAGE_TOO_LARGE if
-    that batch decompresses to more than `max.decompressed.message.bytes`. Version 3 adds `max_bytes`, version 4 the
-    isolation level, version 7 sessions, version 9 leader epochs, and version 12 the last fetched epoch. Version 13
-    identifies topics by id.
-Left out: followers, because one broker has no replicas; quotas, so no client is slowed down.
+Versions: 0-18; from version 12 on in the flexible encoding (KIP-482).
+Behavior: the broker waits until `min_bytes` bytes exist, a partition has an error, `max_wait_ms` has passed, or the
+    broker stops. It also never waits longer than `connections.max.idle.ms`. The response contains at most
+    `partition_max_bytes` bytes of each partition, and at most `max_bytes` bytes in total. The first batch is always
+    returned completely, even if it is larger. The broker does not parse the records: the response refers to regions of
+    log files, which the connection sends with `sendfile`. An append to a log wakes the fetches that wait for it. A
+    waiting fetch also checks its logs every LOOK_AGAIN seconds. In this way it notices that its client has
+    disconnected, or that a topic was deleted and created again. A consumer with the isolation level READ_COMMITTED gets
+    only records below the last stable offset. It also gets a list of aborted transactions, and has to skip their
+    records.
+Version notes: clients that send versions below 4 do not know record batches. The broker converts the records for them
+    while it sends the response (old_clients.py): to messages of magic 0 for versions 0 and 1, of magic 1 for versions 2
+    and 3. During the conversion the broker checks the batches. If the first batch is damaged, the error is
+    CORRUPT_MESSAGE. If the first batch has more than `max.decompressed.message.bytes` bytes after decompression, the
+    error is MESSAGE_TOO_LARGE. Version 3 adds `max_bytes`, version 4 the isolation level, version 7 fetch sessions,
+    version 9 leader epochs, and version 12 the epoch of the last fetched record. From version 13 on, topics are
+    identified by id.
+Left out: fetches by followers, because HMB has one broker. Quotas: HMB never slows a client down.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ AbortedTransaction = PartitionData.AbortedTransaction
 FIRST_VERSION_OF_MAGIC_1 = 2
 FIRST_VERSION_OF_BATCHES = FetchRequest.first_version("isolation_level")
 FIRST_VERSION_OF_IDS = FetchRequest.first_version("topics.topic_id")
-LOOK_AGAIN = 1.0  # seconds between two looks at the logs of a waiting fetch
-# The answers for all partitions share these objects. Creating them for each partition would take longer than reading
-# the records.
+LOOK_AGAIN = 1.0  # longest time in seconds until a waiting fetch checks its logs again
+# The responses for all partitions share these objects. To create new objects for each partition would take longer than
+# to read the records.
 NO_RECORDS = memoryview(b"")
 NO_END, NO_LEADER = PartitionData.EpochEndOffset(), PartitionData.LeaderIdAndEpoch()
 NO_SNAPSHOT = PartitionData.SnapshotId()
@@ -73,7 +74,7 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
         watchers.add(watcher)
     try:
         while True:
-            fetch.collect()  # An append that came before the watcher has not woken the fetch.
+            fetch.collect()  # Find records that were appended before the watcher was added.
             remaining = deadline - time.monotonic()
             is_over = remaining <= 0 or context.broker.stop.requested.is_set() or context.is_client_gone()
             if fetch.is_satisfied or is_over or context.memory.is_wanted:
@@ -85,7 +86,7 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
 
 
 class _Fetch:
-    """One Fetch request. The handler calls `collect` again until enough records exist."""
+    """One Fetch request. The handler calls `collect` repeatedly, until enough records exist or the wait is over."""
 
     def __init__(self, request: FetchRequest, partitions: Sequence[FetchedPartition], context: RequestContext) -> None:
         self._partitions = partitions
@@ -112,7 +113,7 @@ class _Fetch:
         self.is_satisfied = failed or not self.logs or self._size >= self._min_bytes
 
     def _answer(self, partition: FetchedPartition) -> PartitionData | None:
-        """Return the partition's part of the response, or None if the client has all records and knows all offsets."""
+        """Return the response for one partition, or None if nothing has changed since the session's last response."""
         try:
             log = partition.log(self._context.broker.topics, uses_ids=self._uses_ids)
         except KafkaError as error:

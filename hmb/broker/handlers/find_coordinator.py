@@ -1,11 +1,11 @@
 """FindCoordinator: find the broker that coordinates a group or a transactional id.
 
-Versions: 0-6, flexible from 3.
-Behavior: this broker is the coordinator of all groups and transactional ids. A client that looks for a coordinator
-    will use it next. So the broker creates the coordinator's topic, `__consumer_offsets` or `__transaction_state`, if
-    the topic does not exist.
-Version notes: librdkafka takes version 0 as a sign that the broker supports lz4, and compresses with lz4 only then.
-    From version 4 on a request may contain several keys.
+Versions: 0-6; from version 3 on in the flexible encoding (KIP-482).
+Behavior: this broker coordinates all groups and all transactional ids. The client's next request will need the
+    coordinator's topic, `__consumer_offsets` or `__transaction_state`. So the broker creates this topic if it does not
+    exist.
+Version notes: the client library librdkafka compresses with lz4 only if the broker supports version 0 of this request.
+    From version 4 on, a request may contain several groups or transactional ids.
 Left out: share groups, which get INVALID_REQUEST.
 """
 

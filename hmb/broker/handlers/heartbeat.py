@@ -1,8 +1,8 @@
-"""Heartbeat: keep a member's session alive, and learn whether the group rebalances.
+"""Heartbeat: keep a member in its group, and check whether the group rebalances.
 
-Versions: 0-4, flexible from 4.
-Behavior: the member's session begins again. The error REBALANCE_IN_PROGRESS means that the group waits for its members
-    to join.
+Versions: 0-4; from version 4 on in the flexible encoding (KIP-482).
+Behavior: the broker restarts the session timeout of the member. If the response has the error REBALANCE_IN_PROGRESS,
+    the member must join the group again.
 Version notes: version 3 adds static members. All other versions differ only in their encoding.
 Left out: nothing.
 """

@@ -1,14 +1,15 @@
 """IncrementalAlterConfigs: change single settings of topics, brokers, loggers and groups.
 
-Versions: 0-1, flexible from 1.
-Behavior: each resource has its own error code, and is changed completely or not at all. The change is on disk and
-    effective when the response is sent. SET sets a value, and DELETE returns to the default. APPEND and SUBTRACT add
-    items to a list and remove them; a list contains each item once (INVALID_CONFIG for other types). INVALID_REQUEST is
-    the error for a resource or a setting that the request contains twice, for a null value, and for an unknown
-    operation. An impossible value gets INVALID_CONFIG for a topic, and INVALID_REQUEST for a broker. A setting that
-    cannot be altered while the broker runs gets INVALID_REQUEST, too.
-Version notes: only the encoding differs.
-Left out: settings of client metrics (INVALID_REQUEST).
+Versions: 0-1; from version 1 on in the flexible encoding (KIP-482).
+Behavior: each change has an operation. SET sets a value, and DELETE returns to the default. APPEND adds items to a
+    list, and SUBTRACT removes items. A list contains each item only once. If a setting is not a list, these two
+    operations get INVALID_CONFIG. Each resource has its own error code. The broker changes either all requested
+    settings of a resource or none. When it sends the response, the new settings are on disk and in use. An invalid
+    value gets INVALID_CONFIG for a topic or a group, and INVALID_REQUEST for a broker. The error is also
+    INVALID_REQUEST in these cases: the request contains a resource or a setting twice, a value is null, an operation is
+    unknown, or a broker's setting cannot be changed while the broker runs.
+Version notes: all versions have the same fields and differ only in their encoding.
+Left out: settings of client metrics, which get INVALID_REQUEST.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def handle(request: IncrementalAlterConfigsRequest, context: RequestContext) -> 
 
 
 def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
-    """Return all settings of the resource after the changes."""
+    """Return all settings that the resource will have after the changes in the request."""
     configs = dict(resource.altered)
     if len({change.name for change in wanted.configs}) < len(wanted.configs):
         raise KafkaError(ErrorCode.INVALID_REQUEST, "a setting is named twice")
@@ -57,7 +58,7 @@ def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
 
 
 def _edited(resource: Resource, name: str, operation: ConfigOperation, value: str) -> str:
-    """Return the value of a list setting after the items of `value` were added or removed."""
+    """Return the new value of a list setting: APPEND adds the items of `value`, and SUBTRACT removes them."""
     entry = next((entry for entry in resource.entries() if entry.key.name == name), None)
     if entry is None or entry.key.type is not ConfigType.LIST:
         raise KafkaError(ErrorCode.INVALID_CONFIG, f"{name} is not a list: {operation.name} is for lists")

@@ -1,14 +1,16 @@
-"""InitProducerId: get a producer id, for an idempotent or a transactional producer.
+"""InitProducerId: get a producer id and an epoch, for an idempotent or a transactional producer.
 
-Versions: 0-5, flexible from 2.
-Behavior: a producer without a transactional id gets an id that was never assigned before, with epoch 0. After an error
-    that the producer cannot resolve, it sends its present id and epoch. It then also gets a new id, and its sequence
-    numbers begin again. A transactional id always gets the same producer id, with a greater epoch, which fences all
-    earlier producers. If an earlier producer has left a transaction open, the broker aborts it. The client then gets
-    CONCURRENT_TRANSACTIONS and retries. A timeout above `transaction.max.timeout.ms` gets INVALID_TRANSACTION_TIMEOUT.
-Version notes: version 3 adds the producer's own id and epoch (KIP-360). In versions below 4 a fenced producer gets
-    INVALID_PRODUCER_EPOCH.
-Left out: two-phase commit (KIP-939), which is version 6 and not yet stable in Kafka 4.3.
+Versions: 0-5; from version 2 on in the flexible encoding (KIP-482).
+Behavior: a producer without a transactional id gets a new producer id, which no other producer has, and the epoch 0. If
+    such a producer cannot recover from an error, it sends its current id and epoch, and also gets a new id. Its
+    sequence numbers then begin again at 0. A producer with a transactional id gets the producer id of this
+    transactional id. The epoch increases each time, which fences all earlier producers with the same transactional id.
+    If an earlier producer has left a transaction open, the broker aborts this transaction. Until the abort is complete,
+    the client gets CONCURRENT_TRANSACTIONS and tries again. If the transaction timeout is greater than
+    `transaction.max.timeout.ms`, the error is INVALID_TRANSACTION_TIMEOUT.
+Version notes: version 3 adds the current id and epoch of the producer (KIP-360). If the producer is fenced, versions
+    below 4 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
+Left out: two-phase commit (KIP-939). It is version 6 of the request, which is not stable in Kafka 4.3.
 """
 
 from __future__ import annotations

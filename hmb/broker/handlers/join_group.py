@@ -1,13 +1,14 @@
-"""JoinGroup: join a group, or stay a member during a rebalance.
+"""JoinGroup: join a group, or join it again during a rebalance.
 
-Versions: 0-9, flexible from 6.
-Behavior: the response is sent when all members have joined, or when the time for the rebalance is over. Until then the
-    request waits in its connection's thread (coordinator/classic/ explains the protocol). The group elects the leader.
-    Only the leader's response contains all members and their metadata.
-Version notes: version 0 has no rebalance timeout, and the session timeout replaces it. In versions below 4 a new member
-    needs no member id. Version 5 adds static members. In versions below 7 an unknown protocol is "" instead of null.
-    From version 9 on a static leader that returns can continue without a new assignment.
-Left out: classic members in groups of KIP-848.
+Versions: 0-9; from version 6 on in the flexible encoding (KIP-482).
+Behavior: the broker sends the response when all members have joined, or when the time for the rebalance has passed.
+    Until then the thread of the connection waits (coordinator/classic/ explains the protocol). The coordinator selects
+    one member as the leader. Only the leader's response contains all members and their metadata.
+Version notes: version 0 has no rebalance timeout, so the session timeout is used instead. From version 4 on, a new
+    member first gets a member id, and then joins with this id. Version 5 adds static members. If a response contains no
+    protocol, for example because of an error, the protocol's name is "" in versions below 7, and null in later
+    versions. From version 9 on, a static member that is the leader can return to its group without a new assignment.
+Left out: members of the classic protocol in groups of the new protocol (KIP-848).
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ FIRST_VERSION_OF_NO_PROTOCOL = JoinGroupResponse.first_version("protocol_type")
 def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
     if context.version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
-    client_host = f"/{context.client_host}"  # Java prints an address without a name in this form.
+    client_host = f"/{context.client_host}"  # Kafka shows the address in this form, because Java prints it so.
     call = WaitingCall(
         context.header.client_id or "", client_host, context.version, is_client_gone=context.is_client_gone
     )
-    context.memory.close()  # The request may wait long. The group limits what it stores.
+    context.memory.close()  # Free the request's memory: it may wait long here.
     response = JoinGroupResponse(member_id=request.member_id)
     with answering(response):
         response = context.broker.groups.join(call, request)

@@ -1,10 +1,11 @@
-"""ListGroups: list the groups of this broker, which coordinates all groups.
+"""ListGroups: list the groups that this broker coordinates. In HMB these are all groups.
 
-Versions: 0-5, flexible from 3.
-Behavior: each group is listed once. COORDINATOR_LOAD_IN_PROGRESS is the error until all groups are loaded after a
-    start.
-Version notes: version 4 adds a filter by states, and version 5 a filter by types. The filters ignore upper and lower
-    case. An empty filter selects all groups, and an unknown state or type selects no group.
+Versions: 0-5; from version 3 on in the flexible encoding (KIP-482).
+Behavior: the response contains each group once. After a start, the error is COORDINATOR_LOAD_IN_PROGRESS until the
+    broker has loaded all groups.
+Version notes: version 4 adds a filter by state, and version 5 a filter by type. The filters ignore upper and lower
+    case. If a filter is empty, it selects all groups. If a filter contains only unknown states or types, it selects no
+    group.
 Left out: nothing.
 """
 

@@ -1,14 +1,17 @@
-"""ListOffsets: return the offset of a point in time, or of the start or the end of a log.
+"""ListOffsets: return the offset for a timestamp, or the first or last offset of a log.
 
-Versions: 0-11, flexible from 6.
-Behavior: the response to a timestamp (ms) is the first record that is not older, or (-1, -1) if no such record exists.
-    Special timestamps are -1 for the log's end, -2 for its start, -3 for the record with the greatest timestamp, and -4
-    for the start of the records on local disk. For a reader of committed records the log ends at its last stable
-    offset. A partition that the request contains twice gets INVALID_REQUEST once.
-Version notes: version 0 returns a list of at most `max_num_offsets` offsets, the newest first. The list contains the
-    log's end, and the base offsets of segments that were last written before the requested time. Version 2 adds the
-    isolation level, version 4 leader epochs, version 7 the timestamp -3, and version 8 the timestamp -4.
-Left out: tiered storage: its timestamps -5 and -6 get (-1, -1), as from a Kafka broker without remote logs.
+Versions: 0-11; from version 6 on in the flexible encoding (KIP-482).
+Behavior: for a timestamp (in ms), the response contains the first record with this timestamp or a later one. If no such
+    record exists, it contains the timestamp -1 and the offset -1. Negative timestamps have special meanings. -1 is the
+    end of the log, and -2 is its start. -3 is the record with the greatest timestamp. -4 is the first record on the
+    local disk. With the isolation level READ_COMMITTED, the log ends at the last stable offset. If a request contains a
+    partition twice, the response contains it once, with INVALID_REQUEST.
+Version notes: version 0 returns a list of at most `max_num_offsets` offsets, the greatest first. The list contains the
+    base offset of each segment that was last written before the requested time. For the timestamp -1 it also contains
+    the end of the log. Version 2 adds the isolation level, version 4 leader epochs, version 7 the timestamp -3, and
+    version 8 the timestamp -4.
+Left out: tiered storage. Its special timestamps -5 and -6 get the timestamp -1 and the offset -1, as from a Kafka
+    broker without tiered storage.
 """
 
 from __future__ import annotations
@@ -59,7 +62,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
             key = topic.name, wanted.partition_index
             count, times[key] = times[key], 0
             if not count:
-                continue  # The response contains this partition already.
+                continue  # The partition is already in the response.
             answer = PartitionResponse(partition_index=wanted.partition_index)
             topic_response.partitions.append(answer)
             with answering(answer):
@@ -76,7 +79,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
 
 
 def _check_timestamp(timestamp: int, version: int) -> None:
-    """Raise an error for a negative time that is not a special timestamp of this version."""
+    """Raise UNSUPPORTED_VERSION for a negative timestamp that has no special meaning in this version of the request."""
     first_version = FIRST_VERSION.get(timestamp)
     if timestamp < 0 and (first_version is None or version < first_version):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
@@ -104,9 +107,10 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
 
 
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
-    """Return the offsets for a response of version 0, the greatest first: the log's end and starts of segments.
+    """Return the list of offsets for a response of version 0: base offsets of segments, and possibly the log's end.
 
-    The time of a segment is the time of its file, because old messages have no timestamps.
+    A segment is in the list if its file was last changed at or before `timestamp`. (Messages in the format of old
+    clients have no timestamps.)
     """
     if timestamp == EARLIEST:
         return [log.log_start_offset][:count]

@@ -1,6 +1,6 @@
-"""ListPartitionReassignments: list the current moves of partitions between brokers.
+"""ListPartitionReassignments: list the partitions that are being moved between brokers.
 
-Versions: 0, flexible.
+Versions: 0; in the flexible encoding (KIP-482).
 Behavior: the list is always empty, because there is no other broker.
 Version notes: none.
 Left out: nothing.

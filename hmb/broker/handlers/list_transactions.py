@@ -1,11 +1,13 @@
-"""ListTransactions: list transactional ids.
+"""ListTransactions: list transactional ids, with the state of their current or last transaction.
 
-Versions: 0-2, flexible.
-Behavior: the response contains the ids that pass all filters. It also contains the states in the filter that do not
-    exist.
-Version notes: version 1 adds a minimum duration since the start of the last transaction. Version 2 adds a regular
-    expression that must match the whole id (INVALID_REGULAR_EXPRESSION).
-Left out: in a regular expression `.` and character classes match only the characters that a topic's name may contain.
+Versions: 0-2; all in the flexible encoding (KIP-482).
+Behavior: the response contains the transactional ids that pass all filters of the request. If the filter by state
+    contains states that do not exist, the response contains these states, too.
+Version notes: version 1 adds a filter by duration: the time since the start of the transaction. Version 2 adds a filter
+    by a regular expression, which must match the whole transactional id. An invalid expression gets
+    INVALID_REGULAR_EXPRESSION.
+Left out: in a regular expression, `.` and character classes match only those characters that may be part of a topic's
+    name.
 """
 
 from __future__ import annotations
@@ -25,11 +27,11 @@ STATES = {state.label for state in TransactionState}
 
 
 class Filters(NamedTuple):
-    """The filters of a ListTransactions request. A filter that is an empty set selects all transactions."""
+    """The filters of a ListTransactions request. An empty set selects all transactions."""
 
     states: Set[str]
     producer_ids: Set[int]
-    duration: int  # ms; a negative duration selects all transactions
+    duration: int  # in ms; a negative number selects all transactions
 
     def fit(self, each: Transaction, now: int) -> bool:
         """Return whether a transaction passes all filters."""

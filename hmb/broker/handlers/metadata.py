@@ -1,16 +1,17 @@
-"""Metadata: return the brokers, and the topics with their partitions and leaders.
+"""Metadata: return the brokers of the cluster, and topics with their partitions and leaders.
 
-Versions: 0-13, flexible from 9.
-Behavior: this broker is the leader of every partition, with the advertised address of the listener of this connection.
-    A topic that does not exist is created if the client and `auto.create.topics.enable` allow it. The same response
-    names its leader, so the client need not try again. One request creates at most MOST_MADE partitions, so that it
-    does not occupy the connection for long. Further topics get LEADER_NOT_AVAILABLE, and the client's next request
-    creates more of them. A topic that the request contains twice is returned once.
-Version notes: in version 0 an empty list of topics means all topics. From version 1 on null means all topics, and an
-    empty list means no topic. From version 4 on the client can forbid automatic creation. From version 12 on a request
-    can name topics by id. Versions 10 and 11 have the field for the id, but a request that uses it gets INVALID_REQUEST
-    for all its topics.
-Left out: racks and offline replicas, which one broker does not have.
+Versions: 0-13; from version 9 on in the flexible encoding (KIP-482).
+Behavior: this broker is the leader of all partitions. Its address is the advertised address of the listener that the
+    client has connected to. If a requested topic does not exist, the broker creates it, if the client and the setting
+    `auto.create.topics.enable` allow this. The response already contains the new topic, so the client does not have to
+    ask again. One request creates about 100 partitions at most (MOST_MADE), so that it does not take too long. Further
+    new topics get LEADER_NOT_AVAILABLE. When the client tries again, the broker creates more of them. If a request
+    contains a topic twice, the response contains it once.
+Version notes: to request all topics, a client sends an empty list in version 0, and null in later versions. In later
+    versions an empty list means no topic. From version 4 on, a client can forbid the creation of topics. From version
+    12 on, a request can identify topics by id. Versions 10 and 11 also have a field for the id. If a request of these
+    versions uses this field, all its topics get INVALID_REQUEST.
+Left out: racks and offline replicas, which exist only with several brokers.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def handle(request: MetadataRequest, context: RequestContext) -> MetadataRespons
 
 
 def _refuse(request: MetadataRequest) -> MetadataResponse:
-    """Refuse all topics of a request. As in Kafka, a topic without a name has an empty name in the response."""
+    """Return INVALID_REQUEST for all topics of a request. If a topic has no name, return the name "", as Kafka does."""
     return MetadataResponse(
         topics=[
             TopicAnswer(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
@@ -74,7 +75,7 @@ def _refuse(request: MetadataRequest) -> MetadataResponse:
 def _make_missing(request: MetadataRequest, context: RequestContext) -> Mapping[str, KafkaError]:
     """Create the requested topics that do not exist, if the client and the broker's settings allow it.
 
-    Returns the errors of topics that were not created, by name.
+    Returns the error of each topic that could not be created, by the topic's name.
     """
     topics, config = context.broker.topics, context.broker.config
     names = {each.name for each in request.topics or () if each.name is not None and each.name not in topics}
@@ -106,7 +107,7 @@ def _find(
     if wanted.name is not None:
         check_topic_name(wanted.name)
         failure = failures.get(wanted.name)
-        if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # made by another client
+        if failure is not None and failure.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # Another client was faster.
             raise failure
     return context.broker.topics.find(wanted.name, wanted.topic_id)
 

@@ -1,16 +1,19 @@
-"""OffsetCommit: store the offsets up to which a group has processed partitions.
+"""OffsetCommit: store the offsets up to which a group has processed its partitions.
 
-Versions: 0-10, flexible from 8.
-Behavior: each partition has its own error code. Each accepted offset becomes a record in `__consumer_offsets`, which
-    is on disk when the response is sent (`log.flush.acks.all`). A member sends its id and its generation. A commit
-    without a generation requires that the group is Empty. OffsetFetch returns the metadata as it was sent, up to
+Versions: 0-10; from version 8 on in the flexible encoding (KIP-482).
+Behavior: each partition has its own error code. The broker stores each offset as a record in `__consumer_offsets`. It
+    sends the response after these records are on disk (`log.flush.acks.all`). A member sends its member id and its
+    generation. Without a generation, offsets can be committed only while the group has no members. A client may add a
+    text to each offset (metadata), which OffsetFetch returns unchanged. Its length is limited by
     `offset.metadata.max.bytes`.
-Version notes: in version 0 a Kafka broker stored offsets in ZooKeeper. HMB stores them as in later versions, but checks
-    neither members nor generations. Version 1 has a time for each partition. Versions 2 to 4 have one retention time
-    for all partitions. From version 5 on the broker's setting applies (KIP-211). Version 6 adds leader epochs, and
-    version 7 group instance ids. An unknown group gets ILLEGAL_GENERATION, and from version 9 on GROUP_ID_NOT_FOUND.
-    Version 10 identifies topics by id.
-Left out: quotas, so `throttle_time_ms` is 0; `offsets.commit.timeout.ms`, because there are no replicas to wait for.
+Version notes: for version 0, Kafka brokers stored the offsets in ZooKeeper. HMB stores them like offsets of later
+    versions, but checks neither member nor generation. Version 1 adds a commit time for each partition. Versions 2 to 4
+    instead have one retention time for all partitions. From version 5 on, the setting `offsets.retention.minutes` is
+    used (KIP-211). Version 6 adds leader epochs, and version 7 group instance ids. An unknown group gets
+    ILLEGAL_GENERATION in versions below 9, and GROUP_ID_NOT_FOUND in later versions. From version 10 on, topics are
+    identified by id.
+Left out: quotas: HMB never slows a client down, so `throttle_time_ms` is always 0. `offsets.commit.timeout.ms`: in
+    Kafka this is the time to wait for replicas.
 """
 
 from __future__ import annotations
@@ -32,8 +35,8 @@ PartitionAnswer = Answer.OffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
 FIRST_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")
-LATEST_TIME = 2**63 - 1  # ms; the expiry time in a record is an int64
-NOW = BROKERS_RETENTION = -1  # special values of the time fields of a request
+LATEST_TIME = 2**63 - 1  # in ms; the greatest expiry time that a record can contain (an int64)
+NOW = BROKERS_RETENTION = -1  # -1 in the request: the current time, or the broker's own retention time
 
 
 def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse | Deferred:
@@ -64,7 +67,7 @@ def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommi
 
 
 def _find(wanted: Wanted, context: RequestContext) -> tuple[Topic | None, ErrorCode]:
-    """Return the topic, or None if it does not exist, and the error code for each partition that does not exist."""
+    """Return the topic, or None if it does not exist. Also return the error code for partitions that do not exist."""
     topics = context.broker.topics
     if context.version < FIRST_VERSION_OF_IDS:
         return topics.get(wanted.name), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -95,12 +98,12 @@ def _commit(
     response: OffsetCommitResponse,
     context: RequestContext,
 ) -> OffsetCommitResponse | Deferred:
-    """Commit all offsets together. An error of the group is the error of every accepted partition."""
+    """Commit all offsets together. If the group refuses them, each accepted partition gets the group's error."""
     groups = context.broker.groups
 
     def begin() -> Pending:
         if context.version == 0:
-            groups.make_topic()  # A client of version 0 does not look for a coordinator first.
+            groups.make_topic()  # A client of version 0 has not sent FindCoordinator, which creates it.
         generation, instance_id = request.generation_id_or_member_epoch, request.group_instance_id
         commit = Commit(request.member_id, generation, instance_id, context.version, offsets)
         return groups.begin_commit(request.group_id, commit)

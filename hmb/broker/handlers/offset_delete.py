@@ -1,10 +1,11 @@
-"""OffsetDelete: delete the offsets of topics that a group no longer reads (KIP-496).
+"""OffsetDelete: delete the committed offsets of topics that a group no longer reads (KIP-496).
 
-Versions: 0, never flexible.
-Behavior: each existing offset gets a tombstone, which is on disk when the response is sent. The group must be Empty,
-    or a group of consumers. Topics that its consumers still read get GROUP_SUBSCRIBED_TO_TOPIC.
+Versions: 0; not in the flexible encoding (KIP-482).
+Behavior: for each existing offset, the broker writes a tombstone. It sends the response after the tombstones are on
+    disk. The group must have no members, or must be a group of consumers. If the group's consumers still subscribe to a
+    topic, this topic's partitions get GROUP_SUBSCRIBED_TO_TOPIC.
 Version notes: none.
-Left out: quotas, so `throttle_time_ms` is 0.
+Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
 """
 
 from __future__ import annotations

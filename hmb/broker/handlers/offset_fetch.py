@@ -1,15 +1,16 @@
 """OffsetFetch: return the committed offsets of groups.
 
-Versions: 0-10, flexible from 6.
-Behavior: a partition without a committed offset has the offset -1 and no error. The same applies to an unknown group.
-    Null topics mean all topics with committed offsets. An offset that was committed for an older topic of the same name
-    does not count.
-Version notes: in version 0 a Kafka broker read offsets from ZooKeeper, so a missing offset is
-    UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1 the group's error is repeated for each partition. From version 2 on
-    this error has its own field, and topics may be null. Version 5 adds leader epochs. Version 7 adds `require_stable`,
-    with which a partition gets UNSTABLE_OFFSET_COMMIT while an open transaction holds an offset for it. Version 8 adds
-    several groups, version 9 the requesting member (KIP-848), and version 10 topics by id.
-Left out: quotas, so `throttle_time_ms` is 0.
+Versions: 0-10; from version 6 on in the flexible encoding (KIP-482).
+Behavior: a partition without a committed offset gets the offset -1 and no error. So do all partitions of an unknown
+    group. If the request contains null instead of a list of topics, the response contains all topics with committed
+    offsets. If a topic was deleted and created again, offsets that were committed for the old topic are not returned.
+Version notes: for version 0, Kafka brokers read the offsets from ZooKeeper. In this version, a partition without a
+    committed offset gets UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1, an error of the group is returned at each
+    partition. From version 2 on, the response has a field for this error, and the list of topics may be null. Version 5
+    adds leader epochs. Version 7 adds `require_stable`: a partition gets UNSTABLE_OFFSET_COMMIT while an open
+    transaction has a pending offset for it. From version 8 on, a request may contain several groups. Version 9 adds the
+    member that sends the request (KIP-848). From version 10 on, topics are identified by id.
+Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ PartitionAnswer = Answer.OffsetFetchResponsePartitions
 OldAnswer = OffsetFetchResponse.OffsetFetchResponseTopic
 OldPartitionAnswer = OldAnswer.OffsetFetchResponsePartition
 Committed = Mapping[TopicPartition, CommittedOffset]
-Held = Set[TopicPartition]  # partitions for which open transactions hold offsets
+Held = Set[TopicPartition]  # partitions with offsets in a transaction that is not committed yet
 FIRST_VERSION_OF_GROUP_ERRORS = OffsetFetchResponse.first_version("error_code")
 FIRST_VERSION_OF_GROUPS = OffsetFetchRequest.first_version("groups")
 FIRST_VERSION_OF_IDS = OffsetFetchRequest.first_version("groups.topics.topic_id")
@@ -61,12 +62,13 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchR
 def _group(group: Group, stable: bool, context: RequestContext) -> GroupAnswer:
     answer = GroupAnswer(group_id=group.group_id)
     groups = context.broker.groups
-    # The pending offsets are read before the committed offsets. If a transaction ends between these two steps, its
-    # offsets are found in both results, never in none.
+    # First read the offsets of open transactions (pending), and then the committed offsets. If a transaction is
+    # committed between these two steps, its offsets are in both results. In the other order, they could be in neither
+    # result.
     held = groups.pending_offsets(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:
-            groups.make_topic()  # A client of version 0 does not look for a coordinator first.
+            groups.make_topic()  # A client of version 0 has not sent FindCoordinator, which creates it.
         if group.topics is None:
             found = groups.fetch_offsets(group.group_id, None, group.member_id, group.member_epoch)
             answer.topics = _all(found, held, context)
@@ -83,7 +85,7 @@ def _group(group: Group, stable: bool, context: RequestContext) -> GroupAnswer:
 
 
 def _name(wanted: Wanted, context: RequestContext) -> str | None:
-    """Return the name of a requested topic, which need not exist. Return None for an unknown topic id."""
+    """Return the name of a requested topic, even if the topic does not exist. Return None if its id is unknown."""
     if context.version < FIRST_VERSION_OF_IDS:
         return wanted.name
     try:
@@ -127,7 +129,10 @@ def _topic_id(name: str, context: RequestContext) -> UUID:
 
 
 def _is_of(found: CommittedOffset, topic_id: UUID) -> bool:
-    """Return whether the offset was committed for the topic with this id. An offset without an id matches any id."""
+    """Return whether the offset was committed for the topic with this id.
+
+    If one of the two ids is unknown, return True.
+    """
     return found.topic_id == topic_id or NO_TOPIC_ID in (found.topic_id, topic_id)
 
 

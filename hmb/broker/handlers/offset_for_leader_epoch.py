@@ -1,11 +1,14 @@
-"""OffsetForLeaderEpoch: return where a leader epoch ended, so that a consumer notices lost records (KIP-320).
+"""OffsetForLeaderEpoch: return the last offset of a leader epoch, so that a consumer detects lost records (KIP-320).
 
-Versions: 0-4, flexible from 4.
-Behavior: the response contains the greatest epoch of the log that is not above the requested one, and the offset after
-    its last record. The newest epoch ends at the log's end. A future epoch and -1 get (-1, -1).
-Version notes: version 1 adds the epoch to the response. Version 2 adds the client's current epoch (FENCED_LEADER_EPOCH
-    or UNKNOWN_LEADER_EPOCH if it differs). Version 3 adds the id of the requesting replica.
-Left out: followers. One broker has none, so the broker treats every client as a consumer.
+Versions: 0-4; from version 4 on in the flexible encoding (KIP-482).
+Behavior: the request contains a leader epoch. The broker looks for this epoch in the log, or otherwise for the greatest
+    epoch below it. The response contains the epoch that was found, and the offset after its last record. For the newest
+    epoch, this is the end of the log. If the requested epoch is greater than the newest epoch or is -1, the response
+    contains the epoch -1 and the offset -1.
+Version notes: version 1 adds the epoch to the response. Version 2 adds the leader epoch that the client believes to be
+    current. If this epoch is wrong, the error is FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH. Version 3 adds the id of
+    the requesting replica.
+Left out: requests from followers. HMB has no followers, so it treats each client as a consumer.
 """
 
 from __future__ import annotations

@@ -1,19 +1,22 @@
 """Produce: append record batches to partitions.
 
-Versions: 0-13, flexible from 9.
-Behavior: the log of each partition checks the records and assigns their offsets. Each partition has its own error
-    code. The broker refuses a whole batch if one of its records is wrong: a record without a key in a compacted topic,
-    or with a timestamp out of range. `record_errors` names the first ten such records; Kafka names all. With acks=1 the
-    response is sent after the append. With acks=-1 (all) it is sent after a sync (`log.flush.acks.all`), because one
-    broker has no followers. With acks=0 no response is sent; an error closes the connection, because the client has no
-    other way to notice it.
-Version notes: versions 0 and 1 contain messages of magic 0, and version 2 contains messages of magic 1. Later versions
-    contain one record batch for each partition. Version 7 allows zstd, version 8 adds `record_errors`, and version 13
-    names topics by id. A record batch in a version below 3 gets INVALID_RECORD. A Kafka broker accepts it, but no
-    client sends it, and it would avoid the checks of version 3. With a transactional id, the batches must belong to an
-    open transaction (`broker/transactional.py`). If they do not, the error is INVALID_TXN_STATE, and from version 11 on
-    TRANSACTION_ABORTABLE. From version 12 on the first batch for a partition adds the partition to the transaction.
-Left out: quotas, so `throttle_time_ms` is 0 and no client is slowed down.
+Versions: 0-13; from version 9 on in the flexible encoding (KIP-482).
+Behavior: the log of each partition checks the records and assigns their offsets. Each partition has its own error code.
+    If one record of a batch is invalid, the broker refuses the whole batch. A record is invalid if, for example, it has
+    no key and the topic is compacted, or if its timestamp is out of range. `record_errors` contains the first ten
+    invalid records. (In Kafka it contains all of them.) With acks=1, the broker sends the response after the append.
+    With acks=-1 (all), it sends the response after the records are on disk (`log.flush.acks.all`). It does not wait for
+    followers, because HMB has none. With acks=0, it sends no response. If an error then occurs, it closes the
+    connection, because the client would otherwise not notice the error.
+Version notes: versions 0 and 1 contain messages of magic 0, and version 2 contains messages of magic 1. From version 3
+    on, a request contains one record batch for each partition. If a request of an earlier version contains a record
+    batch, it gets INVALID_RECORD. (A Kafka broker accepts such a request, but no client sends it, and it would bypass
+    the checks of version 3.) Version 7 allows zstd, version 8 adds `record_errors`, and from version 13 on, topics are
+    identified by id. If the request has a transactional id, the batches must belong to an open transaction
+    (broker/transactional.py). Otherwise the error is INVALID_TXN_STATE in versions below 11, and TRANSACTION_ABORTABLE
+    in later versions. From version 12 on, the broker adds a partition to the transaction when it gets the first batch
+    for it.
+Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
 """
 
 from __future__ import annotations
@@ -36,8 +39,8 @@ TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse
 PartitionData = ProduceRequest.TopicProduceData.PartitionProduceData
 FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
-ADMIN_CLIENT = "__admin_client"  # a client with this id may write to internal topics
-# A response with one of these errors does not contain the log start offset.
+ADMIN_CLIENT = "__admin_client"  # the only client id that may write to internal topics
+# If a partition has one of these errors, its response does not contain the log start offset.
 WITHOUT_LOG_START = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
 
 
@@ -87,7 +90,10 @@ def _synced(response: ProduceResponse, unsynced: Iterable[tuple[Log, PartitionRe
 
 
 def _append(log: Log, records: ProducedRecords, answer: PartitionResponse) -> None:
-    """Append records to a log, and put the result into the partition's response. Raises KafkaError."""
+    """Append records to a log, and write the offset of the first record into the partition's response.
+
+    Raises KafkaError.
+    """
     try:
         result = log.append(records)
     except KafkaError as error:
@@ -105,14 +111,15 @@ def _append(log: Log, records: ProducedRecords, answer: PartitionResponse) -> No
 
 
 def _parsed(partition: PartitionData, request: ProduceRequest, version: int) -> ProducedRecords | KafkaError:
-    """Return the records of one partition, or the error for its response."""
+    """Return the records that a request contains for one partition, or the error to return for it."""
     try:
         if request.acks not in (Acks.NONE, Acks.LEADER, Acks.ALL):
             raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
         return parse_produced(partition.records, version, is_transactional=request.transactional_id is not None)
     except KafkaError as error:
-        # A traceback refers to the variables of `handle`, and one of these variables refers to the error. This cycle
-        # of references would keep the request's bytes in memory until the next garbage collection.
+        # Remove the traceback from the error. The traceback refers to the variables of `handle`, and one of these
+        # variables will refer to the error. This cycle of references would keep the request's bytes in memory until the
+        # next garbage collection.
         return error.with_traceback(None)
 
 

@@ -1,4 +1,4 @@
-"""Parts of responses that several handlers share."""
+"""Functions that several handlers use to make their responses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MOST_TIMES = 2
 
 
 class TopicAnswer(Protocol):
-    """A topic in the response to OffsetCommit or OffsetDelete."""
+    """The entry of one topic in the response to OffsetCommit or OffsetDelete."""
 
     name: str
     partitions: list[Any]
@@ -29,11 +29,11 @@ R = TypeVar("R", bound=Response)
 
 
 def merged(refused: Sequence[T], answered: Sequence[T]) -> list[T]:
-    """Merge two lists of topics into the topics of a response, as Kafka does. Each topic gets one entry.
+    """Merge two lists of topic entries into the list for a response, in the order that Kafka uses.
 
-    `refused` contains the partitions that the handler has refused. They come first in the entry of their topic.
-    `answered` contains the partitions that the group has answered. If no partition was refused, the result is
-    `answered`, which may contain a topic twice.
+    `refused` contains the partitions that the handler has refused, and `answered` contains all others. In the result,
+    each topic has one entry, in which the refused partitions come first. But if `refused` is empty, the result is
+    `answered` without changes, and may contain a topic twice.
     """
     if not refused:
         return list(answered)
@@ -48,9 +48,10 @@ def merged(refused: Sequence[T], answered: Sequence[T]) -> list[T]:
 def committed(
     groups: GroupCoordinator, begin: Callable[[], Pending], response: R, fail: Callable[[KafkaError], None]
 ) -> R | Deferred:
-    """Commit offsets; return the response, which is deferred until the offsets are durable.
+    """Commit offsets. Return a response that is deferred until the offsets are on disk.
 
-    `begin` adds the commit to the journal's queue. `fail` puts an error into the response.
+    The function `begin` adds the commit to the queue of the journal. The function `fail` writes an error into the
+    response.
     """
 
     def result() -> R:
@@ -69,17 +70,17 @@ def committed(
 
 
 def metadata_length(metadata: str | None) -> int:
-    """Return the length of a commit's metadata as Kafka counts it, in UTF-16 units."""
+    """Return the length of an offset's metadata. Like Kafka, count units of UTF-16: an emoji counts as two."""
     if not metadata or metadata.isascii():
         return len(metadata or "")
     return len(metadata.encode("utf-16-le")) // 2
 
 
 def check_repetitions(names: Iterable[Hashable]) -> None:
-    """Raise CloseConnection if a request repeats the same name more than MOST_TIMES times.
+    """Raise CloseConnection if `names` contains the same name more than MOST_TIMES times.
 
-    The description of a group or a topic may fill megabytes, and its name is short. A request that repeats the name a
-    thousand times asks for a response of gigabytes.
+    A name is short, but the description of a group or a topic may have megabytes. If a small request contained the same
+    name a thousand times, the response could have gigabytes.
     """
     for name, times in Counter(names).items():
         if times > MOST_TIMES:

@@ -1,10 +1,11 @@
-"""SyncGroup: the leader sends the assignment of all members, and each member receives its own assignment.
+"""SyncGroup: the leader sends the assignment of all members, and each member gets its own part of the assignment.
 
-Versions: 0-5, flexible from 4.
-Behavior: the response is sent when the leader has sent the assignment and it is stored. Until then the request waits
-    in its connection's thread. In a group that is Stable, the response is sent at once.
-Version notes: version 3 adds static members. Version 5 adds the protocol's type and name, which must be those of the
-    group.
+Versions: 0-5; from version 4 on in the flexible encoding (KIP-482).
+Behavior: the leader's request contains the assignment of all members. The broker stores this assignment, and then sends
+    its own part to each member. The members' requests wait until then, in the threads of their connections. If the
+    group is already in the state Stable, the broker sends the response at once.
+Version notes: version 3 adds static members. Version 5 adds the type and the name of the protocol, which must be the
+    same as the group's.
 Left out: nothing.
 """
 
@@ -22,7 +23,7 @@ FIRST_VERSION_OF_PROTOCOLS = SyncGroupRequest.first_version("protocol_type")
 def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:
     if context.version >= FIRST_VERSION_OF_PROTOCOLS and None in (request.protocol_type, request.protocol_name):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    context.memory.close()  # The request may wait long. The group limits the assignment.
+    context.memory.close()  # Free the request's memory: it may wait long here.
     response = SyncGroupResponse()
     with answering(response):
         return context.broker.groups.sync(WaitingCall(is_client_gone=context.is_client_gone), request)

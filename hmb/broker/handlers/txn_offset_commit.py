@@ -1,14 +1,15 @@
-"""TxnOffsetCommit: commit offsets as part of a transaction.
+"""TxnOffsetCommit: commit offsets of a group as part of a transaction.
 
-Versions: 0-5, flexible from 3.
-Behavior: the offsets are stored at once, and count after the transaction has committed. Until then a fetch of stable
-    offsets has to wait (OffsetFetch, `require_stable`). The producer sends the member and the generation that have read
-    the records, so that a member without these partitions cannot commit for them (KIP-447).
-Version notes: in versions below 2 COORDINATOR_NOT_AVAILABLE replaces COORDINATOR_LOAD_IN_PROGRESS, which clients of
-    that time do not know. Version 3 adds the member and the generation. In versions 0 to 4 AddOffsetsToTxn must
-    announce the group first. Version 5 announces the group itself. A group that was not announced gets
-    INVALID_TXN_STATE, and from version 4 on TRANSACTION_ABORTABLE.
-Left out: quotas, so `throttle_time_ms` is 0.
+Versions: 0-5; from version 3 on in the flexible encoding (KIP-482).
+Behavior: the broker stores the offsets at once. They become the group's committed offsets when the transaction is
+    committed. Until then, an OffsetFetch with `require_stable` gets an error for these partitions. The request contains
+    the member and the generation that have read the records. The broker checks them, so that a member that has lost its
+    partitions cannot commit offsets for them (KIP-447).
+Version notes: versions 0 and 1 return COORDINATOR_NOT_AVAILABLE instead of COORDINATOR_LOAD_IN_PROGRESS, which clients
+    of these versions do not know. Version 3 adds the member and the generation. In versions 0 to 4, the producer must
+    first send AddOffsetsToTxn for the group. If it has not, the error is INVALID_TXN_STATE in versions 0 to 3, and
+    TRANSACTION_ABORTABLE in version 4. From version 5 on, AddOffsetsToTxn is not needed.
+Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ PartitionAnswer = Answer.TxnOffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_LOADING = 2
 FIRST_VERSION_OF_ADDING = 5
-# A consumer gets these errors from OffsetCommit. A transactional producer gets ILLEGAL_GENERATION instead, because it
-# does not know them.
+# A group may refuse a commit with these errors. Consumers know them, but transactional producers do not. So the
+# response to a producer contains ILLEGAL_GENERATION instead.
 ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 
 
@@ -70,7 +71,10 @@ def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffse
 
 
 def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> Pending:
-    """Append the offsets to the journal's queue. The transaction cannot end during the append. Raises KafkaError."""
+    """Append the offsets to the journal's queue, and keep the transaction open until this is done.
+
+    Raises KafkaError.
+    """
     groups, transactions, id = context.broker.groups, context.broker.transactions, request.transactional_id
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID)

@@ -1,12 +1,13 @@
-"""WriteTxnMarkers: end transactions in the given partitions.
+"""WriteTxnMarkers: write markers that end transactions to the given partitions.
 
-Versions: 1-2, flexible.
-Behavior: each partition has its own error code, and is answered when its marker is on disk (`log.flush.acks.all`). The
-    handler does not ask the coordinator, because this API is for transactions that the coordinator no longer knows
-    (`kafka-transactions.sh abort`). The coordinator of one broker writes its own markers directly.
-Version notes: version 2 adds the transaction version whose rules apply (KIP-1228). With transaction version 2 the
-    marker of an open transaction has a greater epoch than its records.
-Left out: the check of who sends this request, because there are no ACLs yet.
+Versions: 1-2; all in the flexible encoding (KIP-482).
+Behavior: each partition has its own error code. The broker sends the response after all markers are on disk
+    (`log.flush.acks.all`). The tool `kafka-transactions.sh abort` sends this request, to end a transaction that the
+    coordinator no longer knows. Therefore the handler does not ask the coordinator. (In Kafka, coordinators send this
+    request to other brokers. HMB's coordinator writes its markers itself.)
+Version notes: version 2 adds the transaction version, which decides which rules apply (KIP-1228). With transaction
+    version 2, the epoch of a marker must be greater than the epoch of the transaction's records.
+Left out: HMB has no ACLs, so it does not check who sends this request.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ Wanted = WriteTxnMarkersRequest.WritableTxnMarker
 Result = WriteTxnMarkersResponse.WritableTxnMarkerResult
 TopicResult = Result.WritableTxnMarkerTopicResult
 PartitionResult = TopicResult.WritableTxnMarkerPartitionResult
-Written = list[tuple[PartitionResult, Callable[[], None]]]  # a response, and a function that waits for the disk
+Written = list[tuple[PartitionResult, Callable[[], None]]]  # a response, and a function that syncs the marker to disk
 
 
 def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> WriteTxnMarkersResponse:
     written: Written = []
     response = WriteTxnMarkersResponse(markers=[_write(wanted, written, context) for wanted in request.markers])
-    for answer, finish in written:  # The sync of one marker includes the other markers.
+    for answer, finish in written:  # Sync after all appends, so that one sync of a log covers several markers.
         with answering(answer):
             finish()
     return response
