@@ -15,13 +15,13 @@ same code.
 
 Read in this order:
 
-- `framing` where one message ends and the next one begins in a stream of bytes
+- `framing`     where one message ends and the next one begins in a stream of bytes
 - `primitives`  the types of fields: numbers, strings, arrays
 - `schema`      how a message class becomes a codec
 - `messages`    the classes, one file for each API; begin with `messages/produce.py`
 - `headers`     the header that precedes each request and each response
-- `connection` the client's end and the broker's end of a connection; matches responses with requests
-- `errors`, `api_keys`, `enums`, `topics`   tables of codes and names
+- `connection`  the client's end and the broker's end of a connection; matches responses with requests
+- `errors`, `api_keys`, `enums`, `topics`  tables of codes and names
 
 You can skip four modules when you read this folder for the first time. `tagged_fields` encodes the optional fields of
 newer versions. `allowance` limits the memory for the requests of untrusted clients. `annotate` shows messages byte by

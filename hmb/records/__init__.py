@@ -1,37 +1,37 @@
-"""Records: the formats in which Kafka sends data over the network and stores it on disk.
+"""Records: the formats of the data that Kafka sends over the network and stores on disk.
 
-A batch of records has the same bytes on the network and on disk.
+A batch of records has the same bytes on the network and on disk, except for a few fields of its header.
 
-A *record* is a key, a value, headers and a timestamp. A producer collects records and sends them as a *record batch*:
-one header of 61 bytes, then all the records, which may be compressed together. The broker writes the batch to its log
-and sends it to consumers without looking at the records::
+A *record* consists of a key, a value, headers and a timestamp. A producer collects records and sends them as a *record
+batch*. The batch has one header of 61 bytes, followed by all the records. The records may be compressed together. The
+broker appends the batch to its log, and later sends it to consumers. It does not decode the records::
 
     producer   records --encode, compress--> batch
     broker                                   batch --assign offset, append--> log --read--> batch
     consumer                                                                                batch --decode--> records
 
-The broker changes only the first 16 bytes of a batch. These bytes hold the base offset and the leader epoch, and the
-checksum does not cover them. For example, a producer sends 3 records, and the log end offset is 500. The broker writes
-500 into the header, and the records have the offsets 500, 501 and 502. A batch of 10,000 records causes the same work
-for the broker.
+The broker changes only two fields in the first 16 bytes of a batch: the base offset and the leader epoch. The checksum
+does not include these bytes, so it stays valid. For example, a producer sends a batch of 3 records, and the log end
+offset is 500. The broker writes 500 into the header as the base offset. The records then have the offsets 500, 501 and
+502. A batch of 10,000 records does not cause more work for the broker.
 
 Read in this order:
 
 - `record`       one record, and its layout inside a batch
 - `batch`        the record batch: its header, and encoding a batch
-- `reading`      how a reader gets batches from bytes, and records from batches
-- `compression`  the folder of codecs, with a bound on the memory that decompression takes
+- `reading`      finds the batches in a buffer, and decodes their records
+- `compression`  compresses and decompresses records, with a limit on memory (a folder)
 - `crc`, `varint`  checksums, and integers of variable length
-- `control`      the markers that end transactions
+- `control`      the markers with which the broker commits or aborts a transaction
 
-A first reading can skip the following modules:
+You can skip the following modules when you read this folder for the first time:
 
-- `builder`, `consumer_record`  the batch that a producer fills next, and the record that a consumer returns
-- `filtering`, `heads`  batches without some of their records, for compaction, and the fields of records that a broker
-  checks
-- `legacy`       messages v0 and v1, the formats of 2012 to 2017, and conversion from and to them
-- `fast`         faster versions of encoding and decoding
-- `annotate`, `annotate_frame`  every byte of a batch or frame with its meaning, for `hmb decode` and `hmb dump-log`
+- `builder`, `consumer_record`  the batch that a producer is filling, and the record that a consumer returns
+- `filtering`  removes records from a batch, for compaction
+- `heads`      decodes only the fields of records that a broker checks
+- `legacy`     messages v0 and v1, the formats of 2012 to 2017, and their conversion
+- `fast`       functions that encode and decode records faster
+- `annotate`, `annotate_frame`  show the meaning of every byte, for the commands `hmb decode` and `hmb dump-log`
 """
 
 from hmb.records.batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, RecordBatch, encode_batch

@@ -1,4 +1,4 @@
-"""Shows a batch or a message byte by byte, and names the field to which each byte belongs.
+"""Shows the bytes of a batch or a message, and names the field to which each byte belongs.
 
     000000  00 00 00 00 00 00 00 07                          base_offset = 7
     000008  00 00 00 3f                                      batch_length = 63
@@ -6,12 +6,12 @@
     00003d  14                                               records[0].length = 10
     00003e  00                                               records[0].attributes = 0
 
-This module yields the same kind of lines as `protocol.annotate`. The modules `batch`, `record` and `legacy.message`
-describe the formats. Compressed records appear twice: first their bytes in the file, as one field, and then the lines
-of the decompressed bytes. The positions of the second lines count from the beginning of the decompressed bytes. The
-lines of decompressed bytes are marked as *inside*.
+The functions yield objects of the class `Line`, which `protocol.annotate` defines. The modules `batch`, `record` and
+`legacy.message` describe the formats. Compressed records appear twice. First, one line shows their compressed bytes as
+one field. Then, more lines show the decompressed bytes. The positions in these lines count from the first decompressed
+byte. A second value marks these lines as *inside*.
 
-If the bytes are malformed, the lines before the malformed field are yielded first. Then a KafkaError is raised.
+If a field is malformed, the functions first yield the lines of all fields before it, and then raise KafkaError.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from hmb.records.reading import MAGIC_POSITION, Batch
 from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import VarintError, read_varint
 
-Walk = Generator[Line, None, int]  # yields lines, and returns the position after them
+Walk = Generator[Line, None, int]  # yields lines, and returns the position after the last one
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT32 = Struct(">i")
@@ -43,7 +43,7 @@ _KINDS = {"q": "int64", "i": "int32", "h": "int16", "b": "int8", "I": "uint32"} 
 
 
 class AnnotatedNumber(NamedTuple):
-    """A number in a line, with a text that explains its value, for example a date."""
+    """A number, with a text that explains it. For example, the text of a timestamp is its date."""
 
     number: int
     meaning: str
@@ -53,26 +53,32 @@ class AnnotatedNumber(NamedTuple):
 
 
 def annotate_batch(batch: Batch, position: int) -> Iterator[tuple[Line, bool]]:
-    """Yield the lines of the batch at `position` of its file. The bool is True for a line inside compressed data."""
+    """Yield the lines of a batch, which begins at `position` of its file.
+
+    Each line comes with a bool, which is True if the line shows decompressed bytes.
+    """
     if isinstance(batch, RecordBatch):
         return _record_batch(batch, position)
     return _message(batch, position)
 
 
 def annotate_header(batch: Batch, position: int) -> Iterator[Line]:
-    """Yield the lines of the header's fields, which are in the first 61 bytes of a batch."""
+    """Yield a line for each field of the header of a batch or a message."""
     if isinstance(batch, RecordBatch):
         names: tuple[str, ...] = RecordBatch._fields[:-1]
         header = BATCH_HEADER
     else:
-        names = Message._fields[: 5 + batch.magic]  # Magic 1 adds the timestamp.
+        names = Message._fields[: 5 + batch.magic]  # A message of magic 1 also has a timestamp.
         header = Struct(MESSAGE_HEADER.format + "q" * batch.magic)
     for line in fixed_fields(header, names, batch.view, 0):
         yield line._replace(offset=position + line.offset, value=_header_note(batch, line.path, line.value))
 
 
 def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
-    """Yield the lines of an incomplete header at the end of a buffer. All formats begin with an offset and a length."""
+    """Yield lines for the start of a batch whose header is incomplete, because the buffer ends.
+
+    The function shows the offset and the length. All formats begin with these two fields.
+    """
     form: Struct = Struct(">qi")
     names: tuple[str, ...] = RecordBatch._fields[:2]
     if len(buffer) > MAGIC_POSITION:
@@ -83,7 +89,7 @@ def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
 
 
 def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, position: int) -> Iterator[Line]:
-    """Yield a line for each field of a struct without padding, up to the end of the buffer."""
+    """Yield a line for each field of `form`, which begins at `position`. Stop if the buffer ends."""
     for name, code in zip(names, form.format.lstrip(">"), strict=True):
         field = Struct(f">{code}")
         end = position + field.size
@@ -94,7 +100,7 @@ def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, posit
 
 
 def timestamp_note(timestamp: int) -> AnnotatedNumber:
-    """Return a timestamp (ms since 1970), annotated with its date."""
+    """Return a timestamp (ms since 1970) with its date as the explaining text."""
     if timestamp == NO_TIMESTAMP:
         return AnnotatedNumber(timestamp, "none")
     try:
@@ -139,7 +145,7 @@ def _record_batch(batch: RecordBatch, position: int) -> Iterator[tuple[Line, boo
 
 
 def _record(data: bytes, position: int, batch: RecordBatch) -> Iterator[Line]:
-    """Yield the lines of one record. Lines of deltas also show the absolute values."""
+    """Yield the lines of one record. The line of an offset delta or a timestamp delta also shows the absolute value."""
     try:
         length, position = yield from _varint(data, position, "length")
         end = position + length
@@ -181,7 +187,7 @@ def _bytes(data: bytes, position: int, path: str) -> Walk:
 
 
 def _content(data: bytes, position: int, size: int, path: str) -> Walk:
-    """Yield the line of a field of `size` bytes. A field of size 0 or -1 (null) has no line."""
+    """Yield one line for the bytes of a key or a value. If `size` is 0 or -1 (null), yield no line."""
     if size <= 0:
         return position
     end = position + size
@@ -198,7 +204,7 @@ def _control(data: bytes, position: int) -> Walk:
         ("value", CONTROL_VALUE, ("version", "coordinator_epoch")),
     ):
         size, position = yield from _varint(data, position, f"{path}.size")
-        if size != form.size or position + size > len(data):  # The record does not end a transaction.
+        if size != form.size or position + size > len(data):  # It is another type of control record.
             position = yield from _content(data, position, size, path)
             continue
         for line in fixed_fields(form, names, memoryview(data), position):
@@ -222,7 +228,10 @@ def _message(message: Message, position: int) -> Iterator[tuple[Line, bool]]:
 
 
 def _plain_message(message: Message, position: int) -> Iterator[Line]:
-    """Yield the lines of one message: header, key and value. The value of a wrapper is shown as one field."""
+    """Yield the lines of one message: its header, its key and its value.
+
+    The value of a wrapper message is a compressed message set, which is shown as one field.
+    """
     yield from annotate_header(message, position)
     at = KEY_START[message.magic]
     for path, content in zip(("key", "value"), message.key_and_value(), strict=True):

@@ -1,15 +1,16 @@
-"""Shows a whole frame byte by byte: the message (`protocol.annotate`), and the record batches inside it (`annotate`).
+"""Shows all bytes of a frame: those of the message, and those of the record batches inside it.
 
     000000  00 00 00 d6                                      size = 214
     ...
     00004b  00 00 00 00 00 00 00 00                          ...records.batches[0].base_offset = 0
 
-The module `protocol.annotate` yields one line for all records of a partition. This module replaces that line by the
-lines of the batches.
+The module `protocol.annotate` yields the lines of a message, with only one line for all records of a partition. This
+module replaces this line by the lines of the record batches, which `records.annotate` yields.
 
-Every byte belongs to exactly one line, even in damaged frames. Bytes that cannot be decoded have the name `unreadable`,
-and bytes after the message have the name `left`. Each problem is added to a list with its position. Annotation
-continues where possible: a batch with a wrong CRC or with damaged records is followed by the next batch.
+Every byte belongs to exactly one line, even if the frame is damaged. If bytes cannot be decoded, their line has the
+name `unreadable`. If bytes follow the message, their line has the name `left`. For each problem, the functions add a
+text with its position to the list `problems`. If a batch has a wrong CRC or damaged records, the functions continue
+with the next batch.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from hmb.records.annotate import annotate_batch, annotate_cut_header
 from hmb.records.batch import RecordBatch
 from hmb.records.reading import HEADER_PEEK, Batch, parse_batch
 
-Lines = Iterator[tuple[Line, bool]]  # a line, and whether it is inside compressed data
+Lines = Iterator[tuple[Line, bool]]  # a line, and whether it shows decompressed bytes
 
 
 def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str], *, may_be_cut: bool) -> Lines:
-    """Yield the lines of a message and of its records.
+    """Yield the lines of a message, with the lines of its records.
 
-    With `may_be_cut`, the last batch may be incomplete, as in a Fetch response.
+    `message` yields the lines of the message without its records, and `wire` contains the bytes of the frame. If
+    `may_be_cut` is true, an incomplete last batch is not a problem: a Fetch response may end inside a batch.
     """
     end, rest = 0, "left"
     found = len(problems)
@@ -40,7 +42,7 @@ def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str
             else:
                 yield line, False
     except ProtocolError as error:
-        problems.insert(found, str(error))  # The cut of the message is the cause of the problems in its records.
+        problems.insert(found, str(error))  # This problem is the cause of the other ones.
         rest = "unreadable"
     yield from _bytes(rest, wire[end:], end)
 
@@ -48,7 +50,10 @@ def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str
 def annotate_records(
     buffer: memoryview, position: int, path: str, problems: list[str], *, may_be_cut: bool = False
 ) -> Lines:
-    """Yield the lines of all batches and messages in a buffer that begins at `position` of its frame or file."""
+    """Yield the lines of all batches and messages in a buffer.
+
+    The buffer begins at `position` of its frame or file.
+    """
     start = number = 0
     while start < len(buffer):
         try:
@@ -75,7 +80,7 @@ def _batch(batch: Batch, position: int, prefix: str, problems: list[str], *, may
             yield line._replace(path=prefix + line.path), is_inside
             end = end if is_inside else line.offset + len(line.data)
         if isinstance(batch, RecordBatch):
-            batch.check_bytes()  # `check` would reject a batch from which compaction has removed records.
+            batch.check_bytes()  # `check` rejects batches that have lost records in compaction.
         else:
             batch.check()
     except KafkaError as error:

@@ -1,6 +1,6 @@
-"""The record batch (magic 2, KIP-98): the unit that producers send, logs store and fetches return.
+"""The record batch (magic 2, KIP-98): many records with one header. Producers send batches, and brokers store them.
 
-A broker does not read the records. Everything that it needs is in the header of 61 bytes, big endian::
+A broker appends a batch to a log without decoding its records. It needs only the header of 61 bytes, big endian::
 
      0  int64  base offset               offset of the first record; the broker sets it
      8  int32  batch length              number of bytes after this field
@@ -17,12 +17,14 @@ A broker does not read the records. Everything that it needs is in the header of
     57  int32  number of records
     61  records, compressed as one block, see `record`
 
-Base offset and leader epoch precede the CRC. So the broker writes 16 bytes and leaves the other bytes unchanged. The
-magic is at byte 16 in all three formats of Kafka, which lets a reader distinguish them (`reading`).
+When the broker appends a batch, it writes the base offset and the leader epoch. These fields are before the CRC, and
+the CRC does not include them. So the broker replaces only the first 16 bytes, and does not compute a new CRC. The magic
+is the byte at position 16 in all three formats of Kafka. By this byte, a reader sees which format it has (see
+`reading`).
 
-Compaction removes records from a batch and keeps the offsets of the others. For example, a batch with base offset 100
-had 5 records, and compaction removed three of them. Its last offset delta is still 4, and its number of records is 2.
-A batch that a producer sends must have all its records.
+Compaction can remove records from a batch. The remaining records keep their offsets. For example, a batch with base
+offset 100 has 5 records, and compaction removes three of them. The last offset delta is still 4, but the number of
+records is 2. In a batch from a producer, the number of records must be the last offset delta + 1.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, compress, de
 from hmb.records.crc import crc32c
 from hmb.records.record import Record, TimestampType, decode_records, encode_records
 
-LOG_OVERHEAD = 12  # bytes of the two fields at the start of every batch and message: offset and length
+LOG_OVERHEAD = 12  # bytes of the offset and the length, with which every batch and message begins
 RECORD_BATCH_OVERHEAD = 61
 MAGIC = 2
 
@@ -50,7 +52,7 @@ CODEC_MASK, LOG_APPEND_TIME_BIT, TRANSACTIONAL_BIT, CONTROL_BIT, DELETE_HORIZON_
 
 
 class RecordBatch(NamedTuple):
-    """The parsed header of a batch, and a view of its bytes."""
+    """The fields of a batch's header, and a memoryview of the bytes of the whole batch."""
 
     base_offset: int
     batch_length: int
@@ -65,13 +67,13 @@ class RecordBatch(NamedTuple):
     producer_epoch: int
     base_sequence: int
     records_count: int
-    view: memoryview  # the batch, or the part of it that the buffer contains
+    view: memoryview  # the bytes of the batch, as far as the buffer contains them
 
     @classmethod
     def parse(cls, buffer: bytes | bytearray | memoryview, position: int = 0) -> Self:
-        """Parse the header at a position. The buffer may end anywhere after the header.
+        """Decode the header of the batch at `position`. The buffer may end before the batch ends.
 
-        Raises CORRUPT_MESSAGE if the buffer has no whole header of a record batch.
+        Raises CORRUPT_MESSAGE if the buffer does not contain the complete header of a record batch.
         """
         view = memoryview(buffer)
         if len(view) - position < RECORD_BATCH_OVERHEAD:
@@ -84,7 +86,7 @@ class RecordBatch(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The number of bytes of the whole batch."""
+        """The number of bytes of the whole batch, including its header."""
         return LOG_OVERHEAD + self.batch_length
 
     @property
@@ -93,12 +95,15 @@ class RecordBatch(NamedTuple):
 
     @property
     def has_all_records(self) -> bool:
-        """True if compaction has removed no record. Record number n then has the offset delta n."""
+        """True if compaction has removed no records from the batch. Record number n then has the offset delta n."""
         return self.records_count == self.last_offset_delta + 1
 
     @property
     def last_sequence(self) -> int:
-        """The sequence number of the last record, or -1 without a producer id. The number after 2^31 - 1 is 0."""
+        """The sequence number of the last record, or -1 if the batch has no producer id.
+
+        The number that follows 2^31 - 1 is 0.
+        """
         if self.base_sequence < 0:
             return -1
         return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
@@ -117,25 +122,28 @@ class RecordBatch(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Whether the records are markers of the broker, which a consumer does not return (see `control`)."""
+        """Whether this is a control batch.
+
+        Its record is a marker of the broker, and no data for applications (see `control`).
+        """
         return bool(self.attributes & CONTROL_BIT)
 
     @property
     def delete_horizon(self) -> int | None:
-        """The time (ms) from which on compaction may remove the tombstones, or None (KIP-534).
+        """The time (ms) after which compaction may remove the tombstones of this batch, or None (KIP-534).
 
-        A batch stores its delete horizon in the field of the base timestamp.
+        If the attribute bit for the delete horizon is set, the field of the base timestamp contains the delete horizon.
         """
         return self.base_timestamp if self.attributes & DELETE_HORIZON_BIT else None
 
     def check(self) -> None:
-        """Raise CORRUPT_MESSAGE if the batch is cut off, its CRC is wrong, or its number of records is impossible."""
+        """Raise CORRUPT_MESSAGE if the batch is incomplete, or its CRC or its number of records is wrong."""
         self.check_bytes()
         if not 0 <= self.records_count <= self.last_offset_delta + 1:
             raise _corrupt(f"{self.records_count} records, but a last offset delta of {self.last_offset_delta}")
 
     def check_bytes(self) -> None:
-        """Raise CORRUPT_MESSAGE if the batch is cut off, or if its CRC is wrong."""
+        """Raise CORRUPT_MESSAGE if the batch is incomplete, or if its CRC is wrong."""
         if len(self.view) != self.size:
             raise _corrupt(f"{len(self.view)} of the batch's {self.size} bytes are there")
         computed = crc32c(self.view[CRC_START:])
@@ -143,7 +151,10 @@ class RecordBatch(NamedTuple):
             raise _corrupt(f"the batch's CRC is {self.crc:#010x}, that of its bytes {computed:#010x}")
 
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
-        """Yield the records, which must decompress to at most `limit` bytes. Call `check` first."""
+        """Yield the records of the batch. The caller must call `check` first.
+
+        Raises MESSAGE_TOO_LARGE if the records have more than `limit` bytes after decompression.
+        """
         data = self.uncompressed(limit)
         log_append_time = self.max_timestamp if self.attributes & LOG_APPEND_TIME_BIT else None
         count, last_offset_delta = self.records_count, self.last_offset_delta
@@ -152,19 +163,26 @@ class RecordBatch(NamedTuple):
     def uncompressed(self, limit: int = DEFAULT_LIMIT) -> bytes:
         """Return the uncompressed bytes of the records.
 
-        Raises MESSAGE_TOO_LARGE if they take more than `limit` bytes.
+        Raises MESSAGE_TOO_LARGE if the uncompressed records have more than `limit` bytes.
         """
         if not self.attributes & CODEC_MASK:
             return bytes(self.view[RECORD_BATCH_OVERHEAD:])
         return decompress(self.codec, self.view[RECORD_BATCH_OVERHEAD:], limit=limit)
 
     def stamped(self, base_offset: int, leader_epoch: int) -> list[bytes | memoryview]:
-        """Return the batch with a new base offset and leader epoch, as 16 new bytes and a view of the other bytes."""
+        """Return the batch with a new base offset and leader epoch, in two parts.
+
+        The first part is a copy of the first 16 bytes with the new values. The second part is a memoryview of all other
+        bytes.
+        """
         start = _BEFORE_CRC.pack(base_offset, self.batch_length, leader_epoch)
         return [start, self.view[_BEFORE_CRC.size :]]
 
     def with_log_append_time(self, now: int) -> RecordBatch:
-        """Return a copy in which all records have the time `now` (ms), for message.timestamp.type=LogAppendTime."""
+        """Return a copy in which all records have the timestamp `now` (ms).
+
+        The broker does this for topics with message.timestamp.type=LogAppendTime.
+        """
         copy = bytearray(self.view)
         attributes = self.attributes | LOG_APPEND_TIME_BIT
         fields = (attributes, self.last_offset_delta, self.base_timestamp, now, *self[9:13])
@@ -173,7 +191,7 @@ class RecordBatch(NamedTuple):
         return RecordBatch.parse(copy)
 
     def with_producer(self, producer_id: int, producer_epoch: int, base_sequence: int) -> bytes:
-        """Return a copy of the batch with another producer and other sequence numbers."""
+        """Return a copy of the batch with another producer id, producer epoch and base sequence number."""
         producer = (producer_id, producer_epoch, base_sequence)
         after_crc = _AFTER_CRC.pack(*self[5:9], *producer, self.records_count)
         return _assemble(
@@ -183,9 +201,10 @@ class RecordBatch(NamedTuple):
     def with_records(
         self, content: bytes | bytearray, count: int, max_timestamp: int, base_timestamp: int | None = None
     ) -> bytes:
-        """Return a copy with other records. The offsets, producer, attributes and codec of the batch stay the same.
+        """Return a copy of the batch with other records. All other fields of the header keep their values.
 
-        `content` holds the uncompressed records. If `base_timestamp` (ms) is set, it is a delete horizon.
+        `content` contains the uncompressed records, and `count` is their number. If the caller passes `base_timestamp`
+        (ms), the copy stores it as its delete horizon.
         """
         codec = self.codec if count else Codec.NONE
         attributes = (self.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)
@@ -195,7 +214,10 @@ class RecordBatch(NamedTuple):
         return _assemble(self.base_offset, self.partition_leader_epoch, after_crc, compress(codec, content))
 
     def with_codec(self, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT) -> RecordBatch:
-        """Return a copy in another codec. The records must decompress to at most `limit` bytes."""
+        """Return a copy of the batch that is compressed with another codec.
+
+        Raises MESSAGE_TOO_LARGE if the uncompressed records have more than `limit` bytes.
+        """
         after_crc = _AFTER_CRC.pack((self.attributes & ~CODEC_MASK) | codec, *self[6:13])
         content = compress(codec, self.uncompressed(limit), level=level)
         return RecordBatch.parse(_assemble(self.base_offset, self.partition_leader_epoch, after_crc, content))
@@ -215,10 +237,10 @@ def encode_batch(
     log_append_time: int | None = None,
     keep_offsets: bool = False,
 ) -> bytes:
-    """Return a batch of at least one record.
+    """Encode records as a batch. At least one record is needed.
 
-    The records get the offsets base_offset, base_offset + 1, and so on. With `keep_offsets` they keep their own
-    offsets.
+    The records get the offsets base_offset, base_offset + 1, and so on. If `keep_offsets` is true, they keep the
+    offsets that they already have.
     """
     base_timestamp = records[0].timestamp
     if keep_offsets:
@@ -236,7 +258,10 @@ def encode_batch(
 
 
 def encode_empty_batch(first_offset: int, last_offset: int, leader_epoch: int) -> bytes:
-    """Return a batch without records for the offsets from `first_offset` to `last_offset`, at most 2^31 offsets."""
+    """Return a batch that has no records, but covers the offsets from `first_offset` to `last_offset`.
+
+    One batch can cover at most 2^31 offsets.
+    """
     times = producer = (-1, -1)
     after_crc = _AFTER_CRC.pack(0, last_offset - first_offset, *times, *producer, -1, 0)
     return _assemble(first_offset, leader_epoch, after_crc, b"")
@@ -253,9 +278,9 @@ def wrap_records(
     producer: tuple[int, int, int] = (-1, -1, -1),
     transactional: bool = False,
 ) -> bytes:
-    """Return a batch of records that are already encoded, at the offsets 0, 1, 2 and so on.
+    """Return a batch of records that are already encoded (`content`). Their offsets are 0, 1, 2 and so on.
 
-    `producer` is the producer's id, its epoch and the sequence number of the first record.
+    `producer` contains the producer id, the producer epoch, and the sequence number of the first record.
     """
     attributes = codec | (TRANSACTIONAL_BIT if transactional else 0)
     after_crc = _AFTER_CRC.pack(attributes, count - 1, base_timestamp, max_timestamp, *producer, count)

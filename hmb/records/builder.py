@@ -1,12 +1,12 @@
-"""The records of a batch that a producer is filling, encoded as they arrive.
+"""Encodes the records of the batch that a producer is filling, one record after another.
 
-A producer could keep records as objects and encode them when it sends the batch. HMB's producer encodes each record at
-once, for two reasons:
+A producer could store records as Python objects, and encode them when it sends the batch. HMB's producer encodes each
+record immediately, for two reasons:
 
-- Encoded records take a tenth of the memory of objects. A limit on their bytes is then a limit on the producer's
-  memory.
-- The application's thread encodes the records. If the sender thread encoded them, it would delay the batches of all
-  partitions.
+- An encoded record takes a tenth of the memory of an object. The producer also knows how many bytes it has encoded, so
+  it can limit its memory.
+- The threads of the application encode the records. If the sender thread encoded them, it would need more time for each
+  batch, and so delay all other batches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hmb.records.record import Header, append_record
 
 
 class RecordsBuilder:
-    """The uncompressed records of one batch, with the offset deltas 0, 1, 2 and so on."""
+    """The encoded, uncompressed records of one batch. Their offset deltas are 0, 1, 2 and so on."""
 
     __slots__ = ("base_timestamp", "count", "data", "max_timestamp", "runs")
 
@@ -30,7 +30,7 @@ class RecordsBuilder:
         self.runs: list[ValueRun] = []
 
     def append(self, timestamp: int, key: bytes | None, value: bytes | None, headers: tuple[Header, ...] = ()) -> None:
-        """Append one record. `timestamp` is in ms since 1970, or -1 for none."""
+        """Encode and append one record. `timestamp` is in ms since 1970, or -1 if the record has no timestamp."""
         count = self.count
         if not count:
             self.base_timestamp = self.max_timestamp = timestamp
@@ -40,23 +40,27 @@ class RecordsBuilder:
         self.count = count + 1
 
     def append_values(self, timestamp: int, values: Sequence[bytes]) -> None:
-        """Append a record for each value, all with one timestamp (ms), without keys and headers."""
+        """Encode and append one record for each value.
+
+        The records have the same timestamp (ms), and no keys or headers.
+        """
         if not self.count:
             self.base_timestamp = timestamp
         self.max_timestamp = max(self.max_timestamp, timestamp)
         number = len(values)
         encoded, runs = encode_values(values, self.count, timestamp, self.base_timestamp, len(self.data))
         count = self.count + number
-        # None of the following lines calls a function, so Ctrl-C cannot interrupt between them. Otherwise `data` could
-        # contain a record that `count` does not include.
+        # Python handles Ctrl-C only when it calls a function or jumps backwards. The next three lines do neither, so
+        # Ctrl-C cannot leave records in `data` that `count` does not include.
         self.data += encoded
         self.runs += runs
         self.count = count
 
     def message_set(self, magic: int) -> bytes | None:
-        """Return the records as uncompressed messages of magic 0 or 1.
+        """Return the records as uncompressed messages of magic 0 or 1, or None.
 
-        Return None if a record is not part of a run (see `fast.value_runs`).
+        This method can only convert records that `append_values` has encoded as runs (see `fast.value_runs`). If the
+        builder contains any other record, the method returns None.
         """
         if sum(run.records for run in self.runs) != self.count:
             return None

@@ -1,14 +1,15 @@
-"""Control records: the markers in the log that end a transaction (KIP-98).
+"""Control records: the COMMIT and ABORT markers that end a transaction in a log (KIP-98).
 
-The records of a transaction are written to the log before the transaction commits or aborts. At its end, the broker
-appends a control batch to each of its partitions. The control batch has the transaction's producer id and one record::
+A producer writes the records of a transaction to the logs before the transaction commits or aborts. When the
+transaction ends, the broker appends a control batch to each partition of the transaction. The control batch contains
+the producer id of the transaction, and one record::
 
     key    int16 version = 0   int16 type: 0 abort, 1 commit
     value  int16 version = 0   int32 coordinator epoch
 
-A consumer does not return control records to its application, but each of them has an offset. For example, the commit
-of a transaction by coordinator epoch 3 has the key `00 00 00 01` and the value `00 00 00 00 00 03`. The types 2 to 6
-occur only in the metadata log of KRaft.
+A consumer does not return control records to its application. Each control record has an offset, so the application
+sees a gap in the offsets. For example, the COMMIT marker of a coordinator with epoch 3 has the key `00 00 00 01` and
+the value `00 00 00 00 00 03`. Kafka uses the types 2 to 6 only in the metadata log of its controllers (KRaft).
 """
 
 from enum import IntEnum
@@ -38,7 +39,7 @@ class ControlType(IntEnum):
 
 
 class EndTransactionMarker(NamedTuple):
-    """The content of a marker that ends a transaction in one partition."""
+    """The fields of a COMMIT or ABORT marker."""
 
     control_type: ControlType
     coordinator_epoch: int
@@ -53,7 +54,7 @@ def encode_marker(
     base_offset: int = 0,
     leader_epoch: int = -1,
 ) -> bytes:
-    """Return a control batch that contains the marker. `timestamp` is in ms since 1970."""
+    """Return a control batch that contains a COMMIT or ABORT marker. `timestamp` is in ms since 1970."""
     key = _KEY.pack(VERSION, marker.control_type)
     value = _VALUE.pack(VERSION, marker.coordinator_epoch)
     return encode_batch(
@@ -68,9 +69,9 @@ def encode_marker(
 
 
 def control_type(record: Record) -> ControlType:
-    """Return the type of a record in a control batch, or UNKNOWN for a type of newer brokers.
+    """Return the type of a control record. Return UNKNOWN if this version of HMB does not know the type.
 
-    Raises INVALID_RECORD if the key is too short.
+    Raises INVALID_RECORD if the record's key is too short.
     """
     if record.key is None or len(record.key) < _KEY.size:
         raise KafkaError(ErrorCode.INVALID_RECORD, "a control record's key is too short")
@@ -82,7 +83,7 @@ def control_type(record: Record) -> ControlType:
 
 
 def decode_marker(record: Record) -> EndTransactionMarker:
-    """Return the marker in a control record of type ABORT or COMMIT. Raises INVALID_RECORD for other records."""
+    """Decode a control record of the type ABORT or COMMIT. Raises INVALID_RECORD for all other records."""
     kind = control_type(record)
     if kind not in (ControlType.ABORT, ControlType.COMMIT) or record.value is None or len(record.value) < _VALUE.size:
         raise KafkaError(ErrorCode.INVALID_RECORD, f"a control record of type {kind.name} does not end a transaction")

@@ -1,18 +1,20 @@
-"""Filtering: a batch without some of its records, for compaction.
+"""Filtering: removes records from a batch, for compaction.
 
-The filtered batch keeps its base offset, its last offset delta and its sequence numbers, and the records keep their
-offsets. Compaction copies a record of a batch v2 byte for byte. That is possible because a record is encoded relative
-to its batch's base offset and base timestamp, which do not change.
+The new batch has the same base offset, last offset delta and sequence numbers as the old batch, and the remaining
+records keep their offsets. In a record batch (v2), the bytes of a record contain its differences to the base offset and
+the base timestamp of the batch. These two numbers do not change, so the bytes of the remaining records are copied
+unchanged.
 
-Tombstones are an exception. They get a *delete horizon*, the time from which on compaction may remove them. The delete
-horizon replaces the batch's base timestamp (KIP-534), so each record of the batch gets another timestamp delta. All its
-other bytes stay the same.
+Batches with tombstones (records without a value) are an exception. Such a batch gets a *delete horizon*: the time after
+which compaction may remove the tombstones. The header stores the delete horizon in the field of the base timestamp
+(KIP-534). So each record of the batch must be encoded again, with another timestamp delta.
 
-For example, a batch with base timestamp 1000 holds a tombstone with delta 20. Compaction sets the delete horizon
-86,000, which becomes the base timestamp. The tombstone's timestamp is still 1020, so its delta becomes -84,980.
+For example, a batch with the base timestamp 1000 contains a tombstone with the timestamp delta 20, so the tombstone's
+timestamp is 1020. Compaction sets the delete horizon 86,000. This number becomes the base timestamp, and the delta
+becomes 1020 - 86,000 = -84,980.
 
-Compaction reads the key of a record and whether a value exists. It never reads the value or the headers. So compaction
-also works for a record whose headers no client can decode.
+Compaction decodes the key of a record, and checks whether the record has a value. It decodes neither the value nor the
+headers. So compaction also works for a record with damaged headers.
 
 Source: Kafka's `MemoryRecords.filterTo`, KIP-534.
 """
@@ -33,15 +35,16 @@ from hmb.records.reading import Batch
 from hmb.records.record import MAX_INT64, Record, TimestampType
 from hmb.records.varint import VARINTS, read_varint
 
-Keep = Callable[[int, bytes | None, bool], bool]  # (offset, key, whether the record is a tombstone) -> whether it stays
-_ANY_DELTA_FITS = 1 << 62  # ms; a smaller timestamp plus any delta of a plain record fits into an int64
-MOST_RECORDS = 1 << 17  # limit for a batch: filtering takes some 200 bytes and 2 us for each record
+Keep = Callable[[int, bytes | None, bool], bool]  # (offset, key, is a tombstone) -> whether to keep the record
+_ANY_DELTA_FITS = 1 << 62  # ms; the sum of a smaller timestamp and a delta fits into an int64
+MOST_RECORDS = 1 << 17  # in a batch; filtering takes some 200 bytes and 2 us for each record
 
 
 def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> tuple[Sequence[bytes], Sequence[int]]:
-    """Return the keys of the records that have one, and the offsets of these records.
+    """Return the keys in a batch, and the offsets of their records. Records without a key are omitted.
 
-    Raises KafkaError: INVALID_RECORD, or MESSAGE_TOO_LARGE if the batch has more than `limit` bytes or MOST_RECORDS.
+    Raises KafkaError: INVALID_RECORD if the records are damaged, or MESSAGE_TOO_LARGE if there are more than
+    MOST_RECORDS records, or more than `limit` uncompressed bytes.
     """
     if not isinstance(batch, RecordBatch):
         records = [(record.key, record.offset) for record in _message_records(batch, limit) if record.key is not None]
@@ -59,10 +62,10 @@ def keys_of(batch: Batch, limit: int = DEFAULT_LIMIT) -> tuple[Sequence[bytes], 
 def filter_batch(
     batch: Batch, keep: Keep, *, delete_horizon: int | None = None, limit: int = DEFAULT_LIMIT
 ) -> bytes | memoryview | None:
-    """Return a batch with those records for which `keep` returns True, or None if no record stays.
+    """Return the batch with only the records for which `keep` returns True, or None if no record remains.
 
-    If all records stay, the result is the batch's own bytes. A batch v2 gets `delete_horizon` (ms) if some of its
-    tombstones stay and it has no delete horizon yet. Raises the same KafkaErrors as `keys_of`.
+    If all records remain, the result is the batch's own bytes. If tombstones remain in a record batch (v2) that has no
+    delete horizon, the new batch gets `delete_horizon` (ms). Raises the same errors as `keys_of`.
     """
     if isinstance(batch, Message):
         return _filter_message(batch, keep, limit)
@@ -74,9 +77,10 @@ def filter_batch(
 def keep_offsets(
     batch: RecordBatch, offsets: Sequence[int], *, delete_horizon: int | None = None, limit: int = DEFAULT_LIMIT
 ) -> bytes | memoryview | None:
-    """Return a batch with the records at these offsets, as `filter_batch` does. The batch must have all its records.
+    """Return the batch with only the records at `offsets`, or None if `offsets` is empty.
 
-    `offsets` are in ascending order, and their records have keys. The caller has read the batch with `keys_of`.
+    The caller must call `keys_of` for the batch first. Compaction must not have removed records from this batch before.
+    `offsets` are in ascending order, and their records have keys. `filter_batch` explains `delete_horizon`.
     """
     if not offsets:
         return None
@@ -89,9 +93,9 @@ def keep_offsets(
 
 
 def _parts(batch: RecordBatch, data: bytes, keep: Keep) -> Parts:
-    """Return the records for which `keep` returns True. Adjacent records become one part."""
+    """Return the bytes of the records for which `keep` returns True. Adjacent records become one part."""
     view, parts, count, newest, has_tombstones = memoryview(data), list[memoryview](), 0, -MAX_INT64, False
-    start = end = 0  # the range of kept records that is not in `parts` yet
+    start = end = 0  # positions of adjacent records that are not in `parts` yet
     for raw in raw_records(batch, data):
         if keep(raw.offset, raw.key(data), raw.is_tombstone):
             if raw.start != end:
@@ -114,25 +118,28 @@ def _with_parts(
 
 
 def _newest(batch: RecordBatch, newest_delta: int) -> int:
-    """Return the greatest timestamp (ms) of the remaining records. `newest_delta` is their greatest timestamp delta."""
+    """Return the greatest timestamp (ms) of the remaining records.
+
+    `newest_delta` is the greatest timestamp delta of these records.
+    """
     if batch.timestamp_type is TimestampType.LOG_APPEND_TIME:
         return batch.max_timestamp  # With log append time, all records have this timestamp.
     return batch.base_timestamp + newest_delta
 
 
 def empty_batch(batch: RecordBatch) -> bytes:
-    """Return a copy without records. It keeps the offsets and the producer's last sequence number in the log."""
+    """Return a copy of the batch without records. Its header still contains the offsets and the sequence numbers."""
     return batch.with_records(b"", 0, batch.max_timestamp)
 
 
 def with_delete_horizon(batch: RecordBatch, delete_horizon: int) -> bytes:
-    """Return a copy of the batch with a delete horizon (ms). Raises KafkaError if its records cannot be read."""
+    """Return a copy of the batch with a delete horizon (ms). Raises KafkaError if the records cannot be decoded."""
     content = _with_base_timestamp(batch, batch.uncompressed(), lambda *_: True, delete_horizon)
     return batch.with_records(content, batch.records_count, batch.max_timestamp, base_timestamp=delete_horizon)
 
 
 def _with_base_timestamp(batch: RecordBatch, data: bytes, keep: Keep, base_timestamp: int) -> bytearray:
-    """Return the records for which `keep` returns True, encoded for the base timestamp `base_timestamp` (ms)."""
+    """Return the records for which `keep` returns True, encoded with deltas to another base timestamp (ms)."""
     content, shift = bytearray(), batch.base_timestamp - base_timestamp
     for raw in raw_records(batch, data):
         if keep(raw.offset, raw.key(data), raw.is_tombstone):
@@ -145,7 +152,7 @@ def _with_base_timestamp(batch: RecordBatch, data: bytes, keep: Keep, base_times
 
 
 def check_readable(batch: Batch) -> None:
-    """Raise MESSAGE_TOO_LARGE if a batch v2 has more than MOST_RECORDS records."""
+    """Raise MESSAGE_TOO_LARGE if a record batch (v2) has more than MOST_RECORDS records."""
     if isinstance(batch, RecordBatch) and batch.records_count > MOST_RECORDS:
         raise _too_many()
 

@@ -1,9 +1,9 @@
-"""Heads of records: offset, timestamp, and whether the record has a key.
+"""The head of a record: its offset, its timestamp, and whether it has a key.
 
-A broker stores batches without reading their records, except for two tasks. The first task is to check records if the
-checks of the batch header are not sufficient (storage/batches/validation.py). The second task is to search for a
-timestamp inside a batch (storage/log_reading.py). These tasks need only the heads. A batch of one kilobyte may
-decompress to a value of 32 MB, so `heads` copies no value.
+A broker usually stores batches without decoding their records. There are two exceptions. First, the broker checks
+records if the fields of the batch header are not enough for the check (storage/batches/validation.py). Second, it
+searches for a timestamp inside a batch (storage/log_reading.py). These tasks need only the heads of the records. A
+batch of one kilobyte may decompress to a value of 32 MB. That is why `heads` does not copy the values.
 """
 
 from collections.abc import Iterator
@@ -27,9 +27,9 @@ class Head(NamedTuple):
 
 
 def heads(batch: Batch, limit: int = DEFAULT_LIMIT) -> Iterator[Head]:
-    """Yield the heads of a batch's records, which must decompress to at most `limit` bytes.
+    """Yield the heads of the records in a batch. The caller must call the batch's `check` method first.
 
-    Call `check` first. Raises KafkaError if the records cannot be read.
+    Raises KafkaError if the records cannot be decoded, or have more than `limit` bytes after decompression.
     """
     if not isinstance(batch, RecordBatch):
         log_append_time = batch.log_append_time

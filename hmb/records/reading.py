@@ -1,13 +1,14 @@
-"""Parses the batches in a buffer and decodes their records, in all formats.
+"""Finds the batches in a buffer and decodes their records, in all three formats of Kafka.
 
-One log may contain all three formats, because clients are upgraded one after another. The magic is at byte 16 of each
-format, so one byte identifies the format::
+One log may contain batches in all three formats, because not all clients of a cluster are upgraded at the same time. In
+each format, the byte at position 16 is the magic, which is the number of the format::
 
     byte 16 = 0, 1    Message       (`legacy.message`)
     byte 16 = 2       RecordBatch   (`batch`)
 
-A Fetch response may end inside a batch, because a broker cuts the records at the requested number of bytes. Iteration
-stops before an incomplete batch without an error. The client's next fetch begins at the incomplete batch.
+A broker sends at most as many bytes as the client requested, so a Fetch response may end in the middle of a batch.
+`iter_batches` stops before this incomplete batch, without an error. The client requests the batch again in its next
+Fetch request.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ Buffer = bytes | bytearray | memoryview
 Batch = RecordBatch | Message
 
 MAGIC_POSITION = 16
-HEADER_PEEK = RECORD_BATCH_OVERHEAD  # bytes; enough for the header of a batch of any magic
+HEADER_PEEK = RECORD_BATCH_OVERHEAD  # bytes; the largest header of the three formats
 _LENGTH = Struct(">8xi")
-_OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # bytes of the smallest batch or message; the index is the magic
+_OVERHEAD = (*MESSAGE_OVERHEAD, RECORD_BATCH_OVERHEAD)  # bytes of the smallest batch for each magic
 
 
 def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
-    """Return the batch or message at a position. Raises CORRUPT_MESSAGE if the buffer has no whole header there."""
+    """Decode the header of the batch or message at `position`. Raises CORRUPT_MESSAGE if the header is not complete."""
     if position + MAGIC_POSITION >= len(buffer):
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(buffer) - position} bytes are too few for a batch")
     if buffer[position + MAGIC_POSITION] == 2:
@@ -40,9 +41,10 @@ def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
 
 
 def batch_size(buffer: Buffer, position: int = 0) -> int:
-    """Return the size in bytes of the batch or message at a position.
+    """Return the size in bytes of the batch or message that begins at `position`.
 
-    The buffer must contain the first 17 bytes. Raises CORRUPT_MESSAGE if no batch or message begins with them.
+    The buffer must contain at least the first 17 bytes of the batch or message. Raises CORRUPT_MESSAGE if these bytes
+    are not the start of a batch or message.
     """
     size = LOG_OVERHEAD + int(_LENGTH.unpack_from(buffer, position)[0])
     magic = buffer[position + MAGIC_POSITION]
@@ -52,9 +54,9 @@ def batch_size(buffer: Buffer, position: int = 0) -> int:
 
 
 def iter_batches(buffer: Buffer) -> Iterator[Batch]:
-    """Yield the complete batches and messages in the buffer. Stop before an incomplete batch or message.
+    """Yield the batches and messages in the buffer. If the last one is incomplete, stop before it.
 
-    Raises CORRUPT_MESSAGE at bytes that are not a batch or a message.
+    Raises CORRUPT_MESSAGE if it finds bytes that are not a batch or a message.
     """
     view = memoryview(buffer)
     position, end = 0, len(view)
@@ -67,7 +69,10 @@ def iter_batches(buffer: Buffer) -> Iterator[Batch]:
 
 
 def read_records(buffer: Buffer, *, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
-    """Check the complete batches in the buffer, and yield their records without control records."""
+    """Check each batch in the buffer, and yield its records.
+
+    Control records and an incomplete last batch are omitted.
+    """
     for batch in iter_batches(buffer):
         batch.check()
         if not batch.is_control:

@@ -1,7 +1,8 @@
 """One record: its fields, and its layout inside a record batch.
 
-A record batch (KIP-98) stores the timestamp and the offset of a record relative to the batch, as varints. So a small
-record has 7 bytes of overhead. A message v0 has 26 bytes of overhead::
+A record in a batch (KIP-98) does not contain its absolute timestamp and offset. It contains the differences to the
+first record of the batch, as varints. So a small record takes only 7 bytes more than its key and value. In the oldest
+format, a message v0 takes 26 bytes more::
 
     varint length             number of bytes after this field
     int8   attributes         unused
@@ -12,12 +13,13 @@ record has 7 bytes of overhead. A message v0 has 26 bytes of overhead::
     varint number of headers, each: varint key length, key (UTF-8), varint value length (-1: null), value (KIP-82)
 
 For example, the second record of a batch has the key "k" and the value "ab", and was created 5 ms after the first
-record. Varints are in zigzag, so each positive number below 64 is stored as twice its value::
+record. Varints use the zigzag rule, so each number from 0 to 63 is stored as twice its value::
 
     14 | 00 | 0a | 02 | 02 6b | 04 61 62 | 00
     length 10, attributes, 5 ms, offset delta 1, key of 1 byte, value of 2 bytes, no headers
 
-The folder `legacy` describes the layouts of messages v0 and v1, which decode to the same class `Record`.
+The folder `legacy` describes the layouts of messages v0 and v1. Their decoders also return objects of the class
+`Record`.
 """
 
 from __future__ import annotations
@@ -35,7 +37,12 @@ MAX_INT64 = 2**63 - 1
 
 
 class TimestampType(IntEnum):
-    """Whether the producer or the broker set the timestamp: bit 3 of the attributes (KIP-32)."""
+    """The kind of a record's timestamp (KIP-32).
+
+    The producer has set a create time, and the broker has set a log append time.
+
+    Bit 3 of a batch's attributes contains this value.
+    """
 
     NO_TIMESTAMP_TYPE = -1
     CREATE_TIME = 0
@@ -43,13 +50,16 @@ class TimestampType(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name that Kafka's tools print: NoTimestampType, CreateTime, LogAppendTime."""
+        """The name that Kafka's tools print: NoTimestampType, CreateTime or LogAppendTime."""
         return self.name.title().replace("_", "")
 
 
 @dataclass(slots=True)
 class Record:
-    """A record with its absolute offset and its timestamp (ms since 1970, or -1 for none)."""
+    """A decoded record, with its absolute offset.
+
+    The timestamp is in ms since 1970, or -1 if the record has no timestamp.
+    """
 
     offset: int = -1
     timestamp: int = NO_TIMESTAMP
@@ -60,7 +70,11 @@ class Record:
 
 
 def encode_records(records: Iterable[Record], base_offset: int | None, base_timestamp: int) -> bytearray:
-    """Return the encoded records of a batch. If `base_offset` is None, their offset deltas are 0, 1, 2 and so on."""
+    """Encode the records of a batch.
+
+    If `base_offset` is None, the records get the offset deltas 0, 1, 2 and so on. Otherwise an offset delta is the
+    record's offset minus `base_offset`.
+    """
     encoded = bytearray()
     for index, record in enumerate(records):
         offset_delta = index if base_offset is None else record.offset - base_offset
@@ -78,13 +92,13 @@ def append_record(
     value: bytes | memoryview | None,
     headers: tuple[Header, ...],
 ) -> None:
-    """Encode a record at the end of `encoded`. The timestamp delta is in ms."""
+    """Encode one record, and append its bytes to `encoded`. `timestamp_delta` is in ms."""
     body = b"".join(
         (
             b"\x00",
             VARINTS[timestamp_delta],
             VARINTS[offset_delta],
-            b"\x01" if key is None else VARINTS[len(key)] + key,  # The byte 01 is the varint -1.
+            b"\x01" if key is None else VARINTS[len(key)] + key,  # 01 is the varint for -1 (no key).
             b"\x01" if value is None else VARINTS[len(value)] + value,
             _encode_headers(headers) if headers else b"\x00",
         )
@@ -105,10 +119,10 @@ def _encode_headers(headers: tuple[Header, ...]) -> bytes:
 def decode_records(
     data: bytes, count: int, base_offset: int, last_offset_delta: int, base_timestamp: int, log_append_time: int | None
 ) -> Iterator[Record]:
-    """Yield the `count` records that fill `data`, the uncompressed content of a batch.
+    """Decode the records of a batch. `data` contains the uncompressed records, and `count` is their number.
 
-    If `log_append_time` (ms) is set, all records get this timestamp. Raises INVALID_RECORD if the records do not fill
-    `data` exactly, or if a record contradicts its length or its batch.
+    If `log_append_time` (ms) is not None, all records get this timestamp. Raises INVALID_RECORD if `data` is not
+    exactly `count` records, or if a length or an offset delta in a record is wrong.
     """
     if base_offset + last_offset_delta > MAX_INT64:
         raise _invalid(f"no batch starts at offset {base_offset} and has {last_offset_delta} more")
@@ -119,7 +133,7 @@ def decode_records(
             start = position
             length, position = read_varint(data, position)
             end = position + length
-            timestamp_delta, position = read_varint(data, position + 1)  # The 1 skips the attributes.
+            timestamp_delta, position = read_varint(data, position + 1)  # + 1 skips the attributes.
             offset_delta, position = read_varint(data, position)
             size, position = read_varint(data, position)
             key = None if size < 0 else data[position : (position := position + size)]
@@ -142,7 +156,10 @@ def decode_records(
 
 
 def decode_headers(data: bytes, position: int, count: int) -> tuple[tuple[Header, ...], int]:
-    """Return `count` headers and the position after them. Raises INVALID_RECORD, IndexError, or VarintError."""
+    """Decode `count` headers. Return them and the position after them.
+
+    Raises INVALID_RECORD, IndexError or VarintError if the headers are malformed.
+    """
     if not 0 < count <= len(data) - position:
         raise _invalid(f"a record claims {count} headers")
     headers: list[Header] = []

@@ -1,25 +1,26 @@
-"""Variable-length integers inside records (KIP-98): small numbers take one byte.
+"""Variable-length integers (varints) inside records: small numbers take only one byte (KIP-98).
 
-Each byte holds seven bits of the number, the lowest seven first. The high bit of a byte is set if another byte follows.
-All high bits of a small negative number are set, so it would take ten bytes. *Zigzag* therefore moves the sign to the
-lowest bit: 0, -1, 1, -2 become 0, 1, 2, 3. For example, 100 becomes 200 in zigzag, and is encoded as `c8 01`.
+Each byte contains seven bits of the number, and the first byte contains the lowest seven. The high bit of a byte is set
+if another byte follows. In a negative 64-bit number, the highest bits are all set, so even -1 would take ten bytes. The
+*zigzag* rule therefore moves the sign to the lowest bit: 0, -1, 1, -2 become 0, 1, 2, 3. For example, 100 becomes 200
+by the zigzag rule, and is then encoded as `c8 01`.
 
-`hmb.protocol.primitives` has the same encoding, with the checks and messages that the fields of requests need. A record
-has six varints, and a batch has thousands of records. This module is therefore optimized for speed: it reads from
-`bytes`, and stores the encodings of small numbers.
+`hmb.protocol.primitives` also encodes varints in this way, for the fields of requests. There, speed is less important.
+A record has at least six varints, and a batch has thousands of records. This module is therefore faster: it reads only
+from `bytes`, and stores the encoded bytes of small numbers in a table.
 """
 
-MAX_SIZE = 10  # bytes of a 64-bit number
+MAX_SIZE = 10  # bytes of the longest varint (64 bits)
 
 
 class VarintError(ValueError):
-    """A varint has more than ten bytes."""
+    """The error for a varint that has more than ten bytes."""
 
 
 def read_varint(data: bytes, position: int) -> tuple[int, int]:
-    """Return the number at `position`, and the position after it.
+    """Decode the varint at `position`. Return the number, and the position after the varint.
 
-    Raises IndexError if the data end inside the number, and VarintError if the number has more than ten bytes.
+    Raises IndexError if the data end inside the varint, and VarintError if the varint has more than ten bytes.
     """
     byte = data[position]
     if byte < 0x80:
@@ -36,7 +37,10 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 class _Varints(dict[int, bytes]):
-    """A mapping from a number to its encoding. It stores the encodings of common lengths and deltas."""
+    """A mapping from a number to its bytes as a varint.
+
+    It stores the bytes of small numbers, because they are needed often.
+    """
 
     def __missing__(self, number: int) -> bytes:
         zigzag = (number << 1) ^ (number >> 63)
@@ -45,7 +49,7 @@ class _Varints(dict[int, bytes]):
             encoded.append(zigzag & 0x7F | 0x80)
             zigzag >>= 7
         encoded.append(zigzag)
-        if -64 <= number < 1 << 14:  # The table covers all offset deltas of a batch of 256 KB.
+        if -64 <= number < 1 << 14:  # enough for all offset deltas of a batch of 256 KB
             self[number] = bytes(encoded)
         return bytes(encoded)
 

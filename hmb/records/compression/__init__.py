@@ -1,25 +1,25 @@
-"""Compression: the codecs of records, and a bound on what decompression allocates.
+"""Compression: the codecs of records, and a limit on the memory that decompression needs.
 
-A producer compresses a whole batch, never a single record. The gain comes from the bytes that the records share. The
-broker stores the batch as it receives it, and the consumer decompresses it (KIP-98). The low three bits of a batch's
-attributes hold the number of its codec::
+A producer compresses all records of a batch together, because the records have many equal bytes. Usually the broker
+stores the compressed bytes unchanged, and the consumer decompresses them. The lowest three bits of a batch's attributes
+contain the number of its codec::
 
     0 none    1 gzip    2 snappy    3 lz4    4 zstd
 
-Decompression is an attack surface, because a few kilobytes can decompress to gigabytes (CVE-2023-34455). So the caller
-of `decompress` passes a limit in bytes. `decompress` first computes an upper bound of the decompressed size from the
-compressed bytes alone. Then it allocates one buffer, as large as the smaller of the bound and the limit, and
-decompresses into this buffer. For example, a zstd frame of 3 blocks holds at most 3 x 128 KB. With a limit of 32 MB,
-`decompress` allocates 384 KB for this frame.
+An attacker can send a few kilobytes that decompress to gigabytes, so that the receiver has no memory left
+(CVE-2023-34455). So the caller of `decompress` passes a limit in bytes. Before `decompress` allocates memory, it
+computes from the compressed bytes how large the result can be at most (the bound). Then it allocates one buffer and
+decompresses into it. The size of the buffer is the bound or the limit, whichever is smaller. For example, 3 blocks of
+zstd decompress to at most 3 x 128 KB. With a limit of 32 MB, `decompress` allocates 384 KB for these blocks.
 
 Read in this order:
 
-- `codecs`          the five codecs, `compress` and `decompress`
-- `snappy_framing`  snappy-java's framing, which Kafka's clients use
+- `codecs`          the functions `compress` and `decompress`, for all codecs
+- `snappy_framing`  the format of the library snappy-java, which Kafka's clients use
 - `lz4_frame`       the LZ4 frame format, with the wrong checksum of old clients
-- `zstd_frame`      the bound on the content of zstd frames
+- `zstd_frame`      computes the bound for zstd
 
-A first reading of HMB needs only `codecs`. The other three modules describe details of the formats.
+If you read HMB for the first time, read only `codecs`. The other modules describe details of the formats.
 """
 
 from hmb.records.compression.codecs import DEFAULT_LIMIT, Codec, codec_of, compress, decompress, decompress_writable

@@ -1,8 +1,8 @@
-"""The codecs of records: compression, and decompression within a limit.
+"""The codecs of records: functions that compress, and that decompress with a limit on memory.
 
-`decompress` computes an upper bound of the decompressed size before it allocates memory. The modules `lz4_frame`,
-`snappy_framing` and `zstd_frame` each find this bound for one format. The gzip format reveals no bound. A gzip stream
-is therefore decompressed in pieces, and decompression stops at the limit.
+Before `decompress` allocates memory, it computes how large the decompressed data can be at most (the bound). The
+modules `lz4_frame`, `snappy_framing` and `zstd_frame` compute the bound from the compressed bytes. For gzip this is not
+possible. So `decompress` decompresses gzip data piece by piece, and stops when it reaches the limit.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import cramjam
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.compression import lz4_frame, snappy_framing, zstd_frame
 
-# The largest size (bytes) to which one batch may be decompressed, unless the caller passes another limit. By default
-# Kafka limits a compressed batch to 1 MB, so this limit allows data that compress to 1/32.
+# The default limit (bytes) for the decompressed size of one batch. In Kafka, a compressed batch has at most 1 MB by
+# default. So the limit is sufficient for data that become 32 times smaller by compression.
 DEFAULT_LIMIT = 32 << 20
 
-_GZIP_WBITS = 16 + zlib.MAX_WBITS  # makes zlib expect the header and the trailer of gzip
+_GZIP_WBITS = 16 + zlib.MAX_WBITS  # selects the gzip format in zlib
 _GZIP_PIECE = 1 << 20  # bytes
 
 
 class Codec(IntEnum):
-    """The codecs, with their numbers in the low three bits of the attributes."""
+    """The codecs. The value of a member is its number in the lowest three bits of a batch's attributes."""
 
     NONE = 0
     GZIP = 1
@@ -35,7 +35,10 @@ class Codec(IntEnum):
 
 
 def codec_of(attributes: int) -> Codec:
-    """Return the codec in the attributes of a batch or a message. Raises UNSUPPORTED_COMPRESSION_TYPE."""
+    """Return the codec in the attributes of a batch or a message.
+
+    Raises UNSUPPORTED_COMPRESSION_TYPE if the number is unknown.
+    """
     try:
         return Codec(attributes & 0x07)
     except ValueError:
@@ -44,9 +47,10 @@ def codec_of(attributes: int) -> Codec:
 
 
 def compress(codec: Codec, data: bytes | bytearray | memoryview, magic: int = 2, *, level: int | None = None) -> bytes:
-    """Return the compressed data in the form that Kafka's clients expect in a batch or message of this magic.
+    """Compress data in the format that Kafka's clients expect. `magic` is the format of the batch or message.
 
-    A higher `level` of gzip, lz4 or zstd takes more time and produces fewer bytes. None selects Kafka's default level.
+    With a higher `level`, gzip, lz4 and zstd take more time and return fewer bytes. None stands for Kafka's default
+    level.
     """
     match codec:
         case Codec.NONE:
@@ -65,8 +69,8 @@ def compress(codec: Codec, data: bytes | bytearray | memoryview, magic: int = 2,
 def decompress(codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, magic: int = 2) -> bytes:
     """Return the decompressed data.
 
-    Raises CORRUPT_MESSAGE if the data cannot be decompressed, and MESSAGE_TOO_LARGE if it has more than `limit` bytes
-    afterwards.
+    Raises CORRUPT_MESSAGE if the data is damaged, and MESSAGE_TOO_LARGE if the decompressed data has more than `limit`
+    bytes.
     """
     return _decompressed(codec, memoryview(data), limit, magic).getvalue()
 
@@ -74,12 +78,15 @@ def decompress(codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_L
 def decompress_writable(
     codec: Codec, data: bytes | memoryview, *, limit: int = DEFAULT_LIMIT, magic: int = 2
 ) -> memoryview:
-    """Return the decompressed data in writable memory. Raises the same errors as `decompress`."""
+    """Return the decompressed data in memory that the caller may change. Raises the same errors as `decompress`."""
     return _decompressed(codec, memoryview(data), limit, magic).getbuffer()
 
 
 def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> BytesIO:
-    """Return the decompressed data in a BytesIO, whose `getbuffer` and `getvalue` return the bytes without a copy."""
+    """Return the decompressed data in a BytesIO.
+
+    Its methods `getbuffer` and `getvalue` return the bytes without copying them.
+    """
     bound = 0
     try:
         if codec is Codec.NONE:
@@ -93,8 +100,8 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         stream.truncate(size)
         return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
-        # Each codec raises a different error if the buffer is too small for the decompressed data. That can happen only
-        # if the limit is lower than the size that the data could have.
+        # The buffer has the size of `limit`, so it may be too small. The codec then raises an error, whose class is
+        # different for each codec. So any error here may mean that the data have more than `limit` bytes.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from error
@@ -116,8 +123,8 @@ def _decompress_into(codec: Codec, data: memoryview, output: memoryview, magic: 
 
 
 def _gunzip(data: memoryview, limit: int) -> BytesIO:
-    """Return the content of all streams in the data. Gzip data may consist of several streams."""
-    content = BytesIO()  # Joining a list of pieces would need the memory twice.
+    """Decompress all gzip streams in the data. Gzip data may consist of several streams."""
+    content = BytesIO()  # A list of pieces would need twice the memory when it is joined.
     rest: bytes | memoryview = data
     while True:
         stream = zlib.decompressobj(wbits=_GZIP_WBITS)

@@ -1,6 +1,7 @@
-"""The LZ4 frame format, as Kafka's clients write it (KIP-57).
+"""The LZ4 frame format, in the variants that Kafka's clients write (KIP-57).
 
-LZ4 compresses *blocks*. A block has a maximum size and does not contain its own length. A frame is a stream of blocks::
+LZ4 divides the data into *blocks* and compresses each block. A block does not contain its own length. So a *frame* puts
+a header before the blocks, and the length of each block before the block::
 
     magic 04 22 4D 18
     FLG   1 byte    bits 7-6 version (01), 5 blocks are independent, 4 block checksums, 3 content size,
@@ -12,15 +13,17 @@ LZ4 compresses *blocks*. A block has a maximum size and does not contain its own
     blocks          4 bytes little endian: size (high bit: the block is not compressed); the block; [checksum 4]
     end             4 bytes of zero; [content checksum 4]
 
-Kafka adds three difficulties:
+In Kafka, there are three difficulties:
 
-- Clients before 0.10 computed the header checksum (HC) over the magic *and* the descriptor (KAFKA-3160). This error
-  became part of the format. Message sets v0 still have the wrong checksum, and no reader checks it.
-- Kafka's Java reader rejects frames with linked blocks (FLG bit 5 is 0), which LZ4 libraries write by default. So this
-  module compresses single blocks and writes the frame around them itself.
-- The size of the content is optional in a frame. `decompressed_bound` computes a bound from the blocks.
+- Clients before 0.10 computed a wrong header checksum (HC): they included the magic (KAFKA-3160). Message sets v0 must
+  still have this wrong checksum, because old clients expect it. So no reader checks HC in message sets v0.
+- LZ4 libraries by default write frames with linked blocks (FLG bit 5 is 0). Kafka's Java client rejects such frames. So
+  this module compresses each block with the library, and writes the frame around the blocks itself.
+- A frame need not contain the size of the decompressed data. So `decompressed_bound` computes an upper bound from the
+  number of blocks.
 
-For example, a frame with 3 blocks of 64 KB at most decompresses to at most 192 KB.
+For example, a frame has 3 blocks, and BD declares a maximum of 64 KB for each block. So the frame decompresses to at
+most 192 KB.
 
 Source: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md
 """
@@ -37,34 +40,35 @@ import cramjam
 FRAME_MAGIC = b"\x04\x22\x4d\x18"
 END_MARK = bytes(4)
 BLOCK_SIZE = 1 << 16  # bytes, as in Kafka's clients
-DEFAULT_LEVEL = 9  # Kafka's default; selects the fast compressor. Every other level selects the slow one.
-MAX_RATIO = 255  # One byte of a block extends a match by at most 255 bytes.
+DEFAULT_LEVEL = 9  # Kafka's default, for a fast compressor. Any other level selects a slower one.
+MAX_RATIO = 255  # One byte of a block becomes at most 255 decompressed bytes.
 _FLG_VERSION_1, _FLG_INDEPENDENT, _FLG_BLOCK_CHECKSUM = 0x40, 0x20, 0x10
 _FLG_CONTENT_SIZE, _FLG_DICTIONARY = 0x08, 0x01
-_DESCRIPTOR = bytes([_FLG_VERSION_1 | _FLG_INDEPENDENT, 4 << 4])  # FLG and BD of the frames that `compress` writes
+_DESCRIPTOR = bytes([_FLG_VERSION_1 | _FLG_INDEPENDENT, 4 << 4])  # FLG and BD, as `compress` writes them
 _STORED = 0x80000000
 _UINT32 = Struct("<I")
 
 
 class LZ4FrameError(ValueError):
-    """The bytes are not an LZ4 frame that Kafka's clients may read."""
+    """The error for bytes that are not a valid LZ4 frame, or that use a feature which Kafka does not allow."""
 
 
 class Frame(NamedTuple):
-    """The header of a frame."""
+    """The decoded header of an LZ4 frame."""
 
     independent: bool
     block_checksums: bool
     block_max_size: int
-    descriptor_end: int  # position of HC, after which the blocks begin
+    descriptor_end: int  # the position of HC; the blocks begin after HC
 
 
 def compress(
     data: bytes | bytearray | memoryview, *, broken_checksum: bool = False, level: int = DEFAULT_LEVEL
 ) -> bytes:
-    """Return a frame of independent 64 KB blocks.
+    """Compress data, and return an LZ4 frame with independent blocks of 64 KB.
 
-    `broken_checksum` selects the wrong header checksum of clients before 0.10 (message sets v0).
+    If `broken_checksum` is true, the frame gets the wrong header checksum that clients before 0.10 expect in message
+    sets v0.
     """
     checksum = header_checksum(FRAME_MAGIC + _DESCRIPTOR if broken_checksum else _DESCRIPTOR)
     parts: list[bytes | memoryview] = [FRAME_MAGIC, _DESCRIPTOR, bytes([checksum])]
@@ -81,22 +85,25 @@ def compress(
 
 
 def _compress_block(block: memoryview, level: int) -> bytes | memoryview:
-    """Return a compressed block.
+    """Compress one block, and return it without its size.
 
-    cramjam compresses single blocks only with the fast compressor. For any other level, this function compresses the
-    block as a frame and cuts the block out of the frame.
+    The library cramjam can compress a single block only with the default level. For any other level, this function lets
+    cramjam compress the block as a complete frame, and returns only the block inside this frame.
     """
     if level == DEFAULT_LEVEL:
         return bytes(cramjam.lz4.compress_block(block, store_size=False))
     encoder = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     encoder.compress(bytes(block))
     frame = memoryview(bytes(encoder.finish()))
-    ((_, packed),) = _blocks(frame, _parse_header(frame))  # The size of an uncompressed block is that of its content.
+    ((_, packed),) = _blocks(frame, _parse_header(frame))  # The frame has only one block.
     return packed
 
 
 def decompressed_bound(data: memoryview) -> int:
-    """Return an upper bound of the frame's decompressed size in bytes, as if each block had the maximum size."""
+    """Return an upper bound of the frame's decompressed size in bytes.
+
+    The bound is the sum of the blocks' maximum sizes.
+    """
     frame = _parse_header(data)
     return sum(
         size & ~_STORED if size & _STORED else min(frame.block_max_size, MAX_RATIO * size)
@@ -107,7 +114,7 @@ def decompressed_bound(data: memoryview) -> int:
 def decompress_into(data: memoryview, output: memoryview, *, check_header: bool) -> int:
     """Decompress the frame into `output`, and return the number of bytes written.
 
-    Raises LZ4FrameError, or cramjam's DecompressionError if `output` is too small.
+    Raises LZ4FrameError if the frame is invalid, and cramjam's DecompressionError if `output` is too small.
     """
     frame = _parse_header(data)
     checksum = header_checksum(bytes(data[4 : frame.descriptor_end]))
@@ -154,9 +161,9 @@ def _frame(flags: int, block_descriptor: int) -> Frame:
 
 
 def _blocks(data: memoryview, frame: Frame) -> Iterator[tuple[int, memoryview]]:
-    """Yield the size field and the bytes of each block, up to the end mark.
+    """Yield the size field and the bytes of each block in the frame.
 
-    The high bit of the size field is set if the block is not compressed.
+    If a block is not compressed, the highest bit of its size field is set.
     """
     position = frame.descriptor_end + 1
     while position + 4 <= len(data):
@@ -174,9 +181,12 @@ def _blocks(data: memoryview, frame: Frame) -> Iterator[tuple[int, memoryview]]:
 _PRIME_1, _PRIME_2, _PRIME_3, _PRIME_4, _PRIME_5 = 2654435761, 2246822519, 3266489917, 668265263, 374761393
 
 
-@lru_cache(maxsize=64)  # All frames of one client have the same descriptor.
+@lru_cache(maxsize=64)  # Clients always send the same few descriptors.
 def header_checksum(descriptor: bytes) -> int:
-    """Return the second byte of xxHash-32 of a descriptor, which has fewer than 16 bytes."""
+    """Return the header checksum: the second byte of the descriptor's xxHash-32.
+
+    This implementation supports only inputs of fewer than 16 bytes.
+    """
     h = _PRIME_5 + len(descriptor)
     whole = len(descriptor) & ~3
     for (word,) in _UINT32.iter_unpack(descriptor[:whole]):

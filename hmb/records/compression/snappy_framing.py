@@ -1,17 +1,20 @@
-"""Snappy as Kafka's clients write it: in the framing of the library snappy-java.
+"""Snappy compression in the format that Kafka's clients write, which comes from the library snappy-java.
 
-Snappy compresses a *block*. A block is a varint with the length of the decompressed bytes, followed by literals and
-copies. Kafka has used the SnappyOutputStream of snappy-java since 0.8. This class divides a stream into blocks in a
-framing of its own. The framing differs from the later official one::
+Snappy compresses *blocks* of data. A block begins with the length of its decompressed bytes, as a varint. Since version
+0.8, Kafka's Java clients have used the class SnappyOutputStream of snappy-java. This class divides the data into
+blocks, and writes a header before the blocks and a size before each block. Snappy's official format for several blocks
+was defined later, and is different. The format of snappy-java is::
 
     82 53 4E 41 50 50 59 00      magic: 0x82 "SNAPPY" 0
     int32 version = 1            int32 smallest version of a reader = 1         (both big endian)
     repeated: int32 size of the block; the block
 
-Early clients in other languages wrote a single block without any framing. This module reads both forms, and writes the
-framing. Neither form has a checksum, because a record batch has its own.
+Early clients in other languages wrote one block without the header and the size. This module reads both forms, and
+writes the form with the header. Neither form contains a checksum. It is not necessary, because the record batch
+contains one.
 
-For example, 100,000 bytes become 4 blocks of at most 32,768 decompressed bytes each.
+For example, `compress` divides 100,000 bytes into 4 blocks. Each block contains at most 32,768 bytes before
+compression.
 """
 
 from __future__ import annotations
@@ -26,16 +29,17 @@ HEADER = MAGIC + b"\x00\x00\x00\x01" * 2
 BLOCK_SIZE = 1 << 15  # bytes, as in snappy-java
 _INT32 = Struct(">i")
 
-# An element of a block takes 3 bytes and copies at most 64 bytes. So a block that declares a larger ratio is invalid.
+# The largest number of decompressed bytes for one byte of a block. One element of a block has 3 bytes and becomes at
+# most 64 bytes. So a block of n bytes that declares more than 64 * n decompressed bytes is invalid.
 MAX_RATIO = 64
 
 
 class SnappyError(ValueError):
-    """The bytes are neither in snappy-java's framing nor a plain block."""
+    """The error for bytes that are neither in the format of snappy-java nor a single block."""
 
 
 def compress(data: bytes | bytearray | memoryview) -> bytes:
-    """Return the compressed data in snappy-java's framing."""
+    """Compress data, and return it in the format of snappy-java."""
     parts = [HEADER]
     view = memoryview(data)
     for start in range(0, len(view), BLOCK_SIZE):
@@ -45,12 +49,18 @@ def compress(data: bytes | bytearray | memoryview) -> bytes:
 
 
 def decompressed_size(data: memoryview) -> int:
-    """Return the decompressed size (bytes) that the blocks declare. Raises SnappyError for an impossible size."""
+    """Return the sum of the decompressed sizes (bytes) that the blocks declare.
+
+    Raises SnappyError if the data is malformed, or if a declared size is impossible.
+    """
     return sum(_declared_size(block) for block in _blocks(data))
 
 
 def decompress_into(data: memoryview, output: memoryview) -> int:
-    """Decompress into `output`, which has at least `decompressed_size` bytes. Return the number of bytes written."""
+    """Decompress into `output`, and return the number of bytes written.
+
+    `output` must have at least the size that `decompressed_size` returns.
+    """
     written = 0
     for block in _blocks(data):
         written += cramjam.snappy.decompress_raw_into(block, output[written:])

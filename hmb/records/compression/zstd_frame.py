@@ -1,7 +1,7 @@
-"""An upper bound of the decompressed size of zstd frames (KIP-110, RFC 8878).
+"""Computes an upper bound of the decompressed size of zstd frames (KIP-110, RFC 8878).
 
-The library decompresses the frames. This module only computes a bound, so that a reader does not trust the size that a
-sender declares. A frame has this layout::
+A library decompresses the frames. This module computes how large the result can be at most. A reader needs this bound
+because it cannot trust the size that the sender wrote into the frame. A frame has this layout::
 
     magic 28 B5 2F FD
     descriptor  1 byte   bits 7-6 size of the content size, 5 single segment, 2 checksum, 1-0 size of the dictionary id
@@ -9,8 +9,9 @@ sender declares. A frame has this layout::
     blocks      3 bytes little endian: bit 0 last, bits 1-2 type (raw, one byte repeated, compressed), bits 3.. size
     [checksum   4 bytes]
 
-The content size is optional. Java's streaming writer omits it, and a sender may write a false size. But no block holds
-more than 128 KB, so the number of blocks determines a bound. For example, 3 compressed blocks hold at most 384 KB.
+The content size is optional. Kafka's Java clients omit it, and an attacker may write a false size. But a block
+decompresses to at most 128 KB. So the number of blocks determines the bound. For example, 3 compressed blocks
+decompress to at most 384 KB.
 """
 
 FRAME_MAGIC = 0xFD2FB528
@@ -20,11 +21,14 @@ _RAW, _RUN_LENGTH, _COMPRESSED = 0, 1, 2
 
 
 class ZstdFrameError(ValueError):
-    """The bytes are not zstd frames."""
+    """The error for bytes that are not valid zstd frames."""
 
 
 def decompressed_bound(data: memoryview) -> int:
-    """Return an upper bound (bytes) of the decompressed size of all frames in the data. Raises ZstdFrameError."""
+    """Return an upper bound (bytes) of the decompressed size of all frames in the data.
+
+    Raises ZstdFrameError if a frame is malformed.
+    """
     bound = position = 0
     while position < len(data):
         magic = int.from_bytes(data[position : position + 4], "little")
@@ -41,7 +45,10 @@ def decompressed_bound(data: memoryview) -> int:
 
 
 def _frame_bound(data: memoryview, position: int) -> tuple[int, int]:
-    """Return the upper bound (bytes) and the end position of the frame whose descriptor is at `position`."""
+    """Return the upper bound (bytes) for one frame, and the position after the frame.
+
+    The frame's descriptor is at `position`.
+    """
     if position >= len(data):
         raise ZstdFrameError("the zstd frame ends inside its header")
     descriptor = data[position]

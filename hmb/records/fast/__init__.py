@@ -1,13 +1,15 @@
-"""Fast versions of encoding and decoding records. A first reading of HMB skips this folder.
+"""Functions that encode and decode records faster than `hmb.records.record`.
 
-`hmb.records.record` encodes and decodes a record in the way that is easiest to read. For each record, Python executes
-some 100 bytecodes of that module, mostly for calls of `read_varint`. A batch of small records holds thousands of
-records. So four tasks need faster code. Each module of this folder does the work of `decode_records` or
-`append_record` for one purpose, and skips the fields that this purpose does not need.
+If you read HMB for the first time, skip this folder.
 
-The table shows the time for one record of a batch with 5000 records. Each record has a key of 8 bytes and a value of
-100 bytes. The machine is one shared core with CPython 3.11. The right column is the time of the readable code for the
-same result:
+The module `hmb.records.record` is written to be easy to read, and not to be fast. Python needs some 100 bytecodes to
+decode one record, mostly for calls of `read_varint`. A batch can contain thousands of small records, so this time
+matters. Each module of this folder does the work of `decode_records` or `append_record` for one purpose. It skips the
+fields that this purpose does not need.
+
+The table shows the time for one record of a batch. The batch has 5000 records, and each record has a key of 8 bytes and
+a value of 100 bytes. We measured on one shared core with CPython 3.11. The column "readable" is the time that
+`hmb.records.record` needs for the same result:
 
 ===================  =========================================  =======  ========
 module               purpose                                    fast     readable
@@ -20,19 +22,20 @@ module               purpose                                    fast     readabl
 `value_runs`         encoding values of one call                0.3 us   0.8 us
 ===================  =========================================  =======  ========
 
-The gain of `raw_records` is memory rather than time: a value of 32 MB is not copied.
+`raw_records` is only a little faster, but it saves memory, because it does not copy the values.
 
-All fast decoders follow one pattern. A decoder handles *plain* records only. Nearly all batches consist of plain
-records. The decoder stops at the first record that is not plain, and the readable decoder reads the whole batch again.
-Only the readable decoder reports damage, so each error message exists once. Tests with hypothesis compare each fast
-module with the readable one, on valid and on damaged bytes.
+All fast decoders work in the same way. A fast decoder can decode only *plain* records: records without unusual lengths
+or numbers. Nearly all batches contain only plain records. When the fast decoder finds a record that is not plain, it
+stops. The readable decoder then decodes the whole batch again. Damaged records are not plain either, so only the
+readable decoder needs error messages. Tests compare the results of each fast module and the readable module, for valid
+and for damaged bytes.
 
 Read in this order:
 
-- `plain`             tables and an exception that all fast decoders use
+- `plain`             tables and an exception for all fast decoders
 - `consumer_records`  the simplest example of the pattern
-- `raw_records`       positions of the parts of each record
-- `compaction`        keys and bytes of records
-- `columns`           Arrow columns, with numpy
+- `raw_records`       finds the positions of each record and its parts
+- `compaction`        finds the keys and the bytes of records
+- `columns`           converts records to Arrow columns, with numpy
 - `value_runs`        the only encoder in this folder
 """

@@ -1,25 +1,26 @@
-"""Arrow columns of fetched batches, without a Python object for each record.
+"""Converts batches to Arrow columns, without creating a Python object for each record.
 
-The problem: a Python object for each record takes most of a consumer's time. Arrow stores the values of a column
-adjacently in one buffer, and the offset of each value in a second buffer. The bytes of a fetch already contain all
-values, with other fields between them. The idea: compute where the values are, instead of copying them one by one.
+The problem: a consumer spends most of its time on creating a Python object for each record. The idea: Arrow stores a
+column in two buffers. One buffer contains the values, one after another. The other buffer contains the position at
+which each value begins. The bytes of a batch already contain all values, with other fields between them. So it is
+enough to compute the positions of the values. The steps are:
 
-1. Find the start of each record from the lengths of the records. This loop is the only one in Python. It takes 0.1 us
+1. Find the position of each record from the lengths of the records. This is the only loop in Python. It takes 0.1 us
    for each record.
-2. Decode all other varints with numpy, one field of all records at a time: timestamps, offsets, and the lengths of keys
-   and values.
-3. Describe the bytes as an Arrow array of alternating elements: gap, value, gap, value, and so on. This array shares
-   the buffer, so its creation copies no value. Then let Arrow take every second element::
+2. Decode the other varints with numpy: the timestamps, the offsets, and the lengths of keys and values. One call of
+   numpy decodes the same field of all records.
+3. Create an Arrow array over the bytes of the batch. Its elements are, alternately, a value and the bytes between two
+   values (a gap). This copies nothing. Then Arrow copies every second element, which is a value, to the new column::
 
        bytes        ... 6 | abc | 0 5 2 | de | 0 ...
        elements     gap     value  gap    value  gap
        column               abc           de
 
-`consumer_records` decodes batches that are not plain: messages v0 and v1, batches with varints of more than five bytes,
-and damaged batches. This decoder takes about six times as long for the same columns, and raises an error if it finds
-damage.
+Some batches are not *plain*: messages v0 and v1, batches with varints of more than five bytes, and damaged batches. For
+them, this module calls `consumer_records`, and converts the records to columns. This takes about six times as long. If
+a batch is damaged, `consumer_records` raises an error.
 
-Spark's Kafka source has the same columns, with names in camel case. The columns are:
+The columns are the same as those of Spark's Kafka source, which writes their names in camel case:
 
 - `topic` (string), `partition` (int32) and `offset` (int64)
 - `timestamp` (ms with time zone UTC, or null if the record has no timestamp)
@@ -62,13 +63,17 @@ SCHEMA = pa.schema(
     ]
 )
 MAX_INT32 = 2**31 - 1
-_LONGEST = 5  # bytes of the longest varint in a plain record
+_LONGEST = 5  # bytes; a plain record has no longer varints
 
-Array = Any  # an array of numpy or Arrow, which have no type hints
+Array = Any  # an array of numpy or Arrow (these packages have no type hints)
 
 
 def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, end: int | None) -> pa.RecordBatch:
-    """Return the records of checked batches as columns, from offset `first` up to `end` (excluded)."""
+    """Return the records of batches as columns.
+
+    The columns contain the records from the offset `first` up to the offset `end`, which is excluded. The caller must
+    have checked the batches.
+    """
     try:
         table = _columns_from_bytes(topic, partition, batches)
     except (NotPlainError, IndexError, VarintError):
@@ -82,7 +87,7 @@ def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, en
 
 
 def columns_of_records(records: Sequence[ConsumerRecord]) -> pa.RecordBatch:
-    """Return the columns of records that are already Python objects."""
+    """Convert records that are already Python objects to columns."""
     times = [None if record.timestamp == NO_TIMESTAMP else record.timestamp for record in records]
     return pa.RecordBatch.from_arrays(
         [
@@ -110,8 +115,8 @@ def _columns_from_bytes(topic: str, partition: int, batches: Sequence[Batch]) ->
     batch_fields = _batch_fields(batches)
     at, ends = np.array(starts, np.int64), np.array([*starts[1:], len(data)], np.int64)
     array, count = np.frombuffer(data, np.uint8), len(starts)
-    _, at = _varints(array, at)  # skips the record's length, which `_starts` has used already
-    time_deltas, at = _varints(array, at + 1)  # The 1 skips the attributes.
+    _, at = _varints(array, at)  # the length of the record, which is not needed any more
+    time_deltas, at = _varints(array, at + 1)  # + 1 skips the attributes.
     deltas, at = _varints(array, at)
     keys, at = _slices(array, at)
     values, at = _slices(array, at)
@@ -136,16 +141,17 @@ def _columns_from_bytes(topic: str, partition: int, batches: Sequence[Batch]) ->
 
 
 def _content(batch: Batch) -> bytes | memoryview:
-    """Return the uncompressed bytes of the records. Raises NotPlainError for batches of old formats."""
+    """Return the uncompressed records of a batch. Raises NotPlainError if the batch is a message v0 or v1."""
     if not isinstance(batch, RecordBatch) or not has_plain_numbers(batch):
         raise NotPlainError
     return batch.uncompressed() if batch.attributes & CODEC_MASK else batch.view[RECORD_BATCH_OVERHEAD:]
 
 
 def _starts(data: bytes, batches: Sequence[Batch], contents: Sequence[bytes | memoryview]) -> list[int]:
-    """Return the index at which each record begins.
+    """Return the position in `data` at which each record begins.
 
-    Raises NotPlainError if the records do not fill their batch, or if their number differs from its header.
+    Raises NotPlainError if the end of the last record is not the end of its batch, or if the number of records differs
+    from the number in the batch header.
     """
     starts: list[int] = []
     add, position, end = starts.append, 0, 0
@@ -167,7 +173,10 @@ def _starts(data: bytes, batches: Sequence[Batch], contents: Sequence[bytes | me
 
 
 class _BatchFields(NamedTuple):
-    """Fields of the batch headers, as one array for each field. Element n has the value for record n."""
+    """Fields of batch headers, with one numpy array for each field.
+
+    Element n of an array is the field's value in the batch that contains record n.
+    """
 
     base_offset: Array
     last_offset_delta: Array
@@ -195,10 +204,13 @@ def _batch_fields(batches: Iterable[Batch]) -> _BatchFields:
 
 
 def _varints(array: Array, at: Array) -> tuple[Array, Array]:
-    """Decode one varint of each record, at the indexes `at`. Return the numbers and the indexes after them."""
+    """Decode one varint in each record. `at` contains the positions of the varints.
+
+    Return the numbers, and the positions after the varints.
+    """
     byte = array[at]
     zigzag, at = (byte & 0x7F).astype(np.int64), at + 1
-    longer, shift = np.flatnonzero(byte >= 0x80), 7  # the records whose varint continues
+    longer, shift = np.flatnonzero(byte >= 0x80), 7  # the records whose varint has another byte
     while len(longer):
         if shift == 7 * _LONGEST:
             raise NotPlainError
@@ -210,7 +222,10 @@ def _varints(array: Array, at: Array) -> tuple[Array, Array]:
 
 
 class _Slices(NamedTuple):
-    """The start and end index of each value of a column. `is_present` is None if no value is null."""
+    """The start and the end position of each value of a column.
+
+    `is_present` is False for each null value. If the column has no null values, `is_present` is None.
+    """
 
     starts: Array
     ends: Array
@@ -218,7 +233,10 @@ class _Slices(NamedTuple):
 
 
 def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
-    """Return the slices of each record's key or value. The field's length is at the indexes `at`."""
+    """Find the key or the value of each record. `at` contains the positions of their lengths.
+
+    Return the positions of the keys or values, and the positions after them.
+    """
     sizes, starts = _varints(array, at)
     is_present = sizes >= 0
     ends = starts + np.where(is_present, sizes, 0)
@@ -226,7 +244,10 @@ def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
 
 
 def _binary(data: bytes, slices: _Slices) -> pa.Array:
-    """Return a column of these slices: every second element of an array in which gaps and values alternate."""
+    """Return a column with the values at these positions.
+
+    The function creates an array in which gaps and values alternate, and takes every second element.
+    """
     count = len(slices.starts)
     if slices.is_present is not None and not slices.is_present.any():
         return pa.nulls(count, pa.binary())
@@ -238,10 +259,10 @@ def _binary(data: bytes, slices: _Slices) -> pa.Array:
 
 
 def _headers(data: bytes, at: Array, first: Array) -> tuple[pa.Array, Array]:
-    """Return the column of headers, and the index after the headers of each record.
+    """Return the column of headers, and the position after the headers of each record.
 
-    `first` contains the first byte of each record's headers: 0 for the usual record without headers. Records with
-    headers are decoded one by one.
+    `first` contains the first byte of each record's headers. It is 0 if the record has no headers, which is usual. A
+    loop in Python decodes the headers of the other records.
     """
     count, at = len(at), at + 1
     has_some = np.flatnonzero(first)

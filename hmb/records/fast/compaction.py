@@ -1,16 +1,17 @@
-"""Finds the keys and the bytes of the records of plain batches, fast enough for compaction.
+"""Finds the keys and the bytes of records in plain batches, fast enough for compaction.
 
-Compaction reads the key of every record, and one gigabyte of a log may hold ten million records. Nearly all batches
-are *plain*:
+Compaction needs the key of every record, and one gigabyte of a log may contain ten million records. This module decodes
+only *plain* batches. Nearly all batches are plain, which means:
 
-- A plain batch has all its records, at most 8192. So record number n has the offset delta n.
-- Each of its records is at most 8 KB long and has a key of at most 63 bytes.
-- The timestamp of each record differs by at most some months from the timestamp of the first record.
+- The batch has at most 8192 records, and compaction has not removed any of them. So record number n has the offset
+  delta n.
+- Each record has at most 8 KB, and a key of at most 63 bytes.
+- The timestamp of a record differs from the timestamp of the first record by a few months or less.
 
-In a plain batch each varint before the value has one or two bytes, except the timestamp delta. A decoder therefore
-finds the key in a few steps, without a call and without any object except the key.
+So each varint before the value has one or two bytes, except the timestamp delta. To find the key, a decoder needs only
+a few steps. It calls no function, and creates no object except the key.
 
-Batches that are not plain are read by `raw_records`, which also reports damage.
+If a batch is not plain, the caller uses `raw_records` instead, which also reports damaged records.
 """
 
 from __future__ import annotations
@@ -22,22 +23,23 @@ from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.record import MAX_INT64
 from hmb.records.varint import read_varint
 
-# This table maps the first byte of a key's length to the key's end, relative to the position of the length. If a record
-# has no key, or its key is longer than 63 bytes, the table contains a number so large that it exceeds every record.
+# The index of this table is the first byte of a key's length. The value is the key's end, relative to the position of
+# the length. If the byte stands for a missing key or for a key of more than 63 bytes, the value is a very large number.
+# The computed end is then after the end of the record, so the record is not plain.
 _KEY_END = tuple(MAX_INT64 >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
-_MAX_RECORDS = 1 << 13  # limit for a plain batch: an offset delta has at most two bytes
-# This table maps an offset delta to its six low bits, at their position in the first byte of a varint. The caller adds
-# 0x80 if a second byte follows.
+_MAX_RECORDS = 1 << 13  # in a plain batch; so an offset delta has at most two bytes
+# The first byte of the varint for each offset delta. It contains the six lowest bits of the offset delta. For 64 and
+# greater numbers, the bit 0x80 is also set, because a second byte follows.
 _LOW_BITS = tuple(number << 1 for number in range(64))
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
-_MAX_DELTA_SIZE = 5  # bytes of a timestamp delta, enough for half a year
+_MAX_DELTA_SIZE = 5  # bytes; a timestamp delta of half a year fits
 
 
 def plain_keys(data: bytes, count: int) -> list[bytes] | None:
-    """Return the keys of a batch's records, or None if the batch is not plain.
+    """Return the keys of all records in a batch, or None if the batch is not plain.
 
-    The module explains what a plain batch is. `data` contains the uncompressed records of the batch, and `count` is
-    their number. Compaction has not removed any of them.
+    The text of the module explains what plain means. `data` contains the uncompressed records of the batch, and `count`
+    is their number. Compaction must not have removed records from the batch before.
     """
     if count > _MAX_RECORDS:
         return None
@@ -47,7 +49,7 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
         for number in range(count):
             byte = data[start]
             if byte < 0x80:
-                end, position = start + END_AFTER_ONE[byte], start + 2  # 2 bytes: the length and the attributes
+                end, position = start + END_AFTER_ONE[byte], start + 2  # + 2 skips the length and the attributes.
             else:
                 if (second := data[start + 1]) >= 0x80:
                     return None
@@ -67,7 +69,7 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
                     return None
             position += 1
             start = position + _KEY_END[data[position]]
-            if start >= end:  # The record ends before the length of its value.
+            if start >= end:  # No byte is left for the length of the value.
                 return None
             add_key(data[position + 1 : start])
             start = end
@@ -77,19 +79,20 @@ def plain_keys(data: bytes, count: int) -> list[bytes] | None:
 
 
 class Parts(NamedTuple):
-    """Selected records of a batch, copied byte for byte, and the values that compaction writes into the new header."""
+    """The records of a batch that compaction keeps, and the values that it writes into the new header."""
 
-    records: Sequence[bytes | memoryview]  # each element holds one or more records
+    records: Sequence[bytes | memoryview]  # each element contains one or more records
     records_count: int
-    newest: int  # the greatest timestamp delta (ms)
+    newest: int  # the greatest timestamp delta of these records (ms)
     has_tombstones: bool
 
 
 def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
-    """Return the records whose numbers are in `numbers` (ascending), or None if the records are not plain.
+    """Return the bytes of the records with these numbers, or None if the records are not plain.
 
-    The batch must have all its records, and the selected records must have keys. The caller has already read the batch
-    with `plain_keys` or `raw_records`.
+    `numbers` are in ascending order: 0 is the first record of the batch. These records must have keys. Compaction must
+    not have removed records from the batch before. The caller must have decoded the batch with `plain_keys` or
+    `raw_records`.
     """
     if numbers[-1] >= _MAX_RECORDS:
         return None
@@ -106,7 +109,7 @@ def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
                 return None
         records.append(data[begin:start])
         next_number = number + 1
-        delta, position = read_varint(data, begin + (2 if byte < 0x80 else 3))  # after the length and the attributes
+        delta, position = read_varint(data, begin + (2 if byte < 0x80 else 3))  # skips length and attributes
         if delta > newest:
             newest = delta
         position += 1 if number < 64 else 2

@@ -1,14 +1,15 @@
-"""Records for consumers, decoded from the bytes of a batch without an intermediate `Record`.
+"""Decodes a batch to the records that a consumer returns, in the class `ConsumerRecord`.
 
-The readable decoder is `decode_records` in `hmb.records.record`. It calls a function for each varint and creates a
-`Record`, which a consumer would copy into a `ConsumerRecord`. This decoder reads varints of one and two bytes in place
-and creates only the `ConsumerRecord`, a tuple.
+The function `decode_records` in `hmb.records.record` is easier to read, but slower. For each varint it calls a
+function. For each record it creates an object of the class `Record`, and the consumer would have to copy this object to
+a `ConsumerRecord`. The fast decoder in this module decodes varints of one or two bytes without a function call. It
+creates only the `ConsumerRecord`, which is a tuple.
 
-The local variables of the decoder keep numbers in zigzag: an even number is twice its value, and an odd number stands
-for a negative value. For example, 40 stands for 20, and 1 stands for -1.
+The decoder's local variables contain numbers in the zigzag form of varints. An even number is twice the value that it
+stands for. An odd number stands for a negative value. For example, 40 stands for 20, and 1 stands for -1.
 
-`decode_records` decodes each batch with damaged or unusual records, and reports the damage. Both decoders therefore
-return the same records or raise the same error.
+If a batch has damaged or unusual records, the fast decoder stops, and `decode_records` decodes the batch again. So both
+ways always return the same records, or raise the same error.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ AddRecord = Callable[[ConsumerRecord], None]
 
 
 def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFAULT_LIMIT) -> list[ConsumerRecord]:
-    """Return the records of a batch, which must decompress to at most `limit` bytes.
+    """Decode the records of a batch. The caller must call the batch's `check` method first.
 
-    Call the batch's `check` first. Raises KafkaError if the records cannot be read.
+    Raises KafkaError if the records cannot be decoded, or have more than `limit` bytes after decompression.
     """
     if isinstance(batch, RecordBatch) and has_plain_numbers(batch):
         records: list[ConsumerRecord] = []
@@ -54,13 +55,16 @@ def consumer_records(batch: Batch, topic: str, partition: int, limit: int = DEFA
 
 
 def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, add: AddRecord) -> int:
-    """Decode the records, pass each to `add`, and return the position after the last one."""
+    """Decode records, and call `add` with each record. Return the position after the last record.
+
+    Raises NotPlainError if a record is unusual or damaged.
+    """
     base_offset, base_timestamp, last_delta = batch.base_offset, batch.base_timestamp, batch.last_offset_delta << 1
     append_time = batch.max_timestamp if batch.attributes & LOG_APPEND_TIME_BIT else None
     timestamp_type, new, kind, start = batch.timestamp_type, tuple.__new__, ConsumerRecord, 0
     for _ in range(batch.records_count):
-        if (size := data[start]) < 0x80:  # A length of three bytes leads to a wrong end, which is detected later.
-            end, position = start + END_AFTER_ONE[size], start + 2  # 2 bytes: the length and the attributes
+        if (size := data[start]) < 0x80:  # If the length has 3 bytes, `end` will be wrong (see below).
+            end, position = start + END_AFTER_ONE[size], start + 2  # + 2 skips the length and the attributes.
         else:
             end, position = start + END_AFTER_TWO[size] + (data[start + 1] << 6), start + 3
         if (step := data[position]) >= 0x80:
@@ -96,7 +100,10 @@ def _decode_plain(data: bytes, batch: RecordBatch, topic: str, partition: int, a
 
 
 def _time_step(data: bytes, position: int) -> tuple[int, int]:
-    """Read a varint of several bytes. Return the number in zigzag, and the position of the varint's last byte."""
+    """Decode the varint of a timestamp delta that has several bytes.
+
+    Return the number in the zigzag form, and the position of the varint's last byte.
+    """
     number, end = read_varint(data, position)
     if abs(number) > MAX_PLAIN_TIMESTAMP:
         raise NotPlainError

@@ -1,10 +1,11 @@
-"""Positions of the records of a batch, without a copy of any key or value.
+"""Finds the positions of the records in a batch and of their parts, without copying keys or values.
 
-A broker reads offset, timestamp and key of a record, and asks whether a value exists. It never needs the value itself,
-and one batch may hold a value of 32 MB. So `raw_records` yields for each record the positions of its parts.
+When a broker decodes a record, it needs the offset, the timestamp and the key, and whether a value exists. It does not
+need the value, which may have 32 MB. So `raw_records` does not copy the value. It yields only the positions of the
+parts of each record.
 
-A number below 64 takes one byte, and most numbers of a record are below 64. `raw_records` decodes a number of one byte
-in place, without a call of `read_varint`. So the loop is 1.3 times as fast.
+Most numbers in a record are below 64 and have one byte. `raw_records` decodes these numbers without calling
+`read_varint`, which makes the loop 1.3 times as fast.
 """
 
 from __future__ import annotations
@@ -18,33 +19,37 @@ from hmb.records.fast.plain import SIGN_BIT
 from hmb.records.record import MAX_INT64
 from hmb.records.varint import VarintError, read_varint
 
-# The oldest timestamp (ms) that a record may have. Compaction can change the base timestamp of a batch. The difference
-# between the new base and an older timestamp might not fit into an int64.
+# The smallest timestamp (ms) that a record may have. Compaction can change the base timestamp of a batch, and then
+# computes new timestamp deltas. With a smaller timestamp, a delta might not fit into an int64.
 OLDEST = -(1 << 62)
 
 
 class RawRecord(NamedTuple):
-    """The position of a record in its batch's uncompressed records, and the fields that a broker reads."""
+    """The position of a record, and the fields that a broker needs.
+
+    Positions count in the uncompressed records of a batch.
+    """
 
     start: int
     end: int
     offset: int
     timestamp_delta: int  # ms
     key_start: int
-    key_size: int  # bytes; -1: no key
+    key_size: int  # bytes, or -1 if the record has no key
     value_at: int  # the position of the value's length
     is_tombstone: bool
 
     def key(self, data: bytes) -> bytes | None:
-        """Return the key; `data` holds the batch's uncompressed records."""
+        """Return the key, or None. `data` contains the batch's uncompressed records."""
         return None if self.key_size < 0 else data[self.key_start : self.value_at]
 
 
 def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[RawRecord]:
-    """Yield the records in `data`, the uncompressed records of the batch, from record number `first` on.
+    """Yield the records of a batch, from record number `first` on. `data` contains the uncompressed records.
 
-    A broker does not read records when it appends them, so a producer's lengths and deltas may be wrong. Raises
-    INVALID_RECORD where a record contradicts its batch, or where the records do not fill `data`.
+    A broker does not decode records when it appends a batch, so a producer may have written wrong lengths or deltas. If
+    a record does not fit to its batch, or the last record does not end at the end of `data`, this function raises
+    INVALID_RECORD.
     """
     previous_delta, data_end, new = first - 1, len(data), tuple.__new__
     base_offset, last_delta, base_timestamp = batch.base_offset, batch.last_offset_delta, batch.base_timestamp
@@ -54,7 +59,7 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
             start = position
             it = data[position]
             length, position = (it >> 1 ^ -(it & 1), position + 1) if it < 0x80 else read_varint(data, position)
-            end, position = position + length, position + 1  # The 1 skips the attributes.
+            end, position = position + length, position + 1  # + 1 skips the attributes.
             it = data[position]
             time_delta, position = (it >> 1 ^ -(it & 1), position + 1) if it < 0x80 else read_varint(data, position)
             it = data[position]
@@ -62,13 +67,13 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
             key_size, key_start = read_varint(data, position)
             position = key_start + key_size if key_size > 0 else key_start
             if not (
-                position < end <= data_end  # After the key, the record must contain the value's length.
+                position < end <= data_end  # At least one byte must be left for the value's length.
                 and previous_delta < delta <= last_delta
                 and OLDEST <= base_timestamp + time_delta <= MAX_INT64
             ):
                 why = f"claims {length} bytes, offset delta {delta}, timestamp delta {time_delta}"
                 raise _invalid(f"the record at {start} of its batch {why}")
-            is_tombstone = data[position] & SIGN_BIT != 0  # As in Kafka, every negative length means no value.
+            is_tombstone = data[position] & SIGN_BIT != 0  # A negative length means no value.
             fields = start, end, base_offset + delta, time_delta, key_start, key_size, position, is_tombstone
             yield new(RawRecord, fields)
             position, previous_delta = end, delta
@@ -79,9 +84,9 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
 
 
 def _position_of(number: int, data: bytes) -> int:
-    """Return the position of record `number`, computed from the lengths of all earlier records.
+    """Return the position of record number `number`. The function adds up the lengths of all records before it.
 
-    Raises IndexError or VarintError if the data end too early.
+    Raises IndexError if the data end too early, and VarintError if a length is wrong.
     """
     position = 0
     for _ in range(number):

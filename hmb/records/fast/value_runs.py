@@ -1,16 +1,17 @@
-"""Encode all values of one `append_values` call together, and locate them later to convert them for old brokers.
+"""Encodes many values together, for `append_values`, and converts them to messages for old brokers.
 
-The values of one `append_values` call share a timestamp, and have neither keys nor headers. The value's length
-determines every byte of the record, except the offset delta and the value. So one *template* serves all values of a
-length.
+The records of one `append_values` call have the same timestamp, and no keys or headers. So records with values of the
+same length differ only in the offset delta and the value. All their other bytes are the same, and are computed only
+once, as a *template*.
 
-For example, the following template serves values of 3 bytes at the base timestamp. `hmb.records.record` describes the
-layout::
+For example, the following template is for values of 3 bytes. `%b` stands for a part that differs in each record.
+`hmb.records.record` describes the layout::
 
     12 00 00 %b 01 06 %b 00      length 9, attributes, timestamp delta, OFFSET DELTA, no key, size 3, VALUE, no headers
 
-Values of one length that follow each other form a *run*. Brokers before Kafka 0.11 get messages instead of a record
-batch. The runs let the producer build these messages without decoding each record.
+A *run* is a sequence of records whose values have the same length. Brokers before Kafka 0.11 do not support record
+batches, so the producer must convert the records to messages. The producer stores where each run begins. From this it
+can find the values without decoding each record.
 """
 
 from __future__ import annotations
@@ -25,9 +26,12 @@ from hmb.records.varint import VARINTS
 
 
 class ValueRun(NamedTuple):
-    """Consecutive records with the same timestamp and with values of one length, without keys and headers."""
+    """Consecutive records with the same timestamp, and with values of the same length.
 
-    start: int  # the position of the first record in the batch's data
+    They have no keys and no headers.
+    """
+
+    start: int  # the position of the first record among the encoded records
     records: int  # the number of records
     size: int  # bytes of each record
     value_size: int
@@ -37,9 +41,11 @@ class ValueRun(NamedTuple):
 def encode_values(
     values: Sequence[bytes], first: int, timestamp: int, base_timestamp: int, start: int
 ) -> tuple[bytes, list[ValueRun]]:
-    """Return the encoded records and their runs. Values of mixed lengths have no run.
+    """Encode a record for each value. Return the bytes, and the runs.
 
-    The first record has the offset delta `first`, and will be at position `start` of its batch's data.
+    If the values have different lengths, there are no runs.
+
+    `first` is the offset delta of the first record. `start` is the position at which the caller will append the bytes.
     """
     timestamp_delta = VARINTS[timestamp - base_timestamp]
     records: list[bytes] = []
@@ -54,7 +60,7 @@ def encode_values(
             templates[length] % (delta, value)
             for length, delta, value in zip(lengths, encoded_deltas, piece, strict=True)
         ]
-        if len(templates) == 1:  # If the lengths differ, the values have no run.
+        if len(templates) == 1:  # All values have the same length.
             runs.append(ValueRun(start, len(deltas), len(records[-1]), lengths[0], timestamp))
             start += len(deltas) * len(records[-1])
         done += len(deltas)
@@ -62,10 +68,10 @@ def encode_values(
 
 
 def encode_run_messages(data: bytes | bytearray, runs: Sequence[ValueRun], magic: int) -> bytes:
-    """Return the records of all runs as uncompressed messages of magic 0 or 1."""
+    """Convert the records of all runs to uncompressed messages of magic 0 or 1."""
     messages: list[bytes] = []
     for run in runs:
-        value_of_each = Struct(f"{run.size - run.value_size - 1}x{run.value_size}sx")  # The last x is the header count.
+        value_of_each = Struct(f"{run.size - run.value_size - 1}x{run.value_size}sx")  # Skips the other fields.
         values = value_of_each.iter_unpack(memoryview(data)[run.start : run.start + run.records * run.size])
         messages += encode_messages(len(messages), magic, run.timestamp, values, run.value_size)
     return b"".join(messages)
@@ -73,7 +79,7 @@ def encode_run_messages(data: bytes | bytearray, runs: Sequence[ValueRun], magic
 
 @lru_cache(maxsize=1024)
 def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int) -> bytes:
-    """Return an encoded record with `%b` in place of its offset delta and of its value."""
+    """Return an encoded record with `%b` instead of its offset delta and instead of its value."""
     attributes, no_key, no_headers = b"\x00", VARINTS[-1], VARINTS[0]
     value_size = VARINTS[value_length]
     size = 1 + len(timestamp_delta) + offset_delta_size + 1 + len(value_size) + value_length + 1
@@ -82,9 +88,9 @@ def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int)
 
 
 def _deltas_of_equal_width(first: int, count: int) -> Iterator[range]:
-    """Divide `count` offset deltas from `first` on into ranges, and yield the ranges.
+    """Divide `count` offset deltas, from `first` on, into ranges. Yield the ranges.
 
-    The deltas of one range all need the same number of bytes as varints.
+    As varints, the deltas in one range have the same number of bytes.
     """
     end = first + count
     for limit in (1 << 6, 1 << 13, 1 << 20, 1 << 27, 1 << 31):

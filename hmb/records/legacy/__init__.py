@@ -1,25 +1,26 @@
-"""Messages v0 and v1: the record formats of 2012 to 2017. Old clients still send them, and old logs still contain them.
+"""Messages v0 and v1: the record formats of 2012 to 2017. Old clients still send them, and old logs contain them.
 
-Before Kafka 0.11 the unit on the wire was a *message*: one record with its own offset, CRC and attributes. A *message
-set* is a sequence of messages without a header. A producer that compresses puts a whole message set into the value of
-one more message, the *wrapper*::
+Before Kafka 0.11, clients and brokers exchanged *messages*. A message is one record with its own offset, CRC and
+attributes. A *message set* is a sequence of messages. It has no header. To compress a message set, a producer writes
+the compressed set into the value of another message, the *wrapper*::
 
     message set   | offset 0, message | offset 1, message | offset 2, message |
     compressed    | offset 2, wrapper: attributes = codec, value = compressed message set |
 
-A record batch (magic 2) does the same work with one header for all its records. See `hmb.records.batch`.
+The newer record batch (magic 2) has one header for all its records. See `hmb.records.batch`.
 
-An example in numbers: a record with a value of 10 bytes takes 36 bytes as a message v0 (26 + 10) and 44 bytes as a
-message v1 (34 + 10). In a record batch the same record takes 17 bytes, plus 61 bytes once for the batch's header.
+For example, a record with a value of 10 bytes takes 36 bytes as a message v0 (26 + 10), and 44 bytes as a message v1
+(34 + 10). In a record batch, the record takes 17 bytes, and the header takes 61 bytes once for all records.
 
-The broker accepts both formats from old producers, assigns their offsets, and stores them unchanged otherwise. For old
-consumers it converts record batches to messages. A reader who is interested only in today's clients can skip this
-folder. The rest of `hmb.records` calls it through `Message`, which has the properties of a `RecordBatch`.
+The broker accepts messages v0 and v1 from old producers. It writes their offsets, and stores their other bytes
+unchanged. When an old consumer reads record batches, the broker converts them to messages. If you are interested only
+in today's clients, skip this folder. The other modules of `hmb.records` use the class `Message`, which has the same
+properties as `RecordBatch`.
 
 Read in this order:
 
-- `message`          one message, plain or a wrapper
-- `message_set`      encoding a message set, and assigning offsets to its messages
-- `down_conversion`  record batches as messages, for consumers of old versions
-- `up_conversion`    messages as one record batch
+- `message`          one message, which may be a wrapper
+- `message_set`      encodes a message set, and writes the offsets of its messages
+- `down_conversion`  converts record batches to messages, for old consumers
+- `up_conversion`    converts messages to one record batch
 """

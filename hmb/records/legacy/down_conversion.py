@@ -1,29 +1,32 @@
-"""Down-conversion: record batches become messages for old clients.
+"""Down-conversion: converts record batches to messages, for old clients.
 
-A client that sends a Fetch version below 4 cannot read record batches. A client that sends a version below 2 cannot
-read timestamps either. The broker then encodes records of a newer format again, as plain uncompressed messages.
-Conversion loses headers and producer ids, and for magic 0 also timestamps. Offsets stay the same. Messages that are old
-enough are sent unchanged, with their stored CRC.
+A client that sends Fetch requests in versions 0 to 3 cannot decode record batches. With versions 0 and 1, it can decode
+only messages v0, which have no timestamps. For such a client the broker converts records to uncompressed messages.
+Headers and producer ids are lost, and in messages v0 also timestamps. The offsets stay the same. If the log already
+contains messages that the client can decode, the broker sends them unchanged.
 
-Control batches are omitted, because old clients would take them for records. Aborted records stay, because old clients
-read uncommitted records.
+The broker omits control batches, because an old client would treat them like records of an application. It does not
+omit the records of aborted transactions. Old clients read without transactions, so they get all records.
 
-A conversion computes a new CRC for each record, which would hide damage. So each batch is checked before it is
-converted. The messages end before a damaged batch. The client's next fetch starts there and gets CORRUPT_MESSAGE.
+The conversion computes a new CRC for each record. This CRC would be correct even if the batch is damaged. So the broker
+checks each batch before the conversion. It sends only the messages before a damaged batch. The client's next Fetch
+request begins at the damaged batch, and the response contains CORRUPT_MESSAGE.
 
-A conversion also decompresses, so a few kilobytes can become gigabytes. Three rules limit the memory of a conversion:
+The conversion also decompresses the batches, so a few kilobytes can become gigabytes. Three rules limit the memory of a
+conversion:
 
-- A conversion reads the batches twice. The first pass only adds up sizes, because a response contains the size of the
-  records before the records. The second pass runs while the response is sent, and holds the messages of one batch at a
-  time.
-- The messages end at the client's limit, even in the middle of a batch.
-- At most BATCH_SIZE bytes of messages are made from one batch. The client's next fetch continues after these messages.
+- The conversion reads the batches twice. The first pass only computes the total size of the messages, because a
+  response contains this size before the messages. The second pass runs while the response is sent. It keeps only the
+  messages of one batch in memory.
+- The messages of one response have at most as many bytes as the client requested. They may end in the middle of a
+  batch.
+- From one batch, the conversion creates at most BATCH_SIZE bytes of messages. The client's next Fetch request continues
+  after these messages.
 
-For example, a client of Kafka 0.9 fetches at most 1 MB of a log with batches of 200 KB, which decompress to 600 KB
-each. The first pass counts the messages of one batch and a part of the second one, 1 MB together. The response contains
-exactly these messages.
+For example, a client of Kafka 0.9 requests at most 1 MB. The batches in the log have 200 KB, and decompress to 600 KB.
+The response contains all messages of the first batch, and the first 400 KB of messages of the second batch.
 
-Kafka 4 has removed down-conversion, and no longer supports the clients that need it (KIP-896). Source: Kafka's
+Kafka 4 no longer contains down-conversion, and does not support the clients that need it (KIP-896). Source: Kafka's
 `LazyDownConversionRecords`, `RecordsUtil`.
 """
 
@@ -41,17 +44,17 @@ from hmb.records.reading import MAGIC_POSITION, Batch, batch_size, parse_batch
 from hmb.records.record import NO_TIMESTAMP
 from hmb.records.varint import read_varint
 
-BATCH_SIZE = 1 << 20  # bytes of messages from one batch; only a larger first message exceeds this limit
-PIECE_SIZE = 1 << 16  # bytes of one read and of one write
+BATCH_SIZE = 1 << 20  # bytes; the limit for the messages of one batch, except for a larger first message
+PIECE_SIZE = 1 << 16  # bytes that are read or written at once
 
 
-Read = Callable[[int, int], bytes]  # (size, position) -> bytes; fewer than `size` at the end of the file
-# The parts of a record: offset, timestamp (ms), attributes of its message, key, value, size of its headers (bytes).
+Read = Callable[[int, int], bytes]  # (size, position) -> bytes; fewer bytes at the file's end
+# A decoded record: offset, timestamp (ms), attributes for its message, key, value, and size of its headers (bytes).
 _Plain = tuple[int, int, int, memoryview | None, memoryview | None, int]
 
 
 class DamagedBatch(KafkaError):
-    """An error that reports a damaged batch, which starts at `position`."""
+    """The error for a damaged batch. `position` is the start of the batch in its file."""
 
     def __init__(self, position: int, batch: Batch, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
@@ -60,30 +63,31 @@ class DamagedBatch(KafkaError):
 
 
 class _Run(NamedTuple):
-    """A sequence of messages that are sent unchanged, or one batch that has to be converted."""
+    """A part of a log: messages that are sent unchanged, or one batch that must be converted."""
 
     position: int
     view: memoryview
-    is_old: bool  # whether the messages are sent unchanged
+    is_old: bool  # True: messages that are sent unchanged
 
 
 class DownConversion:
-    """The messages that replace the batches of one log region in a response to an old client."""
+    """The messages that an old client gets instead of the batches in one region of a log."""
 
     def __init__(
         self, read: Read, region: range, magic: int, start_offset: int, max_bytes: int, limit: int = DEFAULT_LIMIT
     ) -> None:
-        """Measure the messages of the batches in a region, for a client that reads formats up to `magic` (0 or 1).
+        """Compute the size of the messages. `magic` (0 or 1) is the newest format that the client can decode.
 
-        `region` is a range of positions for `read`. A batch that is not completely in the region is omitted. The
-        messages take at most `max_bytes`, but at least one message is included. A batch decompresses to `limit` bytes
-        at most. Records below `start_offset` are omitted from a batch that has to be converted.
+        `read` returns bytes of the log, and `region` is the range of their positions. A batch that ends after the
+        region is omitted. So are records at offsets below `start_offset`, if their batch must be converted. The
+        messages take at most `max_bytes`. But the first message is included even if it is larger.
 
-        Raises DamagedBatch, or KafkaError if the first batch is too large or cannot be read.
+        Raises DamagedBatch if the first batch is damaged. Raises KafkaError if the first batch cannot be decoded, or
+        has more than `limit` bytes after decompression.
         """
-        self.size = 0  # bytes; 0 if the region has only control batches
-        self.memory = 0  # bytes that `pieces` holds at most
-        self.next_offset = start_offset  # the offset after the region; only valid if `size` is 0
+        self.size = 0  # bytes of all messages; 0 if the client gets no message
+        self.memory = 0  # the largest number of bytes that `pieces` keeps in memory
+        self.next_offset = start_offset  # if `size` is 0: the offset after the last batch
         self._read, self._region = read, region
         self._magic, self._start_offset, self._limit = magic, start_offset, limit
         try:
@@ -100,7 +104,7 @@ class DownConversion:
             finally:
                 if opened := self.size - before:
                     if opened > BATCH_SIZE and not run.is_old:
-                        opened = self._limit  # The whole decompressed batch stays in memory during the first message.
+                        opened = self._limit  # `pieces` keeps the whole decompressed batch in memory.
                     self.memory = max(self.memory, PIECE_SIZE + len(run.view) + opened)
             if room < 0:
                 return
@@ -108,9 +112,9 @@ class DownConversion:
                 self.next_offset = parse_batch(run.view).last_offset + 1
 
     def _measure_run(self, run: _Run, room: int) -> int:
-        """Count the messages of a run that fit into `room` bytes.
+        """Add the sizes of the messages in a run to `size`, until they do not fit into `room` bytes.
 
-        Return the remaining bytes, or -1 if one does not fit.
+        Return the bytes of `room` that remain, or -1 if a message does not fit.
         """
         most = self.size + BATCH_SIZE
         for size, cost in self._sizes(run):
@@ -120,7 +124,11 @@ class DownConversion:
         return max(0, room)
 
     def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
-        """Yield the size of each message and its memory cost (bytes). The cost includes the decompressed headers."""
+        """Yield, for each message, its size and its cost in bytes.
+
+        The message does not contain the headers of the record, but the decompressed headers take memory. So the cost is
+        the size of the message plus the size of the headers.
+        """
         if run.is_old:
             position = 0
             while position < len(run.view):
@@ -133,7 +141,11 @@ class DownConversion:
                 yield size, size + lost
 
     def pieces(self) -> Generator[bytes | memoryview, None, None]:
-        """Yield the messages, `size` bytes in total. A piece may end in the middle of a message. Raises KafkaError."""
+        """Yield the bytes of the messages, in pieces. Together the pieces have `size` bytes.
+
+        A piece may end in the middle of a message. Raises KafkaError if a batch has been damaged or deleted after the
+        first pass.
+        """
         left, small, waiting = self.size, list[bytes | memoryview](), 0
         for run in self._runs():
             for piece in self._messages(run, left):
@@ -152,7 +164,10 @@ class DownConversion:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{left} bytes of messages have disappeared from the log")
 
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
-        """Return the first messages of a run, at most `size` bytes. A very large record becomes several views."""
+        """Return the first messages of a run, at most `size` bytes.
+
+        A very large message becomes several memoryviews.
+        """
         if run.is_old:
             return [run.view[:size]]
         parts, done = list[bytes | memoryview](), 0
@@ -160,11 +175,11 @@ class DownConversion:
             parts += message_parts(offset, self._magic, attributes, timestamp, key, value)
             done += MESSAGE_OVERHEAD[self._magic] + len(key or b"") + len(value or b"")
             if done == size:
-                break  # The first pass may have stopped at the next record because that record cannot be read.
+                break  # The next record may be damaged. The first pass has stopped before it.
         return parts if done > BATCH_SIZE else [b"".join(parts)]
 
     def _runs(self) -> Iterator[_Run]:
-        """Yield the runs of the region. Stop before an incomplete batch."""
+        """Yield all runs in the region. Stop before an incomplete batch."""
         position, end = self._region.start, self._region.stop
         while position < end:
             view = memoryview(self._read(min(PIECE_SIZE, end - position), position))
@@ -181,7 +196,7 @@ class DownConversion:
             position += done
 
     def _opened(self, run: _Run) -> Iterator[_Plain]:
-        """Yield the records of a batch that has to be converted, without copies of keys and values."""
+        """Yield the records of a batch that must be converted. Keys and values are not copied."""
         batch = parse_batch(run.view)
         try:
             batch.check()
@@ -191,14 +206,14 @@ class DownConversion:
             if not batch.is_control:
                 yield from _from_batch(batch, self._magic, self._start_offset, self._limit)
             return
-        for offset, message in batch.entries(self._limit):  # Messages v1 become messages v0, which have no timestamps.
+        for offset, message in batch.entries(self._limit):  # messages v1, which become v0
             if offset >= self._start_offset:
                 key, value = message.key_and_value()
                 yield offset, NO_TIMESTAMP, 0, key, value, 0
 
 
 def _runs_in(view: memoryview, position: int, magic: int) -> Iterator[_Run]:
-    """Yield the runs in a part of a file that starts at `position`. Stop before an incomplete batch."""
+    """Yield the runs in `view`, which begins at `position` of the file. Stop before an incomplete batch."""
     start = end = 0
     while end + MAGIC_POSITION < len(view) and (size := batch_size(view, end)) <= len(view) - end:
         if view[end + MAGIC_POSITION] > magic:
@@ -218,14 +233,14 @@ def _from_batch(batch: RecordBatch, magic: int, start_offset: int, limit: int) -
     attributes = is_append_time if magic else 0
     base_offset, base_timestamp, max_timestamp = batch.base_offset, batch.base_timestamp, batch.max_timestamp
     first = 0
-    if batch.has_all_records:  # The number of each record is its offset delta.
+    if batch.has_all_records:  # Record number n has the offset delta n.
         first = min(max(0, start_offset - base_offset), batch.records_count)
     for at, end, offset, time_delta, key_start, key_size, value_at, _ in raw_records(batch, data, first):
         if offset < start_offset:
             continue
         value_size, value_start = read_varint(data, value_at)
         value_end = value_start + value_size if value_size > 0 else value_start
-        if value_end >= end:  # The record ends before its number of headers.
+        if value_end >= end:  # No byte is left for the number of headers.
             raise KafkaError(ErrorCode.INVALID_RECORD, f"the value of the record at {at} does not fit into the record")
         timestamp = max_timestamp if is_append_time else base_timestamp + time_delta
         key = view[key_start:value_at] if key_size >= 0 else None

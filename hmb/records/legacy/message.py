@@ -1,4 +1,4 @@
-"""One message of the formats before record batches: magic 0 (Kafka 0.8) and magic 1 (Kafka 0.10, KIP-32).
+"""One message: the formats before record batches, with magic 0 (Kafka 0.8) or magic 1 (Kafka 0.10, KIP-32).
 
 Each message has its own offset, CRC and attributes, big endian. A message set is a sequence of messages::
 
@@ -13,18 +13,19 @@ Each message has its own offset, CRC and attributes, big endian. A message set i
 
 A *wrapper* message contains a compressed message set. Its codec is not 0, and its value is the compressed set.
 
-- The wrapper has the offset of the *last* message inside. So a reader that needs offset n can skip a wrapper without
-  decompressing it.
-- The messages in a v0 wrapper have absolute offsets. So the broker had to decompress and compress each set that it
-  appended. Magic 1 was introduced to avoid this work.
-- The messages in a v1 wrapper have the offsets 0, 1, 2 and so on, relative to the first message (KIP-31). The wrapper's
-  timestamp is the largest one inside. With log append time, all messages inside have the wrapper's timestamp.
+- The wrapper has the offset of its *last* inner message. So a reader that looks for a greater offset can skip the
+  wrapper without decompressing it.
+- The inner messages of a v0 wrapper have absolute offsets. So a broker that appends the wrapper must decompress it,
+  write the offsets, and compress it again. Magic 1 avoids this work.
+- The inner messages of a v1 wrapper have the offsets 0, 1, 2 and so on, relative to the first inner message (KIP-31).
+  The wrapper's timestamp is the greatest timestamp of the inner messages. If the broker has set the timestamp (log
+  append time), the wrapper's timestamp replaces those of all inner messages.
 
-For example, a v1 wrapper with the offset 102 contains messages with the offsets 0, 1 and 2. Their absolute offsets are
-100, 101 and 102.
+For example, a v1 wrapper has the offset 102, and its inner messages have the offsets 0, 1 and 2. Their absolute offsets
+are 100, 101 and 102.
 
-A `Message` has the properties of a `RecordBatch` under the same names. A wrapper corresponds to a batch of several
-records, and any other message to a batch of one record.
+The class `Message` has properties with the same names as those of `RecordBatch`. So other code can use a wrapper like a
+batch of several records, and any other message like a batch of one record.
 """
 
 from __future__ import annotations
@@ -40,12 +41,12 @@ from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress_w
 from hmb.records.crc import crc32
 from hmb.records.record import MAX_INT64, NO_TIMESTAMP, Record, TimestampType
 
-# The size (bytes) of a message with an empty key and an empty value. The index is the magic.
+# The size (bytes) of a message whose key and value are empty, for magic 0 and for magic 1.
 MESSAGE_OVERHEAD = (26, 34)
 KEY_START = (18, 26)
 
 _HEADER = Struct(">qiIbb")
-_BODY = (Struct(">bbi"), Struct(">bbqi"))  # the fields from the magic to the key length; the index is the magic
+_BODY = (Struct(">bbi"), Struct(">bbqi"))  # the fields from the magic to the key length, for each magic
 _OFFSET_SIZE, _OFFSET_SIZE_CRC = Struct(">qi"), Struct(">qiI")
 _INT64, _INT32 = Struct(">q"), Struct(">i")
 _CRC_END = 16
@@ -58,16 +59,16 @@ class _Header(NamedTuple):
     magic: int
     attributes: int
     timestamp: int
-    view: memoryview  # the message, or the part of it that the buffer contains
+    view: memoryview  # the bytes of the message, as far as the buffer contains them
 
 
 class Message(_Header):
-    """The parsed header of a top-level message, and a view of its bytes. A compressed message is a wrapper."""
+    """The fields of a message's header, and a memoryview of the bytes of the whole message. It may be a wrapper."""
 
     __slots__ = ()
 
-    # `RecordBatch` has fields with these names. A message does not store them, so each has the same value for every
-    # message.
+    # `RecordBatch` has fields with the following names. A message does not contain these fields, so they have the same
+    # values for all messages.
     producer_id: ClassVar[int] = -1
     producer_epoch: ClassVar[int] = -1
     base_sequence: ClassVar[int] = -1
@@ -79,7 +80,10 @@ class Message(_Header):
 
     @classmethod
     def parse(cls, buffer: bytes | bytearray | memoryview, position: int = 0) -> Self:
-        """Parse the header at a position. The buffer may end anywhere after the header. Raises CORRUPT_MESSAGE."""
+        """Decode the header of the message at `position`. The buffer may end before the message ends.
+
+        Raises CORRUPT_MESSAGE if the buffer does not contain the complete header of a message.
+        """
         view = memoryview(buffer)[position:]
         if len(view) < MESSAGE_OVERHEAD[0]:
             raise _corrupt(f"{len(view)} bytes are too few for a message")
@@ -94,7 +98,7 @@ class Message(_Header):
 
     @property
     def size(self) -> int:
-        """The number of bytes of the whole message."""
+        """The number of bytes of the whole message, including its header."""
         return LOG_OVERHEAD + self.message_size
 
     @property
@@ -103,7 +107,7 @@ class Message(_Header):
 
     @property
     def base_offset(self) -> int:
-        """The offset of the first message. Reading it decompresses a wrapper."""
+        """The offset of the first record. If the message is a wrapper, this property decompresses it."""
         return self.offset if self.codec is Codec.NONE else next(self.records()).offset
 
     @property
@@ -121,7 +125,10 @@ class Message(_Header):
         return TimestampType.LOG_APPEND_TIME if self.attributes & LOG_APPEND_TIME_BIT else TimestampType.CREATE_TIME
 
     def check(self) -> None:
-        """Raise CORRUPT_MESSAGE if the message is cut off, its CRC is wrong, or key and value do not fill it."""
+        """Raise CORRUPT_MESSAGE if the message is malformed.
+
+        It is malformed if it is incomplete, or if its CRC, its key length or its value length is wrong.
+        """
         if len(self.view) != self.size:
             raise _corrupt(f"{len(self.view)} of the message's {self.size} bytes are there")
         computed = crc32(self.view[_CRC_END:])
@@ -130,7 +137,10 @@ class Message(_Header):
         self.key_and_value()
 
     def key_and_value(self) -> tuple[memoryview | None, memoryview | None]:
-        """Return views of the key and the value. Raises CORRUPT_MESSAGE if they do not fill the message."""
+        """Return memoryviews of the key and the value.
+
+        Raises CORRUPT_MESSAGE if the value does not end at the end of the message.
+        """
         key, position = self._sized(KEY_START[self.magic])
         value, position = self._sized(position)
         if position != self.size:
@@ -150,13 +160,16 @@ class Message(_Header):
 
     @property
     def log_append_time(self) -> int | None:
-        """The time (ms) that the broker set for all records in this message, or None if producers set the times."""
+        """The timestamp (ms) that the broker has set for all records in this message.
+
+        None means that the producer has set the timestamps.
+        """
         return self.timestamp if self.timestamp_type is TimestampType.LOG_APPEND_TIME else None
 
     def records(self, limit: int = DEFAULT_LIMIT) -> Iterator[Record]:
-        """Yield the record, or all records inside a wrapper, which must decompress to at most `limit` bytes.
+        """Yield the record of this message, or all records of a wrapper. The caller must call `check` first.
 
-        Call `check` first.
+        Raises MESSAGE_TOO_LARGE if the records have more than `limit` bytes after decompression.
         """
         log_append_time = self.log_append_time
         for offset, message in self.entries(limit):
@@ -166,9 +179,10 @@ class Message(_Header):
             yield record
 
     def entries(self, limit: int = DEFAULT_LIMIT) -> Iterator[tuple[int, Message]]:
-        """Yield `(absolute offset, message)`: this message, or the messages inside the wrapper.
+        """Yield this message with its offset, or all inner messages of a wrapper with their absolute offsets.
 
-        The messages are views of the decompressed bytes, so no key or value is copied. Call `check` first.
+        The inner messages are memoryviews of the decompressed bytes, so keys and values are not copied. The caller must
+        call `check` first.
         """
         if self.codec is Codec.NONE:
             yield self.offset, self
@@ -181,9 +195,10 @@ class Message(_Header):
             yield message.offset + shift, message
 
     def inner_messages(self, limit: int = DEFAULT_LIMIT) -> Iterator[Message]:
-        """Yield the messages in a wrapper. They have the wrapper's magic, and none of them is a wrapper.
+        """Yield the inner messages of a wrapper, with the offsets that are stored in them.
 
-        Raises INVALID_RECORD for other messages, and if the wrapper is empty.
+        Raises INVALID_RECORD if the wrapper is empty, or if an inner message is a wrapper or has another magic than its
+        wrapper.
         """
         return self._inner_messages(self.decompressed(limit))
 
@@ -197,7 +212,7 @@ class Message(_Header):
             position += message.size
 
     def decompressed(self, limit: int = DEFAULT_LIMIT) -> memoryview:
-        """Return a writable copy of the message set inside a wrapper."""
+        """Decompress the message set of a wrapper. The caller may change the returned bytes."""
         _, value = self.key_and_value()
         if value is not None and (data := decompress_writable(self.codec, value, limit=limit, magic=self.magic)):
             return data
@@ -223,7 +238,7 @@ def encode_message(
     key: bytes | memoryview | None,
     value: bytes | memoryview | None,
 ) -> bytes:
-    """Return one encoded message. A message of magic 0 does not contain the timestamp."""
+    """Encode one message. If `magic` is 0, the timestamp is omitted."""
     return b"".join(message_parts(offset, magic, attributes, timestamp, key, value))
 
 
@@ -235,7 +250,7 @@ def message_parts(
     key: bytes | memoryview | None,
     value: bytes | memoryview | None,
 ) -> tuple[bytes | memoryview, ...]:
-    """Return the pieces that one message consists of, in order. The key and the value are not copied."""
+    """Encode one message as a list of parts, in the order of the bytes. The key and the value are not copied."""
     key_size = -1 if key is None else len(key)
     value_size = _INT32.pack(-1 if value is None else len(value))
     before_key = (
@@ -243,12 +258,12 @@ def message_parts(
     )
     key, value = key or b"", value or b""
     crc = crc32(value, crc32(value_size, crc32(key, crc32(before_key))))
-    size = 8 + len(before_key) + len(key) + len(value)  # 8: 4 for the CRC, 4 for the value's length
+    size = 8 + len(before_key) + len(key) + len(value)  # 8 = 4 (CRC) + 4 (the value's length)
     return _OFFSET_SIZE_CRC.pack(offset, size, crc), before_key, key, value_size, value
 
 
 def head_without_key(magic: int, timestamp: int, value_size: int) -> bytes:
-    """Return the bytes between the CRC and the value of a plain message that has no key."""
+    """Return the bytes between the CRC and the value of a message that has no key and is not a wrapper."""
     if magic:
         return struct.pack(">bbqii", magic, 0, timestamp, -1, value_size)
     return struct.pack(">bbii", magic, 0, -1, value_size)
@@ -257,10 +272,10 @@ def head_without_key(magic: int, timestamp: int, value_size: int) -> bytes:
 def encode_messages(
     first_offset: int, magic: int, timestamp: int, values: Iterable[tuple[bytes]], value_size: int
 ) -> list[bytes]:
-    """Return messages without keys and of one size, which differ only in offset, CRC and value.
+    """Encode messages without keys, whose values all have the same size.
 
-    All messages have the same bytes before the value. The CRC of these bytes is computed once. The CRC of each message
-    continues from there over the value.
+    From the magic to the value's length, all messages have the same bytes. The CRC of these bytes is computed only
+    once. The CRC of a message is computed from this CRC and the bytes of the message's value.
     """
     before = head_without_key(magic, timestamp, value_size)
     size, crc_before = 4 + len(before) + value_size, crc32(before)
@@ -272,7 +287,10 @@ def encode_messages(
 
 
 def _last_offset(messages: memoryview) -> int:
-    """Return the offset of the last message. The loop reads only sizes, because a set may have millions of messages."""
+    """Return the offset of the last message in a message set.
+
+    A set may have millions of messages, so the loop decodes only the size of each message.
+    """
     offset = position = 0
     while position < len(messages):
         if len(messages) - position < LOG_OVERHEAD:

@@ -1,22 +1,24 @@
-"""Message sets of magic 0 and 1: encoding them, and assigning their offsets when a broker appends them.
+"""Message sets of magic 0 and 1: encodes them, and writes the offsets of their messages when a broker appends them.
 
-The broker assigns the offsets of a record batch by writing one number, its base offset. A message set has an offset in
-every message, and a wrapper contains a whole set (`message` describes the layouts). `assign_offsets` distinguishes
-three cases:
+When a broker appends a record batch, it writes only one number, the base offset. When it appends a message set, it must
+write an offset into every message. The module `message` describes the layouts. A *wrapper* is a message that contains a
+compressed message set. `assign_offsets` distinguishes three cases:
 
-- Messages that are not compressed: one loop over a copy of the set checks every CRC and writes every offset.
-- A v1 wrapper: the broker decompresses it to check it, and keeps its content if its messages have the offsets 0, 1, 2
-  and so on. All clients since 0.10 send these offsets. Only the wrapper's offset changes, which precedes the CRC.
-- A v0 wrapper: its messages have absolute offsets. So the broker decompresses it, writes the offsets, and compresses it
-  again.
+- Messages that are not compressed: one loop checks the CRC of every message, and writes the offset. It works on a copy
+  of the set.
+- A v1 wrapper: the broker decompresses it to check its messages. Usually these messages have the offsets 0, 1, 2 and so
+  on. Then the broker keeps the compressed bytes, and changes only the offset of the wrapper itself. The CRC does not
+  include this offset.
+- A v0 wrapper: its messages must have absolute offsets. So the broker decompresses it, writes the offsets, and
+  compresses it again.
 
-Assigning offsets takes time, and the next offset is certain only while the broker holds the log's lock. So the broker
-assigns the offsets that it expects, and then takes the lock. If another append was faster, `move_to` adds the
-difference to each offset.
+This work takes time, so the broker does it before it acquires the log's lock. But without the lock, another thread may
+append first. So the broker writes the offsets that it expects. When it has the lock and the log's end has changed,
+`move_to` adds the difference to each offset.
 
-For example, a log ends at offset 500, and two producers send 3 messages each. Both sets are prepared with the offsets
-500 to 502. The broker appends the first set. Then the log ends at 503, so `move_to` adds 3 to each offset of the second
-set.
+For example, the log end offset is 500, and two producers send 3 messages each. The broker writes the offsets 500 to 502
+into both sets. It appends the first set, and the log end offset becomes 503. So `move_to` adds 3 to each offset of the
+second set.
 """
 
 from __future__ import annotations
@@ -33,30 +35,30 @@ from hmb.records.crc import crc32
 from hmb.records.legacy.message import KEY_START, MESSAGE_OVERHEAD, Message, encode_message, head_without_key
 from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
-# Decodes all fields of a message before its key: offset, message size, CRC, magic, attributes, timestamp, key length.
-# The index is the magic. Messages of magic 0 have no timestamp.
+# Decodes the fields before the key of a message: offset, message size, CRC, magic, attributes, timestamp, key length.
+# The index is the magic. A message of magic 0 has no timestamp, so its timestamp is empty bytes.
 _TO_KEY = (Struct(">qiIbb0si"), Struct(">qiIbbqi"))
 _INT64, _INT32, _UINT32 = Struct(">q"), Struct(">i"), Struct(">I")
 _OFFSET_SIZE = Struct(">qi")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# The attribute bits that make a message special: it is a wrapper that contains compressed messages, or it is invalid.
-# The index is the magic.
+# The attribute bits that `_assign_plain` cannot handle. If one of them is set, the message is a wrapper or invalid. The
+# index is the magic.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 
 @dataclass(slots=True)
 class AssignedMessages:
-    """A message set with its offsets, ready to be appended."""
+    """A checked message set, into which `assign_offsets` has written the offsets."""
 
     data: bytearray | memoryview
     last_offset: int
     max_timestamp: int  # -1 for messages v0
-    offset_of_max_timestamp: int  # the last offset of the first top-level message with that timestamp
-    count: int  # the number of records, including records inside wrappers
-    is_movable: bool = True  # False if the set has v0 wrappers, which contain absolute offsets
-    is_changed: bool = field(default=False, compare=False)  # whether the producer sent other offsets than these
+    offset_of_max_timestamp: int  # of the first message or wrapper with this timestamp
+    count: int  # the number of records, also of those inside wrappers
+    is_movable: bool = True  # False if the set has a v0 wrapper
+    is_changed: bool = field(default=False, compare=False)  # whether the producer sent other offsets
 
     @property
     def first_offset(self) -> int:
@@ -64,14 +66,14 @@ class AssignedMessages:
 
     @property
     def first_batch_end(self) -> int:
-        """The last offset of the first top-level message."""
+        """The offset of the set's first message. If it is a wrapper, this is the offset of its last inner message."""
         return int(_INT64.unpack_from(self.data)[0])
 
     def move_to(self, first_offset: int) -> bool:
-        """Give the messages the offsets `first_offset`, `first_offset + 1`, and so on.
+        """Change the offsets of the messages to `first_offset`, `first_offset + 1`, and so on.
 
-        Return False, without a change, if the messages are not movable. A message's CRC does not cover its offset, so
-        the CRCs stay the same.
+        If the set has a v0 wrapper, its offsets cannot be changed. Then change nothing and return False. The CRCs stay
+        valid, because a message's CRC does not include its offset.
         """
         shift = first_offset - self.first_offset
         if shift and not self.is_movable:
@@ -94,11 +96,10 @@ def encode_message_set(
     level: int | None = None,
     keep_offsets: bool = False,
 ) -> bytes:
-    """Return the records as messages.
+    """Encode records as a message set. If there is a codec, the result is one wrapper.
 
-    They have the offsets 0, 1, 2 and so on, or with `keep_offsets` their own offsets.
-
-    With a codec, the messages are in one wrapper. The headers of the records are lost.
+    The messages get the offsets 0, 1, 2 and so on. If `keep_offsets` is true, they get the offsets of the records.
+    Messages have no headers, so the headers of the records are lost.
     """
     parts: list[bytes] = []
     first = records[0].offset if keep_offsets and magic == 1 and codec is not Codec.NONE else 0
@@ -115,7 +116,7 @@ def encode_message_set(
 
 
 def encode_record(record: Record, offset: int, magic: int) -> bytes:
-    """Return the record as one plain message. Its headers are lost."""
+    """Encode a record as one uncompressed message. The message does not contain the record's headers."""
     return encode_message(
         offset, magic, _timestamp_attributes(record, magic), record.timestamp, record.key, record.value
     )
@@ -133,12 +134,13 @@ def assign_offsets(
     limit: int = DEFAULT_LIMIT,
     opening: AbstractContextManager[object] = NOTHING,
 ) -> AssignedMessages:
-    """Return a checked copy of the message set whose records have the offsets from `first_offset` on.
+    """Check a message set, and return a copy with the offsets `first_offset`, `first_offset + 1`, and so on.
 
-    `log_append_time` (ms) replaces the timestamps of messages v1. The context manager `opening` is active while a
-    wrapper is decompressed. Raises CORRUPT_MESSAGE for a wrong size or CRC, and INVALID_RECORD for messages that no
-    producer may send. Raises MESSAGE_TOO_LARGE if all wrappers of the set together decompress to more than `limit`
-    bytes.
+    If `log_append_time` (ms) is not None, it replaces the timestamps of messages v1. The function enters the context
+    manager `opening` before it decompresses a wrapper, and leaves it when it has processed the wrapper.
+
+    Raises CORRUPT_MESSAGE if a size or a CRC is wrong, and INVALID_RECORD if a producer must not send such a message.
+    Raises MESSAGE_TOO_LARGE if the wrappers of the set together decompress to more than `limit` bytes.
     """
     if len(data) < MESSAGE_OVERHEAD[0]:
         raise _corrupt(f"{len(data)} bytes are too few for a message")
@@ -166,11 +168,14 @@ def assign_offsets(
 
 
 def _assign_like_the_first(result: AssignedMessages) -> int:
-    """Check the first messages v0 of a set and write their offsets. Stop at a message with a key or of another size.
+    """Check messages v0 and write their offsets, as long as they have no key and the same size as the first message.
 
-    A producer of Kafka 0.8 mostly sends such messages. This function takes 0.37 us for a message, and `_assign_plain`
-    takes 0.76 us. All CRCs begin with the same bytes, and eight slice assignments write all offsets. Return the
-    position of the first message that differs or is damaged.
+    Return the position of the first message that differs or is damaged.
+
+    The messages of a Kafka 0.8 producer usually have no key and the same size. For them this function is faster: it
+    takes 0.37 us for each message, and `_assign_plain` takes 0.76 us. The first bytes under each CRC are the same, so
+    their CRC is computed once. To write all offsets, eight slice assignments are enough, one for each byte of an
+    offset.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)
@@ -195,10 +200,10 @@ def _assign_like_the_first(result: AssignedMessages) -> int:
 
 
 def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
-    """Check the messages from `position` on and write their offsets.
+    """Check the messages from `position` on, and write their offsets. Stop at a wrapper.
 
-    Return the position of the first wrapper, or the end. Every Produce of an old client runs this loop. To be fast, the
-    loop creates no objects and calls only C functions.
+    Return the position of the wrapper, or the end of the set. The broker runs this loop for every Produce request of an
+    old client. So the loop must be fast: it creates no objects and calls only C functions.
     """
     data, offset, max_timestamp = result.data, result.last_offset, result.max_timestamp
     view, end = memoryview(data), len(data)
@@ -237,7 +242,7 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
 
 
 def _content(wrapper: Message, limit: int) -> memoryview:
-    """Return the message set inside a wrapper. Raises KafkaError for a wrapper that producers must not send."""
+    """Return the message set inside a wrapper. Raises KafkaError if producers must not send such a wrapper."""
     if wrapper.codec is Codec.NONE or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients must not set log append time")
     if wrapper.codec is Codec.ZSTD:
@@ -246,9 +251,10 @@ def _content(wrapper: Message, limit: int) -> memoryview:
 
 
 def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: memoryview) -> bytes:
-    """Check all messages inside a wrapper, and return the wrapper with its new offset. The caller has checked its CRC.
+    """Check all inner messages of a wrapper, and return the wrapper with its new offset.
 
-    The offsets of the messages inside are written into `content`.
+    `content` is the decompressed message set of the wrapper. The function writes the offsets of the inner messages into
+    it. The caller must have checked the wrapper's CRC.
     """
     magic = wrapper.magic
     first_inside = 0 if magic == 1 else result.last_offset + 1
@@ -269,7 +275,10 @@ def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: memoryv
 
 
 def _set_log_append_time(result: AssignedMessages, now: int) -> None:
-    """Write the broker's time (ms) into every top-level message. A wrapper's time applies to the messages inside."""
+    """Write the broker's time (ms) into every message, but not into inner messages.
+
+    A wrapper's timestamp also applies to its inner messages.
+    """
     data, view = result.data, memoryview(result.data)
     position = 0
     while position < len(data):

@@ -1,9 +1,10 @@
-"""Up-conversion: messages v0 and v1 become one record batch.
+"""Up-conversion: converts messages v0 and v1 to one record batch.
 
-A topic may have a codec of its own (`compression.type`). Messages in another codec then become a record batch in the
-topic's codec. (Kafka 3 converts all messages to record batches.) Compressed messages v0 also become a batch if another
-append took their expected offsets, because the offsets inside a v0 wrapper cannot be moved. The conversion loses no
-data, because the key of a wrapper has no meaning.
+The broker converts messages from an old producer in two cases. First, the topic has a codec (`compression.type`), and
+the messages have another codec. The broker then writes a record batch with the topic's codec. Second, the messages are
+in a v0 wrapper, and need other offsets than the broker expected, because another producer appended first. The offsets
+inside a v0 wrapper cannot be changed without compressing it again. The conversion loses no data. (Kafka 3 converts all
+messages to record batches.)
 
 Source: Kafka's `RecordsUtil`.
 """
@@ -22,9 +23,10 @@ from hmb.records.record import MAX_INT64, NO_TIMESTAMP, append_record
 def up_convert(
     messages: AssignedMessages, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT
 ) -> RecordBatch:
-    """Return all messages as one batch. The broker assigns the batch's offsets when it appends the batch.
+    """Convert all messages to one record batch. The broker sets its base offset later, when it appends the batch.
 
-    Raises INVALID_TIMESTAMP if the difference between a timestamp and the first timestamp does not fit into an int64.
+    Raises INVALID_TIMESTAMP if a timestamp differs so much from the first one that the difference does not fit into an
+    int64.
     """
     content, count, base_timestamp = bytearray(), 0, NO_TIMESTAMP
     for message in iter_batches(messages.data):
