@@ -1,10 +1,12 @@
 """Storage: the log of each partition on disk, in Kafka's formats.
 
-A broker stores records in logs. A partition has one log: a sequence of record batches that grows at its end only. The
-broker writes a batch as the producer has sent it, and sends it to consumers as it is on disk. So an append is one write
-and a fetch is one `sendfile`, whatever the records contain.
+A broker stores records in logs. A partition has one log. A log is a sequence of record batches, and the broker adds
+batches only at its end. The broker writes the bytes of a batch to disk as the producer has sent them. It sends the same
+bytes from the disk to consumers, and does not read the records. So an append is one write and a fetch is one
+`sendfile`.
 
-A log is a directory of segments, and a segment is a few files with one name, the offset of its first record::
+A log is a directory of segments. A segment is a few files that share one name: the offset of the segment's first
+record. The right column shows the class and the module for each file::
 
     data directory                       LogManager      log_manager.py
       events-0/                          Log             log.py
@@ -17,15 +19,18 @@ A log is a directory of segments, and a segment is a few files with one name, th
         00000000000000008021.snapshot    ProducerState   producer_state.py
       topics.json, checkpoints, ...                      state/
 
-Example: a consumer asks for offset 8,100. The log finds segment 8021, the last one whose name is not greater. The
-offset index names a batch a little before offset 8,100 and its position. A short scan from there finds the batch with
-the offset, and the kernel sends the bytes from this position on.
+Example: a consumer asks for offset 8,100. The log chooses segment 8021, because its records begin at offset 8,021 and
+it is the last segment. The segment's offset index contains the position of a batch a little before offset 8,100. The
+broker scans the file from this position until it finds the batch that contains offset 8,100. The kernel then sends the
+bytes of the file from this batch on.
 
 Three rules keep the records safe:
 
-- The log assigns each offset once. No start lowers the end of a log below its recovery point.
-- A record that is acknowledged after a sync is on disk. A sync that has failed is never tried again.
-- The broker reports the position of damaged bytes that it finds. It still serves the intact batches after them.
+- The log assigns each offset once. When the broker starts, it may cut damaged batches off the end of a log. It never
+  cuts below the recovery point, the offset up to which the log is synced.
+- If the broker syncs a log before it acknowledges a record, the record is on disk. If a sync fails, the broker never
+  tries it again, and refuses further appends to this log.
+- When the broker finds damaged bytes, it logs their position. It still serves the intact batches after the damage.
 
 Read in this order:
 
@@ -35,9 +40,9 @@ Read in this order:
 - `log_reading`        which bytes a fetch gets
 - `group_commit`       one sync for many producers
 - `log_manager`        all logs of a data directory
-- `recovery/`          the start after a kill, a power cut or damage
+- `recovery/`          checks and repairs when the broker starts after a kill, a power cut or damage
 
-The rest can be skipped in a first reading:
+You can skip these modules in a first reading:
 
 - `config`             the settings of a log
 - `batches/`           checks and changes of batches before the append (`validation` is a step of the tour of a Produce)
@@ -45,7 +50,7 @@ The rest can be skipped in a first reading:
 - `cleanup`            deletion and replacement of segments; `retention`: which segments are old enough
 - `compaction/`        the last record of each key
 - `state/`             small files of the data directory, its lock and its manifest
-- `files/`             open files, syncs, a reserve for a full disk
+- `files/`             open files, syncs, disk space reserved for the case of a full disk
 - `clock`              the functions from which a broker reads the time
 - `watchers`           fetches that wait for new records
 - `isolation`          errors of one log that must not stop the work on the others

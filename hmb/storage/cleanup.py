@@ -1,15 +1,15 @@
-"""The cleanup of one log: retention deletes segments, and compaction and repairs replace them.
+"""The cleanup of one log: it deletes old segments, and it replaces segments that were compacted or repaired.
 
-An append changes only the end of a log. Everything else that changes a log is in this module:
+An append changes only the end of a log. This module contains all other changes of a log:
 
 - `delete_records` moves the log start offset, for DeleteRecords;
 - `expire` deletes the oldest segments, if retention (retention.py) or the log start offset allows it;
-- `replace` replaces neighboring segments by one, for compaction (compaction/cleaner.py) and for repairs;
-- `repair` replaces a segment in which a reader has found damage (recovery/repair.py).
+- `replace` replaces neighboring segments by one new segment, for compaction (compaction/cleaner.py) and for repairs;
+- `repair` replaces a segment in which a read has found damage by a repaired copy (recovery/repair.py).
 
-Only one cleanup of a log runs at a time, under the log's cleanup lock. Appends and reads go on during a cleanup. A
-reader may still read from a segment that is deleted or replaced. So its files are renamed at once, and are removed
-after `file.delete.delay.ms`.
+Only one cleanup of a log runs at a time, under the log's cleanup lock. Appends and reads continue during a cleanup.
+When the cleanup deletes or replaces a segment, a reader may still read from this segment. So the cleanup renames the
+segment's files at once, and removes them after `file.delete.delay.ms`.
 
 Source: Kafka's `UnifiedLog.deleteOldSegments`, `UnifiedLog.replaceSegments`.
 """
@@ -32,18 +32,18 @@ from hmb.storage.retention import count_expired
 from hmb.storage.segment import DamagedSegment, Segment
 
 LOGGER = logging.getLogger(__name__)
-REPAIR_PATIENCE = 10.0  # seconds that a repair waits for a compaction
+REPAIR_PATIENCE = 10.0  # seconds; a repair waits this long for a running compaction to end
 
 
 class Locks(NamedTuple):
-    """The locks of one log. A thread takes `cleanup` first, then the group commit's lock, then `lock`."""
+    """Two locks of one log. A thread that needs both takes `cleanup` first, then `log`."""
 
     cleanup: threading.Lock  # held while segments are deleted or replaced
-    log: threading.Lock
+    log: threading.Lock  # held during an append, and for a moment at the start of a read
 
 
 class CleanedLog(Protocol):
-    """The parts of a log (log.py) that its cleanup reads and changes."""
+    """The attributes and methods of a log (log.py) that its cleanup uses."""
 
     directory: Path
     config: LogConfig
@@ -72,10 +72,10 @@ class CleanedLog(Protocol):
 
 
 class Cleanup:
-    """Deletes and replaces segments of one log. `Log.cleanup` returns a new object at each use. Thread-safe."""
+    """Deletes and replaces segments of one log. Thread-safe. `Log.cleanup` creates a new object at each access."""
 
     def __init__(self, log: CleanedLog, segments: LogSegments, locks: Locks, clock: Callable[[], int]) -> None:
-        """Prepare a cleanup. `clock` returns the time in ms."""
+        """Use the list of segments and the locks of `log`. `clock` returns the time in ms."""
         self._log = log
         self._segments = segments
         self.lock, self._log_lock = locks.cleanup, locks.log
@@ -84,7 +84,9 @@ class Cleanup:
     # -- deletion
 
     def new_start(self, before_offset: int) -> int:
-        """Return the log start offset after a deletion of all records below `before_offset`; -1 means the log's end.
+        """Return the log start offset that a deletion of all records below `before_offset` would set.
+
+        If `before_offset` is -1, all records would be deleted. The method itself changes nothing.
 
         Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete records of this log.
         """
@@ -99,9 +101,10 @@ class Cleanup:
         return max(log.log_start_offset, wanted)
 
     def delete_records(self, before_offset: int) -> int:
-        """Move the log start offset, and return it. Raises the errors of `new_start`.
+        """Move the log start offset up to `before_offset`, and return it. Raises the same errors as `new_start`.
 
-        The segments below the log start offset stay until `expire` deletes them.
+        From then on, no reader gets the records below the log start offset. Their segments stay on disk until `expire`
+        deletes them.
         """
         log = self._log
         with self._log_lock:
@@ -111,13 +114,14 @@ class Cleanup:
             return log.log_start_offset
 
     def expire(self, *, before_offset: int = 0, at_once: bool = False) -> int:
-        """Delete the segments that retention does not keep, or that end before an offset. Return their number.
+        """Delete expired segments, and segments whose records are all below `before_offset`. Return their number.
 
-        The files of the segments are removed after `file.delete.delay.ms`, because a fetch may be reading them. With
-        `at_once` they are removed immediately. Raises OSError, KAFKA_STORAGE_ERROR.
+        A segment has expired if retention (retention.py) allows its deletion. A fetch may still read the files of a
+        deleted segment, so they are removed after `file.delete.delay.ms`. If `at_once` is set, they are removed
+        immediately. Raises OSError, KAFKA_STORAGE_ERROR.
         """
         if not self.lock.acquire(blocking=False):
-            return 0  # A compaction is in progress. The next call deletes the segments.
+            return 0  # A compaction or a repair is in progress. A later call deletes the segments.
         try:
             return self._expire(before_offset, self._clock(), at_once) if self._log.refusal is None else 0
         finally:
@@ -142,8 +146,8 @@ class Cleanup:
     def roll(self) -> None:
         """Roll the log before its active segment is full, so that the old segment can be deleted or repaired.
 
-        The caller holds `lock`. On a full disk the log does not roll, and the broker logs a warning. Raises
-        KAFKA_STORAGE_ERROR.
+        The caller holds the cleanup lock. If the disk is full, the log does not roll, and the broker logs a warning.
+        Raises KAFKA_STORAGE_ERROR if the log cannot be synced.
         """
         log = self._log
         log.flush()
@@ -157,9 +161,10 @@ class Cleanup:
     # -- replacement
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
-        """Replace neighboring segments by one that was written with the suffix `.cleaned`. The caller holds `lock`.
+        """Replace neighboring segments of the log by `new`, whose files have the suffix `.cleaned`.
 
-        Raises OSError if no segment was replaced. Raises UnfinishedSwap if only the renaming of files failed.
+        The caller holds the cleanup lock. Raises OSError if the segments could not be replaced. Raises UnfinishedSwap
+        if the log already uses the new segment, but some of its files could not be renamed.
         """
         next_offset = self._segments.next_offset(old[-1], self._log.log_end_offset)
         self._segments.begin_replacement(old, next_offset)
@@ -174,7 +179,10 @@ class Cleanup:
         self._segments.note(new, next_offset)
 
     def check(self, offset: int, why: str) -> None:
-        """Check the segment that contains `offset`, and repair it if it is damaged. Raises as `repair`."""
+        """Check the segment that contains `offset`, and repair it if it is damaged.
+
+        `why` is the reason for the check, for the broker's log. Raises KAFKA_STORAGE_ERROR if the repair fails.
+        """
         self.repair(DamagedSegment(self._segments.from_offset(offset)[0], why))
 
     def repair(self, damage: DamagedSegment) -> None:
@@ -185,7 +193,7 @@ class Cleanup:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.directory}: a compaction is in progress")
         try:
             if segment is self._segments.active and segment.size:
-                with contextlib.suppress(KafkaError):  # After a failed sync, the log refuses appends.
+                with contextlib.suppress(KafkaError):  # If a sync has failed, the log cannot roll. Then it has ended.
                     self.roll()
             is_complete = segment is not self._segments.active or log.has_failed
             if segment in log.segments and is_complete:

@@ -1,11 +1,13 @@
 """The clock of a broker: the two functions from which the broker reads the time.
 
-A test of retention cannot wait for a week. The embedded broker therefore accepts a clock that a test moves forward
-(hmb/testing/clock.py). The parts of a broker do not read the system's clock themselves. Each part receives one of the
-clock's functions when the broker creates it. A call of this function costs what a call of `time.time_ns` costs.
+A test of retention cannot wait for a week. The embedded broker therefore accepts a clock that a test can move forward
+(hmb/testing/clock.py). To make this possible, the parts of a broker do not read the system's clock. When the broker
+creates a part, it passes one of the two functions of its clock to it. Without a test, these functions are as fast as
+`time.time_ns`.
 
-A clock decides when something expires. It does not decide how long a thread waits, because a moved clock would then cut
-off clients. This table shows which time each part uses::
+A test that moves the clock changes when records, producers or members expire. It does not change how long a thread
+waits: otherwise a test that moves the clock would disconnect clients. This table shows which function each part uses to
+read the time::
 
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
                        the lags and horizons of compaction, producers of a log, transactions, transactional ids,
@@ -15,8 +17,8 @@ off clients. This table shows which time each part uses::
                        housekeepers, the rate of compaction and its pause after an error
     the system's time  the eviction of fetch sessions, producer ids after the loss of their file
 
-For example, the retention of a topic is 7 days. A record has the timestamp 1000 (ms). The broker deletes it as soon as
-`now_ms` returns more than 604,801,000.
+Example: a topic has a retention of 7 days, which is 604,800,000 ms. A segment's newest record has the timestamp 1000
+(ms). The segment expires when `now_ms` returns more than 604,801,000.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def now_ms() -> int:
 
 
 def monotonic_ms() -> int:
-    """Return the time (ms) of a clock that never jumps."""
+    """Return the time (ms) of a clock that never goes back and that nobody can set. Its zero has no meaning."""
     return time.monotonic_ns() // 1_000_000
 
 

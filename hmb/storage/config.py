@@ -1,4 +1,4 @@
-"""The settings of a topic's logs, with Kafka's names for topics: `segment.bytes` is `LogConfig.segment_bytes`."""
+"""The settings of a topic's logs. They have Kafka's names: `segment.bytes` is `LogConfig.segment_bytes`."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class LogConfig:
     """Settings of one log. Sizes are in bytes, and times in ms. The defaults are Kafka's."""
 
     # fmt: off
-    segment_bytes: int          = _key(1024 * MIB, "start a new segment when this one would grow larger", 14, INT_MAX)
-    segment_ms: int             = _key(7 * DAY_MS, "start a new segment when its first record is older", minimum=1)
-    segment_jitter_ms: int      = _key(0, "greatest random time (ms) taken off segment.ms", minimum=0)
-    segment_index_bytes: int    = _key(10 * MIB, "start a new segment when an index would grow larger", 24, INT_MAX)
+    segment_bytes: int          = _key(1024 * MIB, "start a new segment when one reaches this size", 14, INT_MAX)
+    segment_ms: int             = _key(7 * DAY_MS, "start a new segment when the first record is this old", minimum=1)
+    segment_jitter_ms: int      = _key(0, "a segment rolls earlier by a random time up to this", minimum=0)
+    segment_index_bytes: int    = _key(10 * MIB, "start a new segment when an index reaches this size", 24, INT_MAX)
     preallocate: bool           = _key(False, "give a new segment file its full size at once")
     index_interval_bytes: int   = _key(4096, "bytes of log between two index entries", 0, INT_MAX)
     max_message_bytes: int      = _key(MIB + 12, "largest batch that the log accepts", 0, INT_MAX)
@@ -47,23 +47,23 @@ class LogConfig:
     compression_gzip_level: int = _key(-1, "compression level of gzip", -1, 9, choices=("-1", *map(str, range(1, 10))))
     compression_lz4_level: int  = _key(LZ4_LEVEL, "compression level of lz4", 1, 17)
     compression_zstd_level: int = _key(3, "compression level of zstd", -131_072, 22)
-    message_timestamp_type: str = _key("CreateTime", "clock of the timestamps", choices=("CreateTime", "LogAppendTime"))
-    message_timestamp_before_max_ms: int = _key(NEVER, "refuse records that are older", minimum=0)
-    message_timestamp_after_max_ms: int = _key(HOUR_MS, "refuse records further in the future", minimum=0)
+    message_timestamp_type: str = _key("CreateTime", "who sets timestamps", choices=("CreateTime", "LogAppendTime"))
+    message_timestamp_before_max_ms: int = _key(NEVER, "refuse records older than this", minimum=0)
+    message_timestamp_after_max_ms: int = _key(HOUR_MS, "refuse records more than this in the future", minimum=0)
     cleanup_policy: str         = _key("delete", "how the log removes old records", choices=POLICIES, is_list=True)
     delete_retention_ms: int    = _key(DAY_MS, "time for which a compacted log keeps tombstones", minimum=0)
-    min_compaction_lag_ms: int  = _key(0, "do not compact records that are younger", minimum=0)
+    min_compaction_lag_ms: int  = _key(0, "do not compact records younger than this", minimum=0)
     max_compaction_lag_ms: int  = _key(NEVER, "compact records before they are older than this", minimum=1)
-    min_cleanable_dirty_ratio: float = _key(0.5, "compact when this part of the log is dirty", minimum=0, maximum=1)
-    retention_ms: int           = _key(7 * DAY_MS, "delete segments that are older; -1: never", minimum=-1)
-    retention_bytes: int        = _key(-1, "delete the oldest segments while the log is larger; -1: never")
+    min_cleanable_dirty_ratio: float = _key(0.5, "compact at this share of uncompacted bytes", minimum=0, maximum=1)
+    retention_ms: int           = _key(7 * DAY_MS, "delete segments older than this; -1: never", minimum=-1)
+    retention_bytes: int        = _key(-1, "delete the oldest segments while the log is larger than this; -1: never")
     file_delete_delay_ms: int   = _key(60_000, "time from a segment's deletion to the removal of its files", minimum=0)
     flush_messages: int         = _key(NEVER, "sync the log after this number of records", minimum=1)
     flush_ms: int               = _key(NEVER, "sync the log after this time", minimum=0)
-    max_decompressed: int       = DEFAULT_LIMIT  # limit (bytes) for one batch, set for the broker
-    # Each append reads the next two values, so they are computed once.
-    max_segment_ms: int         = field(init=False)  # not above max_compaction_lag_ms in a compacted log
-    looks_at_records: bool      = field(init=False)  # whether an append checks single records
+    max_decompressed: int       = DEFAULT_LIMIT  # limit (bytes) of one batch after decompression; the broker's setting
+    # Each append reads the next two fields, so they are computed only once.
+    max_segment_ms: int         = field(init=False)  # segment.ms; in a compacted log at most max.compaction.lag.ms
+    looks_at_records: bool      = field(init=False)  # whether each append must read the records of a batch
     # fmt: on
 
     def __post_init__(self) -> None:
@@ -74,7 +74,7 @@ class LogConfig:
 
     @property
     def codec(self) -> Codec | None:
-        """The codec of the batches in the log; None if each batch keeps the codec of its producer."""
+        """The codec of all batches in the log; None if each batch keeps the codec that its producer chose."""
         return CODECS.get(self.compression_type)
 
     @property
@@ -90,7 +90,10 @@ class LogConfig:
         return None
 
     def draw_jitter_ms(self) -> int:
-        """Return a random time (ms) by which a segment rolls earlier, so that not all segments roll together."""
+        """Return a random time (ms) by which the log rolls a segment earlier than `segment.ms`.
+
+        Without this time, logs that were created together would all roll at the same moment.
+        """
         most = min(self.segment_jitter_ms, self.max_segment_ms)
         return random.randrange(most) if most else 0
 

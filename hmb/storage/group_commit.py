@@ -1,18 +1,21 @@
 """Group commit: producers that wait for the disk at the same time share one sync.
 
-A sync takes as long for a hundred batches as for one. So one sync for each batch would waste time. Only one sync of a
-log runs at a time. A producer that arrives during a sync waits for the next sync, because its batch may have been
-written too late for the current one. The next sync covers every batch that was written before it starts::
+A sync writes the data of a file from the kernel's memory to the disk. A sync of a hundred batches takes as long as a
+sync of one batch, so a separate sync for each batch would waste time. Only one sync of a log runs at a time. A producer
+that arrives during a sync waits for the next sync, because its batch may have been written too late for the current
+one. The next sync covers every batch that was written before this sync starts. In this drawing, the batches b, c and d
+share the second sync::
 
     appends     a   b c d        e
     syncs        [a     ][b c d    ][e   ...
     answers             a          b c d
 
-The *recovery point* is the offset up to which the last sync reached. After a crash only records from this offset on
-have to be checked.
+The *recovery point* is an offset: the last sync has written all records below it to the disk. After a crash, the broker
+checks only the records from this offset on.
 
-After a failed sync nobody knows which bytes are on disk. The kernel may have dropped the pages, and a second sync
-would succeed without them. So the broker never tries it again, and the log refuses all further appends.
+After a failed sync, nobody knows which bytes are on disk. The kernel may have dropped the bytes that it could not
+write. A second sync would then succeed, although these bytes are lost. So the broker never repeats a failed sync, and
+the log refuses all further appends.
 
 Source: DeWitt et al., Implementation Techniques for Main Memory Database Systems (1984); Kafka's `UnifiedLog.flush`.
 """
@@ -31,11 +34,11 @@ from hmb.storage.files.virtual import SyncFailed
 from hmb.storage.segment import Segment
 
 LOGGER = logging.getLogger(__name__)
-SYNC_AHEAD = 16 << 20  # bytes that are appended before a sync in the background
+SYNC_AHEAD = 16 << 20  # bytes; after each append of so many bytes, a thread syncs the log in the background
 
 
 class Unsynced(NamedTuple):
-    """The files and directories that have to be synced so that a log is on disk up to `end_offset`."""
+    """The files that a sync must write to the disk, so that all records below `end_offset` are on disk."""
 
     end_offset: int
     segments: Sequence[Segment]  # the active segment is the last one
@@ -44,32 +47,36 @@ class Unsynced(NamedTuple):
 
 
 class GroupCommit:
-    """Syncs one log, and knows its recovery point."""
+    """Syncs one log on behalf of all its producers, and keeps the log's recovery point."""
 
     def __init__(
         self, directory: Path, recovery_point: int, now: int, on_names_synced: Callable[[Segment, int], None]
     ) -> None:
-        """After a sync of new files, `on_names_synced` is called with the log's active segment and its end offset."""
+        """Store the recovery point and the time `now` (ms) at which the log is opened.
+
+        After a sync that has made the names of new files safe, the object calls `on_names_synced` with the log's active
+        segment and end offset.
+        """
         self.recovery_point = recovery_point
         self.synced_at = now  # time of the last sync (ms)
         self._directory = directory
         self._on_names_synced = on_names_synced
         self._names_synced = 0
-        self._synced_ahead = 0  # size (bytes) of the active segment when the last sync ahead began
-        self._is_syncing_ahead = False  # whether the thread of a sync ahead runs
+        self._synced_ahead = 0  # size (bytes) of the active segment when `sync_ahead` last started a sync
+        self._is_syncing_ahead = False  # whether the thread that `sync_ahead` has started still runs
         self._failure: OSError | None = None
-        self._lock = threading.Lock()  # held during a sync; the log's lock is taken under it
+        self._lock = threading.Lock()  # held during a sync; the thread that holds it also takes the log's lock
 
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:
-        """Return when all records at offsets below `end_offset` are on disk.
+        """Write all records at offsets below `end_offset` to the disk, and return after that.
 
-        `begin` takes the recovery point and returns the files that are not on disk from this offset on. Raises
-        KAFKA_STORAGE_ERROR.
+        `begin` receives the recovery point. It returns the files that contain records at or above this offset. `clock`
+        returns the time in ms. Raises KAFKA_STORAGE_ERROR.
         """
         with self._lock:
             self.raise_if_failed()
             if self.recovery_point >= end_offset:
-                return  # the sync of another thread has covered these records
+                return  # The sync of another thread has already written these records to the disk.
             try:
                 unsynced = begin(self.recovery_point)
                 self._sync(unsynced)
@@ -92,15 +99,16 @@ class GroupCommit:
             for path in (directory, directory.parent):
                 sync_directory(path)
         for segment in unsynced.segments[:-1]:
-            segment.release()  # A complete segment on disk needs no descriptor until a client reads from it.
+            segment.release()  # This segment is complete and on disk. Its files are opened again for a read.
 
     def sync_ahead(self, size: int, flush: Callable[[], None]) -> None:
-        """Call `flush` in a thread if the active segment, of `size` bytes, has grown by SYNC_AHEAD since the last time.
+        """Call `flush` in a thread if the active segment has grown by SYNC_AHEAD bytes since the last such call.
 
-        The sync before the next roll, for which producers wait, is then short. One such thread runs at a time. The
-        caller holds the log's lock.
+        `size` is the size (bytes) of the active segment. Before the log rolls, producers must wait for a sync of the
+        whole segment. This sync is short if the thread has already synced most of the bytes. Only one such thread of a
+        log runs at a time. The caller holds the log's lock.
         """
-        self._synced_ahead = min(self._synced_ahead, size)  # A new segment begins at 0.
+        self._synced_ahead = min(self._synced_ahead, size)  # After a roll, the new segment's size begins at 0.
         if self._is_syncing_ahead or size - self._synced_ahead < SYNC_AHEAD:
             return
         self._synced_ahead, self._is_syncing_ahead = size, True
@@ -108,7 +116,7 @@ class GroupCommit:
         def run() -> None:
             try:
                 flush()
-            except KafkaError:  # The object keeps the error of a failed sync, and the next append raises it.
+            except KafkaError:  # This object has stored the error, and the next append raises it.
                 pass
             finally:
                 self._is_syncing_ahead = False
@@ -116,18 +124,18 @@ class GroupCommit:
         threading.Thread(target=run, name=f"sync-{self._directory.name}", daemon=True).start()
 
     def fail(self, failure: OSError) -> None:
-        """Refuse appends and syncs from now on. The content of the log's files is unknown until the next start."""
+        """Refuse all appends and syncs until the broker restarts, because the content of the log's files is unknown."""
         if self._failure is None:
             LOGGER.error("%s; the log refuses appends until the next start", failure)
             self._failure = failure
 
     @property
     def has_failed(self) -> bool:
-        """Whether a sync has failed, so that the log refuses appends until the next start."""
+        """Whether a sync has failed. If so, the log refuses appends until the broker restarts."""
         return self._failure is not None
 
     def raise_if_failed(self) -> None:
-        """Raise KAFKA_STORAGE_ERROR if a sync has failed since the start."""
+        """Raise KAFKA_STORAGE_ERROR if a sync has failed since the broker opened the log."""
         if self._failure is not None:
             why = f"{self._directory} could not be synced ({self._failure}); repair the disk, then restart the broker"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why)

@@ -1,8 +1,9 @@
 """Isolation: an error in one log, group or transaction does not stop the work on the others.
 
-Housekeeping goes through all logs, all groups or all transactions, again and again. An error in one of them must not
-end the round. For example, one truncated segment would prevent the compaction of all topics. So an error ends
-only the work on one log, group or transaction. The broker reports the error, and the next round tries again.
+Housekeeping is work that the broker repeats regularly, for example compaction. Each round visits all logs, all groups
+or all transactions. If an error in one log ended the whole round, one truncated segment would prevent the compaction of
+all topics. So an error ends only the work on one log, group or transaction. The broker logs the error, and tries this
+log again in the next round.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from hmb.protocol.errors import KafkaError
 
 @contextmanager
 def isolated(logger: logging.Logger, name: object, what: str) -> Iterator[None]:
-    """Log an error in the `with` block as `name: what: error`, and continue after the block.
+    """Log an exception that the `with` block raises as `name: what: error`, and continue after the block.
 
-    An internal error, any exception but KafkaError and OSError, is reported with its traceback.
+    KafkaError and OSError are expected errors. Any other exception is an internal error, and is logged with its
+    traceback.
     """
     try:
         yield

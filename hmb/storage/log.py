@@ -1,8 +1,8 @@
 """The log of one partition: appends at its end, reads from any offset.
 
 A log is a sequence of records. Each record has an offset, its number in the sequence. The log assigns the offset at the
-append, and it never changes. The log keeps records in batches, as the producer has made them, and batches in segments
-(segment.py). The last segment is the active one, and only it grows::
+append, and the offset never changes. The log keeps records in batches, as the producer has made them, and batches in
+segments (segment.py). The last segment is the active segment. Appends go only to this segment::
 
     log start offset                                    log end offset = high watermark
     |                                                    |
@@ -11,11 +11,11 @@ append, and it never changes. The log keeps records in batches, as the producer 
 Example: the log ends at 16,100 and a producer sends 10 records. They get the offsets 16,100 to 16,109, and the log ends
 at 16,110. If the segment is full, the log first *rolls*: it closes the segment and starts segment 16100.
 
-A broker without followers has nobody to wait for, so a record can be read as soon as it is appended. A record survives
-a power cut when `flush` has returned (group_commit.py). Deletion, compaction and repair of segments are in cleanup.py.
+This broker has no followers that must copy a record first. So consumers can read a record as soon as it is appended.
+After `flush` has returned, the records survive a power cut (group_commit.py). cleanup.py deletes and replaces segments.
 
-Invariants: offsets of batches grow. `recovery_point <= log_end_offset`, and all records below the recovery point are on
-disk. All segments but the active one are completely on disk.
+Invariants: each batch has greater offsets than the batches before it. All records below the recovery point are on disk,
+and `recovery_point <= log_end_offset`. All segments except the active segment are completely on disk.
 
 Source: the thesis, chapters 6.2 and 9.5; Kafka's `UnifiedLog`.
 """
@@ -57,7 +57,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class AppendResult(NamedTuple):
-    """The first and the last offset of an append. `log_append_time` is in ms; -1 if producers set the timestamps."""
+    """The result of an append. `log_append_time` (ms) is -1 if producers set the timestamps."""
 
     base_offset: int
     last_offset: int
@@ -66,7 +66,7 @@ class AppendResult(NamedTuple):
 
 
 class Log:
-    """One partition's log in one directory. Thread-safe."""
+    """The log of one partition, stored in one directory. Thread-safe."""
 
     def __init__(
         self,
@@ -83,17 +83,17 @@ class Log:
     ) -> None:
         """Open the log of a partition. An empty directory contains an empty log.
 
-        `clean` means that the log was closed properly. Otherwise the start checks all batches from `recovery_point` on;
-        None checks all batches. Records below `start_offset` were deleted, even if their segment still exists. On a
-        full disk the log uses `reserve`, and then refuses batches of producers. Without a manifest the log accepts
+        `clean` means that the log was closed properly. If not, this method checks all batches from `recovery_point` on,
+        or all batches if it is None. Records below `start_offset` were deleted, even if their segment still exists. If
+        the disk is full, the log uses `reserve` and refuses batches of producers. Without a manifest, the log accepts
         every file. Raises OSError, and Stopped if `stop` is set.
         """
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
         self._clock, self._reserve = clock, reserve
-        # This lock guards segments, offsets and producers. A thread appends under this lock, and a read holds it for a
-        # moment. A thread that needs several locks takes the cleanup lock first, then the group commit's lock, then
-        # this lock.
+        # This lock guards segments, offsets and producers. A thread holds it for a whole append, and for a moment of a
+        # read. A thread that needs several locks takes the cleanup lock first, then the group commit's lock, then this
+        # one.
         self._lock = threading.Lock()
         known = Known(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, known, now=clock(), stop=stop)
@@ -104,10 +104,10 @@ class Log:
         self._cleanup_lock = threading.Lock()  # held while segments are deleted, replaced or closed (cleanup.py)
         self.watchers = Watchers()  # the fetches that wait for an append
         self._repeated_reads = RepeatedReads()
-        self.refusal: KafkaError | None = None  # appends raise it after the log was closed or deleted
+        self.refusal: KafkaError | None = None  # the error of each append after the log was closed or deleted
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
         self._commit = GroupCommit(directory, synced, clock(), self._segments.note)
-        self._names_made = 1  # files that were created in the directory; their names need a sync, too
+        self._names_made = 1  # number of files created in the directory; a sync of the directory saves their names
 
     @property
     def log_start_offset(self) -> int:
@@ -151,12 +151,12 @@ class Log:
 
     @property
     def has_failed(self) -> bool:
-        """Whether a sync has failed. The log then refuses appends until the next start of the broker."""
+        """Whether a sync has failed. If so, the log refuses appends until the broker restarts."""
         return self._commit.has_failed
 
     @property
     def highest_producer_id(self) -> int:
-        """The greatest producer id that the log remembers; -1 if it remembers none."""
+        """The greatest producer id that the log remembers; -1 if the log remembers no producer."""
         with self._lock:
             return self._producers.highest_id
 
@@ -166,7 +166,7 @@ class Log:
             return self._producers.last_batches()
 
     def active_producers(self, only: int | None = None) -> list[ActiveProducer]:
-        """Return the idempotent producers that the log remembers. `only` limits the result to one producer id."""
+        """Return the idempotent producers that the log remembers, or only the producer with the id `only`."""
         with self._lock:
             return self._producers.active(only)
 
@@ -176,8 +176,8 @@ class Log:
         """Append a producer's record batch v2 or messages v0 or v1. `own` means that the broker made the batch itself.
 
         Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
-        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR. After an error, nothing was appended.
-        The exception is a KAFKA_STORAGE_ERROR of the sync after `flush.messages` records.
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR. After an error, nothing was appended,
+        with one exception: if the sync for `flush.messages` fails, the records stay in the log.
         """
         if not own and self._reserve is not None and self._reserve.is_used:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
@@ -209,7 +209,7 @@ class Log:
             self.flush()
 
     def _append_messages(self, messages: AssignedMessages, append_time: int) -> AppendResult | None:
-        """Append messages v0 or v1. Return None if another append took their offsets and they cannot get new ones."""
+        """Append messages v0 or v1. Return None if another append used their offsets, and they cannot be changed."""
         while True:
             with self._lock:
                 if not messages.move_to(self._end_offset):
@@ -221,7 +221,7 @@ class Log:
             self.flush()
 
     def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> AppendResult:
-        """End a producer's transaction in this partition, for the transaction coordinator.
+        """Append the marker that ends a producer's transaction in this partition, for the transaction coordinator.
 
         Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
         """
@@ -246,10 +246,11 @@ class Log:
         newest: TimestampOffset,
         aborted: AbortedTransaction | None = None,
     ) -> bool:
-        """Write batches to the active segment, and wake the fetches that wait for them. The caller holds the lock.
+        """Write batches to the active segment, and wake the fetches that wait for an append. The caller holds the lock.
 
-        Return False, and write nothing, if the log has to roll and is not synced. The caller then syncs it without the
-        lock and tries again. So each segment but the last one is on disk, and a power cut leaves no gap in the log.
+        If the log has to roll but is not synced, write nothing and return False. The caller then releases the lock,
+        syncs the log and tries again. So all segments except the last are on disk, and a power cut leaves no gap in the
+        log.
         """
         if self.refusal is not None:
             raise self.refusal
@@ -275,9 +276,9 @@ class Log:
         return True
 
     def roll(self, *, sync: bool = False) -> Segment:
-        """Close the active segment, which is on disk, and start the next one. The caller holds the lock.
+        """Close the active segment, and start a new one. The caller holds the lock and has synced the log.
 
-        Raises OSError, and then the log has not rolled.
+        If the method raises OSError, the log has not rolled.
         """
         try:
             self._segments.active.check_file()
@@ -296,8 +297,9 @@ class Log:
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool = True, committed: bool = False) -> LogSlice:
         """Return at most `max_bytes` bytes of one segment, from the batch that contains `offset` on.
 
-        With `at_least_one` the first batch is returned even if it is larger. With `committed` the result ends at the
-        last stable offset. Raises OFFSET_OUT_OF_RANGE if `offset` is below the log start offset or above the end.
+        If `at_least_one` is True, the result contains the whole first batch, even if this batch is larger than
+        `max_bytes`. If `committed` is True, the result ends at the last stable offset. Raises OFFSET_OUT_OF_RANGE if
+        the log does not have `offset`.
         """
         try:
             return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
@@ -320,11 +322,11 @@ class Log:
         return found if at_least_one or found.size <= max_bytes else empty
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """Return the first record that is not older than `timestamp` (ms). Raises KafkaError."""
+        """Return the first record whose timestamp is `timestamp` (ms) or greater, or None. Raises KafkaError."""
         return time_search.search(lambda: self.segments, timestamp, self.log_start_offset, self.cleanup.repair)
 
     def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """Return the first record with the greatest timestamp; None if no record has one (KIP-734)."""
+        """Return the first record with the log's greatest timestamp; None if no record has a timestamp (KIP-734)."""
         return time_search.search(lambda: self.segments, None, self.log_start_offset, self.cleanup.repair)
 
     # -- deletion and replacement of segments
@@ -340,7 +342,7 @@ class Log:
     # -- disk
 
     def flush(self) -> None:
-        """Sync the log: return when all records that it contains now are on disk. Raises KAFKA_STORAGE_ERROR."""
+        """Sync all records that the log contains at the time of the call. Raises KAFKA_STORAGE_ERROR."""
         self._commit.sync(self._end_offset, self._unsynced, self._clock)
 
     def _unsynced(self, recovery_point: int) -> Unsynced:
@@ -355,7 +357,7 @@ class Log:
             self._producers.expire(self._clock() - EXPIRATION_MS)
 
     def flush_if_due(self) -> None:
-        """Sync if the last sync was `flush.ms` ago, or if a closed segment is not on disk."""
+        """Sync the log if the last sync was at least `flush.ms` ago, or if a closed segment is not on disk."""
         is_old = self._clock() - self._commit.synced_at >= self.config.flush_ms
         if self.recovery_point < (self._end_offset if is_old else self._segments.active.base_offset):
             self.flush()
@@ -365,27 +367,27 @@ class Log:
         return (self._segments.entries_at_stop if at_stop else self._segments.entries)(self._end_offset)
 
     def reconfigure(self, config: LogConfig) -> None:
-        """Use these settings from now on, also in the active segment."""
+        """Use the settings in `config` from now on, in all segments of the log."""
         with self._lock:
             self.config = config
             for segment in self._segments:
                 segment.config = config
 
     def refuse(self, reason: KafkaError) -> None:
-        """Refuse all appends from now on with the error `reason`, because the log is closed or deleted."""
+        """Refuse all appends from now on: each append raises `reason`. The caller closes or deletes the log."""
         with self._lock:
             self.refusal = reason
 
     def moved(self, directory: Path) -> None:
-        """Note that the directory was renamed, because the log is deleted. The caller holds the lock NAMES."""
+        """Use `directory`, the new name of the log's directory after its deletion. The caller holds the lock NAMES."""
         self.directory = directory
         self._segments.moved(directory)
 
     def close(self) -> None:
-        """Refuse appends, sync, write a snapshot of the producers, close the files.
+        """Refuse appends, sync the log, write a snapshot of the producers, and close the files.
 
-        A cleanup that is in progress ends first. After this call nothing in the directory changes. If `close` raises
-        KAFKA_STORAGE_ERROR or OSError, the next start checks the log.
+        If a cleanup is running, this method first waits for its end. After `close`, the log changes no file any more.
+        If `close` raises KAFKA_STORAGE_ERROR or OSError, the broker checks the log at its next start.
         """
         self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops"))
         with self._cleanup_lock:

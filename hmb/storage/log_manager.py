@@ -1,22 +1,22 @@
-"""The log manager opens the logs of a data directory at the start, and creates, deletes and closes logs.
+"""The log manager opens all logs of a data directory when the broker starts, and creates, deletes and closes logs.
 
-The directory is a Kafka data directory. It has a directory `<topic>-<partition>/` for each log, and the state files of
-state/checkpoints.py. A lock keeps a second broker out (state/directory_lock.py).
+The data directory has Kafka's layout. It contains a directory `<topic>-<partition>/` for each log, and the state files
+of state/checkpoints.py. A lock keeps a second broker out (state/directory_lock.py).
 
-The file `.kafka_cleanshutdown` exists only after a proper stop, and the start removes it. If it is missing, the start
-checks each log from its recovery point on. A log that the checkpoint does not name was not made by this broker. The
-start then checks all batches of this log.
+When the broker stops properly, it creates the file `.kafka_cleanshutdown`. At the next start it removes this file. If
+the file is missing at a start, the broker did not stop properly. It then checks each log from the log's recovery point
+on. If the checkpoint has no recovery point for a log, the broker did not create this log, and checks all its batches.
 
-The broker writes a damaged state file again if it can derive the content, and logs a warning:
+If a state file is damaged, the broker logs an error. It restores these files:
 
-- Recovery points and log start offsets. The start checks all records, and deleted records may return.
-- Leader epochs. The log's batches contain them.
-- Topic ids. The other partitions of the topic have the same id. If no partition has it, the topic gets a new one.
+- Recovery points: the broker checks all records. Log start offsets: deleted records may become readable again.
+- Leader epochs: the broker reads the epoch from the batches of the log.
+- Topic ids: the broker takes the id from another partition of the topic. Otherwise the topic gets a new id.
 
-The content of `meta.properties`, the directory's identity, cannot be derived.
+It cannot restore `meta.properties`, the identity of the directory.
 
-A log is deleted by renaming its directory to `<topic>-<partition>.<uuid>-delete`, which is one step. The files are
-removed after that, at the latest at the next start.
+To delete a log, the broker renames its directory to `<topic>-<partition>.<uuid>-delete`. The rename is one step, so a
+crash cannot delete half a log. The broker removes the files later, at the latest when it starts again.
 
 Source: the thesis, chapter 9.5.1, "Components"; Kafka's `LogManager`.
 """
@@ -60,7 +60,7 @@ class Deletion(NamedTuple):
     """The result of `LogManager.delete`."""
 
     left: list[Path]  # renamed directories of deleted logs, not yet removed
-    kept: dict[str, OSError]  # topics that could not be deleted, each with the error
+    kept: dict[str, OSError]  # for each topic that could not be deleted: the error
 
 
 class NewLog(NamedTuple):
@@ -83,19 +83,18 @@ class LogManager:
         syncs: bool = True,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        """Lock the directory, and create it if it does not exist. `stop` ends a `load`. Raises DataDirectoryError."""
+        """Create the directory if it is missing, and lock it. Setting `stop` ends `load`. Raises DataDirectoryError."""
         self._clock = clock
         self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.
         self.directory = directory
         self._stop = stop
-        # This lock guards the table of logs while a thread creates or deletes a log. Threads that look up a log take no
-        # lock.
+        # A thread that creates or deletes a log holds this lock. A thread that looks up a log needs no lock.
         self._lock = threading.Lock()
         self._checkpoint_lock = threading.Lock()  # held while checkpoints are written; taken after _lock
         self._logs: dict[TopicPartition, Log] = {}
         self._topic_ids: dict[str, uuid.UUID] = {}
         self._loaded = False
-        self._is_closed = False  # guarded by both locks; afterwards another broker may use the directory
+        self._is_closed = False  # guarded by both locks; if True, another broker may use the directory
         self._directory_lock = lock(directory)
         self.reserve = DiskReserve(directory)
         try:
@@ -112,7 +111,7 @@ class LogManager:
             ) from error
 
     def load(self, configs: dict[str, LogConfig], default: LogConfig) -> None:
-        """Open all logs, each with its topic's configuration. Raises DataDirectoryError, Stopped."""
+        """Open all logs, each with the settings of its topic, or `default`. Raises DataDirectoryError, Stopped."""
         marker = self.directory / CLEAN_SHUTDOWN
         clean = marker.exists()
         recovery_points = self._read_checkpoint(RECOVERY_POINTS, "all logs are checked after an unclean stop")
@@ -128,7 +127,7 @@ class LogManager:
             self.manifest.open(ids, {str(name): log.manifest_entries() for name, log in self._logs.items()})
             if clean:
                 marker.unlink()
-                sync_directory(self.directory)  # Without this sync, a power cut might bring the file back.
+                sync_directory(self.directory)  # Without this sync, a power cut could bring the marker back.
             self.reserve.fill()
             if self.reserve.is_used:
                 LOGGER.error("the disk of %s is full: records are refused until space is free", self.directory)
@@ -181,7 +180,7 @@ class LogManager:
         return max((log.highest_producer_id for _, log in self.items()), default=-1)
 
     def topic_ids(self) -> Mapping[str, uuid.UUID]:
-        """Return the id of each topic."""
+        """Return the topic id of each topic, by topic name."""
         return {name.topic: self._topic_ids[name.topic] for name, _ in self.items()}
 
     def create(self, name: TopicPartition, config: LogConfig, topic_id: uuid.UUID) -> Log:
@@ -189,13 +188,13 @@ class LogManager:
         return self.create_all([NewLog(name, config, topic_id)])[0]
 
     def create_all(self, new: Sequence[NewLog]) -> list[Log]:
-        """Create empty logs, which survive a power cut from now on. Raises OSError.
+        """Create empty logs on disk. After the return, they survive a power cut. Raises OSError.
 
-        The logs of thousands of topics cost one write of the checkpoints and few commits of the file system.
+        One call writes the checkpoints only once, so a client can quickly create thousands of topics together.
         """
         with self._lock:
             self._raise_if_closed()
-            # The checkpoints may still have offsets of a deleted topic with the same name.
+            # A deleted topic may have had the same name, and its offsets may still be in the checkpoints.
             self.write_checkpoints({**self._logs, **dict.fromkeys(each.name for each in new)})
             paths = [self._path(each.name) for each in new]
             for path in paths:
@@ -219,11 +218,11 @@ class LogManager:
         return trash.find(self.directory)
 
     def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:
-        """Delete logs of topics with these ids, so that no start opens them again.
+        """Delete these logs, each with its topic id, by renaming their directories.
 
-        As soon as one log of a topic is renamed, the topic is deleted: the next start deletes its other logs, too
-        (trash.py). If no log of a topic could be renamed, the topic stays. Raises OSError if the directory cannot be
-        synced.
+        When the first log of a topic is renamed, the topic is deleted: if the broker stops before it has renamed the
+        other logs of this topic, it deletes them at its next start (trash.py). If no log of a topic can be renamed, the
+        topic stays. Raises OSError if the directory cannot be synced.
         """
         with self._lock:
             self._raise_if_closed()
@@ -240,7 +239,7 @@ class LogManager:
             return result
 
     def _rename_all(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:
-        """Rename the directories of these logs. A topic whose first log cannot be renamed is kept."""
+        """Rename the directories of these logs. If the first log of a topic cannot be renamed, the topic is kept."""
         result, deleted = Deletion([], {}), set[str]()
         for name, topic_id in names.items():
             if name.topic in result.kept:
@@ -256,7 +255,7 @@ class LogManager:
         return result
 
     def _put_into_trash(self, name: TopicPartition, topic_id: uuid.UUID) -> list[Path]:
-        """Rename a log's directory. Return a list with its new name; empty if the directory does not exist."""
+        """Rename a log's directory. Return a list with the new path, or an empty list if the directory is missing."""
         log, path = self._logs.get(name), self._path(name)
         if not path.exists():
             return []
@@ -268,21 +267,21 @@ class LogManager:
         return [new_path]
 
     def expire(self) -> None:
-        """Delete the segments that expired or are below the log start offset, and forget expired producers."""
+        """In all logs, delete segments that expired or are below the log start offset, and forget expired producers."""
         for name, log in list(self._logs.items()):
             with isolated(LOGGER, name, "old segments are not deleted"):
                 log.cleanup.expire()
                 log.expire_producers()
 
     def flush_if_due(self) -> None:
-        """Sync the logs whose sync is due, and write the checkpoints. Raises OSError."""
+        """Sync the logs that are due for a sync (`flush.ms`), and write the checkpoints. Raises OSError."""
         for name, log in list(self._logs.items()):
             with isolated(LOGGER, name, "not synced"):
                 log.flush_if_due()
         self.write_checkpoints()
 
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
-        """Write the recovery points and the start offsets of all logs. For a log that is None, write 0 for both.
+        """Write the recovery point and log start offset of each log, by default of all logs; 0 for a log that is None.
 
         Raises OSError.
         """
@@ -294,7 +293,7 @@ class LogManager:
     def _write_checkpoints(
         self, logs: Mapping[TopicPartition, Log | None], new_starts: Mapping[TopicPartition, int]
     ) -> None:
-        """Write both checkpoints. `new_starts` contains new log start offsets. The caller holds the checkpoint lock."""
+        """Write both checkpoints, with the log start offsets in `new_starts`. The caller holds the checkpoint lock."""
         points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
         starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
         starts |= {name: max(starts[name], new_starts[name]) for name in new_starts.keys() & starts.keys()}
@@ -303,10 +302,11 @@ class LogManager:
         self.manifest.replace_files(contents)
 
     def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
-        """Move the log start offsets to these offsets, on disk, too. Raises OSError, KafkaError.
+        """Move the log start offsets of logs to the offsets in `starts`. Raises OSError, KafkaError.
 
-        The checkpoint is written first. After an error, no log start offset has moved. One exception exists: on a full
-        disk, whole segments of deleted records are removed to make room for the checkpoint.
+        The method first writes the new offsets to the checkpoint on disk. If this fails, no log start offset moves.
+        Only if the disk is full, the method first removes segments below the new offsets, to make room for the
+        checkpoint.
         """
         with self._checkpoint_lock:
             self._raise_if_closed()
@@ -323,7 +323,7 @@ class LogManager:
                 logs[name].cleanup.delete_records(starts[name])
 
     def watch_disk(self) -> None:
-        """On a full disk, remove deleted files without a delay. Then check whether the disk has free space again."""
+        """If the disk is full, remove deleted files without a delay. Then check whether the disk has space again."""
         if self.reserve.is_used:
             for name, log in list(self._logs.items()):
                 with isolated(LOGGER, name, "old segments are not deleted"):
@@ -331,7 +331,7 @@ class LogManager:
             self.reserve.fill()
 
     def write_state(self, write: Callable[[], None]) -> None:
-        """Call `write`, which writes a state file into the directory. On a full disk, `write` may use the reserve.
+        """Call `write`, which writes a state file. If the disk is full, release the reserve and call it again.
 
         Raises OSError.
         """
@@ -346,10 +346,10 @@ class LogManager:
                 self.manifest.replace_file(path, checkpoints.offsets_content(offsets))
 
     def close(self, *, crash: bool = False) -> None:
-        """Sync and close all logs, and write the marker of a clean stop, so that the next start checks nothing.
+        """Sync and close all logs, and write the marker of a proper stop. The next start then need not check the logs.
 
-        A housekeeping thread may still run, but changes nothing in the directory from now on. After a `crash`, nothing
-        is synced or written, and the logs only refuse appends.
+        A housekeeping thread may still run after that, but it changes no file. If `crash` is True, the method simulates
+        a crash: it syncs and writes nothing, and the logs refuse appends.
         """
         with self._lock:
             for log in self._logs.values() if crash else ():
@@ -367,7 +367,7 @@ class LogManager:
         self._check_directory()
 
     def _check_directory(self) -> None:
-        """Raise OSError if the directory was moved or replaced. Then all logs refuse appends."""
+        """If the directory was moved or replaced, refuse appends to all logs and raise OSError."""
         try:
             self._directory_lock.check()
         except OSError as error:

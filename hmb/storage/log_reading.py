@@ -1,11 +1,13 @@
-"""Reading a log: which bytes of which segment a fetch gets, and which aborted transactions are among them.
+"""Reading a log: which bytes of which segment a fetch returns, and which aborted transactions these bytes contain.
 
-A read gets the log's offsets and its segments at one moment, under the log's lock. The functions of this module then
-read without the lock, so a segment may be deleted or compacted during a read. The segment's files then still exist
-under other names. The transaction indexes belong to the same segments as the records, so records and indexes match.
+A thread that reads takes the log's lock for a moment and copies the log's offsets and its list of segments. The
+functions of this module then read without the lock. During the read, another thread may delete or compact a segment.
+The files of this segment then still exist under other names, so the read continues. The read uses the records and the
+transaction index of the same segment, so they match.
 
-A reader of committed records gets no records from the last stable offset on (producer_state.py). The response
-also lists the aborted transactions among the records (transaction_index.py). The reader leaves their records out.
+A reader of committed records gets only records below the last stable offset (producer_state.py). Its response also
+lists the aborted transactions among these records (transaction_index.py). The reader then skips the records of the
+aborted transactions.
 
 Source: KIP-98; Kafka's `LocalLog.read`.
 """
@@ -21,13 +23,13 @@ from hmb.storage.transaction_index import AbortedTransaction
 
 
 class LogSlice(NamedTuple):
-    """The result of a read: the offsets of the log at that moment, and the records that were found."""
+    """The result of a read: the records, and the offsets that the log had at the time of the read."""
 
     log_start_offset: int
     high_watermark: int
     last_stable_offset: int
     records: FileRegion | None = None
-    aborted: Sequence[AbortedTransaction] = ()  # for readers of committed records
+    aborted: Sequence[AbortedTransaction] = ()  # empty unless the reader wants committed records only
     segment: Segment | None = None  # the segment that contains `records`
 
     @property
@@ -40,12 +42,14 @@ def read(
 ) -> LogSlice:
     """Return the bytes of one segment from `offset` on: at most `max_bytes`, but always the whole first batch.
 
-    `segments` begin with the segment of `offset` and end with the active one. `empty` contains the log's offsets. It is
-    the result if no bytes follow. `active_size` is the size (bytes) of the active segment at the same moment.
+    `segments` begin with the segment that contains `offset`, and end with the active segment. `active_size` is the size
+    (bytes) of the active segment. `empty` contains the log's offsets, but no records. The function returns `empty` if
+    the log has no records to return from `offset` on.
     """
     end_offset = empty.last_stable_offset if committed else empty.high_watermark
     for number, segment in enumerate(segments):
-        # Compaction or damage may leave no batch after the offset in a segment. The loop then reads the next segment.
+        # After compaction or damage, a segment may have no batch at or after the offset. The loop then tries the next
+        # one.
         if max(offset, segment.base_offset) >= end_offset:
             break
         is_active = number + 1 == len(segments)
@@ -63,7 +67,10 @@ def read(
 def _aborted_in(
     region: FileRegion, segments: Sequence[Segment], offset: int, next_offset: int
 ) -> Sequence[AbortedTransaction]:
-    """Return the aborted transactions in a region of the first segment. Its records are below `next_offset`."""
+    """Return the aborted transactions in `region`, a part of the first segment.
+
+    All records of the region are at offsets from `offset` up to `next_offset`, without `next_offset`.
+    """
     if not any(segment.transaction_index.entries for segment in segments):
         return ()
     end = segments[0].offset_at_or_after(region.position + region.size)
@@ -72,9 +79,9 @@ def _aborted_in(
 
 
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:
-    """Yield the aborted transactions with records from `offset` up to `end_offset`, in the order of their markers.
+    """Yield the aborted transactions that overlap the offsets from `offset` up to `end_offset`, in marker order.
 
-    `segments` begin with the segment of `offset`. Raises OSError.
+    `segments` begin with the segment that contains `offset`. Raises OSError.
     """
     for segment in segments:
         for transaction in segment.transaction_index.from_offset(offset):

@@ -1,7 +1,8 @@
 """The segments of a log, in the order of their offsets. The last one is the active segment.
 
-A segment that retention or compaction takes out of the log is renamed at once, so that no start finds it again. Its
-files are removed `file.delete.delay.ms` later, because a fetch may still read from them.
+When retention or compaction removes a segment from the log, the log renames the segment's files at once. So the broker
+does not load the segment at its next start. The log removes the files `file.delete.delay.ms` later, because a fetch may
+still read from them.
 
 Source: Kafka's `LogSegments`.
 """
@@ -22,11 +23,11 @@ LOGGER = logging.getLogger(__name__)
 
 
 class LogSegments:
-    """A log's segments, at least one. The log's lock guards the list. The cleanup's lock guards the rest."""
+    """The segments of a log, at least one. The log's lock guards the list, and the cleanup lock guards the rest."""
 
     def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)
-        self._removed: deque[tuple[int, Segment]] = deque()  # (time in ms at which its files are deleted, segment)
+        self._removed: deque[tuple[int, Segment]] = deque()  # (when to delete the segment's files (ms), segment)
         self._manifest = manifest
         self._partition = partition  # the partition's name in the manifest
 
@@ -50,15 +51,16 @@ class LogSegments:
         return self._segments[max(0, number) :]
 
     def roll(self, end_offset: int, config: LogConfig, *, sync: bool) -> Segment:
-        """Close the active segment, which is on disk, and add a new one at the log's end; return it. Raises OSError.
+        """Close the active segment, add a new segment at the log's end, and return the new segment. Raises OSError.
 
-        The file is created now, because its name stores the next offset. Compaction may leave a gap before this offset.
-        Without the name, a start would accept a batch after the gap only if another batch follows. `sync` makes the
-        name survive a power cut.
+        The caller has synced the active segment. The method creates the new file at once, because its name stores the
+        log's end offset. Compaction may remove the records before this offset, and then only the name shows where the
+        log ends. Without the name, the broker could not know at its next start whether the gap is damage. `sync` makes
+        the name survive a power cut.
         """
-        self.active.close()  # The segment needs no descriptor until a client reads from it.
-        # This entry is not synced to the disk. A power cut may lose it. The entry of the next segment is then lost as
-        # well, and the next start checks this segment.
+        self.active.close()  # This closes the segment's files. A read opens them again.
+        # The manifest does not sync this entry, so a power cut may lose it. The entry of the next segment is then lost
+        # as well, and the broker checks this segment at its next start.
         self.note(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)
@@ -66,17 +68,17 @@ class LogSegments:
         return segment
 
     def take_first(self, count: int) -> list[Segment]:
-        """Remove the oldest segments from the list, and return them."""
+        """Remove the `count` oldest segments from the list, and return them."""
         taken, self._segments = self._segments[:count], self._segments[count:]
         return taken
 
     def replace(self, old: Sequence[Segment], new: Segment) -> None:
-        """Replace neighboring segments by one segment in the list."""
+        """Replace the neighboring segments `old` by the segment `new` in the list."""
         number = self._segments.index(old[0])
         self._segments[number : number + len(old)] = [new]
 
     def next_offset(self, segment: Segment, end_offset: int) -> int:
-        """Return the base offset of the segment after this one, or `end_offset` for the active segment."""
+        """Return the base offset of the segment after `segment`; for the active segment, return `end_offset`."""
         number = self._segments.index(segment) + 1
         return self._segments[number].base_offset if number < len(self._segments) else end_offset
 
@@ -89,16 +91,17 @@ class LogSegments:
     # -- the manifest
 
     def entries(self, end_offset: int) -> list[SegmentEntry]:
-        """Return the entries of all segments of a log that ends at `end_offset`. Raises OSError."""
+        """Return the manifest's entries for all segments of a log that ends at `end_offset`. Raises OSError."""
         next_offsets = [*(segment.base_offset for segment in self._segments[1:]), end_offset]
         return [segment.entry(after) for segment, after in zip(self._segments, next_offsets, strict=True)]
 
     def entries_at_stop(self, end_offset: int) -> list[SegmentEntry]:
-        """Return the entries of a log that is closed and ends at `end_offset`. Raises OSError.
+        """Return the manifest's entries for the segments of a closed log that ends at `end_offset`. Raises OSError.
 
-        The manifest has an entry for each closed segment. Only the sizes of the indexes may differ, if a reader has
-        found damage in an index. If another process has changed a log file, the entry stays unchanged. The next start
-        then notices the change.
+        For each segment before the active one, the manifest already has an entry. The method returns this entry with
+        the current sizes of the indexes, because the broker may have rebuilt a damaged index. It does not read the size
+        of the log file again. So if another process has changed this file, the broker finds the difference at its next
+        start.
         """
         known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
         older = [
@@ -116,30 +119,33 @@ class LogSegments:
             return
         try:
             self._manifest.record({self._partition: [segment.entry(next_offset)]}, sync=sync)
-        except OSError as error:  # The disk is full. The manifest writes the entry together with the next ones.
+        except OSError as error:  # The disk is full. The manifest writes this entry together with its next ones.
             LOGGER.warning("%s: %s", self._manifest.path, error)
 
     def forget(self, segments: Sequence[Segment]) -> None:
-        """Remove segments from the manifest before their files are deleted."""
+        """Remove the entries of these segments from the manifest, before their files are deleted."""
         if self._manifest is not None and segments:
             try:
                 self._manifest.forget_segments(self._partition, [segment.base_offset for segment in segments])
-            except OSError as error:  # The disk is full, so the segments are deleted anyway. A start may miss them.
+            except OSError as error:  # The disk is full. The deletion frees space, so it continues.
                 LOGGER.warning("%s: %s", self._manifest.path, error)
 
     def begin_replacement(self, old: Sequence[Segment], next_offset: int) -> None:
-        """Note in the manifest that one segment is going to replace neighboring segments. Raises OSError."""
+        """Write into the manifest that one new segment is about to replace the segments `old`. Raises OSError."""
         if self._manifest is not None:
             entry = SegmentEntry(old[0].base_offset, next_offset, BEING_REPLACED, 0, 0, 0, 0, 0)
             self._manifest.replace_segments(self._partition, [segment.base_offset for segment in old], entry)
 
     def delete_removed(self, now: int | None = None) -> None:
-        """Delete the files of removed segments that are due at `now` (ms); None deletes all. Raises OSError."""
+        """Delete the files of the removed segments whose time has come at `now` (ms). Raises OSError.
+
+        If `now` is None, delete the files of all removed segments.
+        """
         while self._removed and (now is None or self._removed[0][0] <= now):
             self._removed.popleft()[1].delete()
 
     def moved(self, directory: Path) -> None:
-        """Note that the directory was renamed, because the log is deleted. The caller holds the lock NAMES."""
-        self._manifest = None  # A new log of this name may use the manifest.
+        """Use `directory`, the new name of the log's directory after its deletion. The caller holds the lock NAMES."""
+        self._manifest = None  # From now on, the manifest's entries of this name may belong to a new log.
         for segment in self._segments:
             segment.moved(directory)

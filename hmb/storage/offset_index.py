@@ -1,23 +1,25 @@
 """The offset index: it maps an offset to a position in the segment's log file.
 
-A broker that reads from an offset would have to scan all earlier batches. The index avoids the scan. A segment's
-`.index` file holds one entry for about every `index.interval.bytes` of the log, in the order of the log::
+Without an index, a broker that reads from an offset would have to scan all earlier batches of the segment. The
+segment's `.index` file contains one entry for about every `index.interval.bytes` bytes of the log, in the order of the
+log::
 
     relative offset   int32   the last offset of a batch, minus the segment's base offset
     position          int32   the byte in the .log file at which this batch starts
 
-Example: segment 8021, batches of 10 records and 1,000 bytes, an entry for every 4,096 bytes::
+Example: segment 8021 has batches of 10 records and 1,000 bytes. The index has an entry for about every 4,096 bytes::
 
     relative offset   position      look-up of offset 8100: the wanted relative offset is 79
                  59       5000   <- the greatest entry at or below 79, so the scan of the log starts at byte 5,000
                 119      11000
 
-A look-up finds the greatest entry at or below the wanted offset by binary search. A short scan of the log from
-there finds the batch. So the index can be small, it may lack entries, and the broker can rebuild it from the log. The
-file has no header and no checksum. Kafka fills it with zeros in advance and trims it when the segment is closed.
+A look-up uses binary search to find the greatest entry at or below the wanted offset. The broker then scans the log
+from the position in this entry until it finds the batch. Because of this scan, the index can be small and may lack
+entries. The broker can rebuild the index from the log. The file has no header and no checksum. Kafka first fills the
+file with zeros, and cuts the unused zeros off when it closes the segment.
 
-Invariants: relative offsets and positions grow strictly. The first batch of a segment has no entry. So no relative
-offset is 0, and a reader can tell an entry from Kafka's zeros.
+Invariants: each entry has a greater relative offset and a greater position than the entry before it. The first batch of
+a segment has no entry. So no entry has the relative offset 0, and a reader can distinguish entries from Kafka's zeros.
 
 Source: the thesis, chapter 9.5.3, "Storage Format"; Kafka's `OffsetIndex`.
 """
@@ -38,26 +40,27 @@ from typing import ClassVar, NamedTuple
 from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
-BLOCK = 512  # entries that a search reads at once: one page of an offset index
+BLOCK = 512  # number of entries that a search reads at once; 512 entries of 8 bytes are one page of memory
 NO_KEYS = array("q")
 
 
 class FoundIndex(NamedTuple):
-    """An index file as the start found it: its size in bytes, and the fields of its last entry (None: no entry)."""
+    """The state of an index file when the broker opened it: the size (bytes), and the last entry or None."""
 
     size: int
     last: tuple[int, ...] | None
 
 
 class IndexFile:
-    """A file of entries of one width, in ascending order of their key.
+    """A file of entries that all have the same size and are sorted by their key.
 
-    Appends happen under the log's lock. Readers take no lock: `entries` grows only after an entry is written whole.
+    A thread that appends holds the log's lock. Threads that search take no lock, because `entries`, the number of
+    entries, grows only after an entry is written completely.
 
-    A search takes two steps. The first key of each block of entries is kept in memory, 8 bytes for about 2 MiB of log.
-    A binary search there finds the block. The block is read from the file, and a second binary search finds the entry.
-    A memory map would need no reads. But another process may truncate the file. The kernel then kills a broker that
-    touches the map after the new end (SIGBUS).
+    A block is 512 entries, for about 2 MiB of log. The index keeps the first key of each block in memory (8 bytes). A
+    search takes two steps: a binary search in these keys finds the block, and a binary search in the block, read from
+    the file, finds the entry. A memory map would avoid this read. But another process may truncate a mapped file, and
+    if the broker then reads after the new end, the kernel kills it (SIGBUS).
     """
 
     ENTRY: ClassVar[struct.Struct]
@@ -68,12 +71,12 @@ class IndexFile:
         self._found = self._read_end(path)
         self.file = self._file_at(path, exists=self._found is not None)
         self.entries = self._found.size // self.ENTRY.size if self._found else 0
-        self._block_keys = NO_KEYS  # the first key of each block; a search replaces the array by a longer one
+        self._block_keys = NO_KEYS  # first key of each block; replaced by a longer array
         self._unwritten: bytearray | None = None
-        self._is_cut = False  # whether a cut was logged already
+        self._is_cut = False  # whether the log already has a message about lost entries
 
     def _file_at(self, path: Path, *, exists: bool) -> VirtualFile:
-        return VirtualFile(path, exists=exists)  # An index needs no sync, because it can be rebuilt from the log.
+        return VirtualFile(path, exists=exists)  # It needs no sync: the log can rebuild it.
 
     def _read_end(self, path: Path) -> FoundIndex | None:
         """Return the size and the last entry of the file; None if the file does not exist. Raises OSError."""
@@ -85,7 +88,7 @@ class IndexFile:
             size = os.fstat(descriptor).st_size
             entries = size // self.ENTRY.size
             last = os.pread(descriptor, self.ENTRY.size, (entries - 1) * self.ENTRY.size) if entries else b""
-        except OSError as error:  # for example, the path is a directory; the error does not name the path
+        except OSError as error:  # For example, the path is a directory. The first error does not name the path.
             raise OSError(error.errno, error.strerror, str(path)) from error
         finally:
             os.close(descriptor)
@@ -96,13 +99,13 @@ class IndexFile:
         return self.file.path
 
     def is_sane(self) -> bool:
-        """Return whether the file that the start found holds whole entries only, and no zeros at its end."""
+        """Return whether the file had only whole entries, and no zeros at its end, when the broker opened it."""
         if self._found is None or self._found.size % self.ENTRY.size:
             return False
         return self._found.last is None or self._is_sane_entry(self._found.last)
 
     def clear(self) -> None:
-        """Remove all entries, before they are written again from the log. Raises OSError."""
+        """Remove all entries, so that the index can be rebuilt from the log. Raises OSError."""
         self.entries = 0
         self._block_keys = NO_KEYS
         self.file.truncate(0)
@@ -113,7 +116,7 @@ class IndexFile:
         return self.entries * self.ENTRY.size
 
     def make(self) -> None:
-        """Create the file if it does not exist, because the next start reports a missing index as lost."""
+        """Create the file if it does not exist, because the broker reports a missing file as lost when it starts."""
         if not self.file.exists:
             self.file.open()
 
@@ -122,9 +125,10 @@ class IndexFile:
 
     @contextmanager
     def made_anew(self) -> Iterator[None]:
-        """Remove all entries. At the end of the `with` block, write the entries that the block appended, in one write.
+        """Remove all entries. After the `with` block, write the entries that the block has appended, in one write.
 
-        If that write fails, the index stays empty, and look-ups scan the log. Raises OSError if it cannot be emptied.
+        If this write fails, the index stays empty, and look-ups scan the log. Raises OSError if the file cannot be
+        emptied.
         """
         self.clear()
         entries = self._unwritten = bytearray()
@@ -147,27 +151,31 @@ class IndexFile:
         self.entries += 1
 
     def _read(self, first: int, count: int) -> bytes:
-        """Return `count` entries from number `first` on, fewer if the file was cut. Raises OSError."""
+        """Return the bytes of `count` entries, the first of which has the number `first`.
+
+        If another process has cut or removed the file, return the bytes of the entries that remain.
+        """
         size = count * self.ENTRY.size
         try:
             data = self.file.read(size, first * self.ENTRY.size)
-        except OSError:  # The file was removed, for example.
+        except OSError:  # For example, another process has removed the file.
             data = b""
         if len(data) < size:
             self._on_cut()
         return data[: len(data) - len(data) % self.ENTRY.size]
 
     def _on_cut(self) -> None:
-        """Report once that the file has lost entries. Look-ups then start at an earlier entry."""
+        """Log an error at the first call: the file has lost entries, so look-ups start at an earlier entry."""
         if not self._is_cut:
             self._is_cut = True
             LOGGER.error("%s was cut or removed by another process: look-ups scan the log from an earlier position "
                          "until the next start builds the index again", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
-        """Count the entries below `key` (bisect_left) or up to it (bisect_right). Return the last one's fields, too.
+        """Return the number of entries below `key`, and the fields of the last of them (None if the number is 0).
 
-        Entries that the file has lost do not count. O(log entries).
+        With `bisect_right`, entries equal to `key` also count. Entries that the file has lost do not count. The search
+        takes O(log n) steps for n entries.
         """
         block_keys = self._block_keys
         if len(block_keys) * BLOCK < self.entries:
@@ -175,15 +183,15 @@ class IndexFile:
         for block in range(bisect(block_keys, key) - 1, -1, -1):
             first = block * BLOCK
             data = self._read(first, min(BLOCK, self.entries - first))
-            if data:  # If the block was cut off, the file may still have an earlier block.
+            if data:  # Without data, the block was cut off, and the loop tries the block before.
                 unpack, size = self.KEY.unpack_from, self.ENTRY.size
                 found = bisect(range(len(data) // size), key, key=lambda entry: unpack(data, entry * size)[0])
                 return first + found, self.ENTRY.unpack_from(data, (found - 1) * size) if found else None
         return 0, None
 
     def _extend_block_keys(self) -> array[int]:
-        """Read the first keys of the blocks that were appended since the last search."""
-        block_keys = self._block_keys[:]  # A copy, because other threads search in the old array, or extend it, too.
+        """Read the first key of each block that was appended after the last search, and return all keys."""
+        block_keys = self._block_keys[:]  # Other threads may search in the old array or copy it, too.
         for first in range(len(block_keys) * BLOCK, self.entries, BLOCK):
             data = self._read(first, 1)
             if not data:
@@ -193,7 +201,7 @@ class IndexFile:
         return block_keys
 
     def _fields(self, number: int) -> tuple[int, ...] | None:
-        """Return the fields of the entry `number`; None if the file has lost this entry. Raises OSError."""
+        """Return the fields of the entry with this number, or None if the file has lost this entry."""
         data = self._read(number, 1)
         return self.ENTRY.unpack(data) if data else None
 
@@ -204,9 +212,9 @@ class OffsetPosition(NamedTuple):
 
 
 class OffsetIndex(IndexFile):
-    """`.index`: entries of 8 bytes, `relative offset: int32, position: int32`, never negative."""
+    """The `.index` file of one segment. Each entry has 8 bytes: relative offset and position, both never negative."""
 
-    ENTRY = struct.Struct(">iI")  # a flipped sign bit makes a position after the end of the log, which a read notices
+    ENTRY = struct.Struct(">iI")  # A flipped sign bit yields a huge position, and a read notices it.
     KEY = struct.Struct(">i")  # The key is the relative offset.
 
     def __init__(self, path: Path, base_offset: int) -> None:
@@ -219,7 +227,7 @@ class OffsetIndex(IndexFile):
 
     @property
     def last(self) -> OffsetPosition:
-        """The newest entry, or the segment's start if the index is empty."""
+        """The last entry; (base offset, 0) if the index is empty."""
         return self._last
 
     def append(self, offset: int, position: int) -> None:
@@ -228,14 +236,14 @@ class OffsetIndex(IndexFile):
         self._last = OffsetPosition(offset, position)
 
     def lookup(self, offset: int) -> OffsetPosition:
-        """Return the greatest entry at or below `offset`, or the segment's start. O(log entries)."""
+        """Return the last entry at or below `offset`, or (base offset, 0). A search takes O(log n) steps."""
         last = self._last
-        if offset >= last.offset:  # Consumers without lag look up these offsets.
+        if offset >= last.offset:  # Consumers without lag read here: no search is needed.
             return last
         return self._entry(self._search(bisect_right, offset - self.base_offset)[1])
 
     def at_or_after(self, position: int) -> OffsetPosition | None:
-        """Return the first entry at or after a position of the log; None if no such entry exists."""
+        """Return the first entry whose position is `position` or greater, or None if no such entry exists."""
         if position > self._last.position:
             return None
         entries = range(self.entries)
@@ -244,7 +252,7 @@ class OffsetIndex(IndexFile):
         return None if found is None else self._entry(found)
 
     def _position(self, number: int) -> int:
-        """Return the position in an entry. For an entry that the file has lost, return a position above all others."""
+        """Return the position in the entry with this number, or the greatest integer if the file has lost the entry."""
         fields = self._fields(number)
         return sys.maxsize if fields is None else fields[1]
 

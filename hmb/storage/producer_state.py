@@ -1,40 +1,42 @@
-"""The producers of one log: how idempotent producers write each batch once, and which transactions are open.
+"""The producers of one log: the log stores each batch of an idempotent producer once, and knows open transactions.
 
 A producer numbers the records that it sends to a partition. Each batch contains the producer's id, its epoch and the
-sequence number of its first record. The log keeps the last five batches of each producer, because a producer may have
-five requests in flight. For a new batch the log decides:
+sequence number of its first record. A producer may have five requests in flight, and may send each of them again. So
+the log remembers the last five batches of each producer. It compares a new batch with these batches:
 
-- The batch repeats one of the five: it is a duplicate. The answer contains the offsets of the first append, and the log
-  does not write the batch again.
-- The batch starts right after the last one: the log appends it.
-- The batch starts anywhere else: OUT_OF_ORDER_SEQUENCE_NUMBER. Two cases are exceptions. An unknown producer may start
-  anywhere, because its older batches were deleted. A producer with a new epoch starts at 0.
-- The batch has an older epoch than the producer: INVALID_PRODUCER_EPOCH.
+- The new batch has the same sequence numbers as one of the five: it is a duplicate. The log does not write it again.
+  The response contains the offsets of the first append.
+- The new batch continues the sequence numbers of the last batch: the log appends it.
+- The new batch starts with any other sequence number: the log refuses it with OUT_OF_ORDER_SEQUENCE_NUMBER. Two cases
+  are exceptions. If the log does not know the producer, any first number is allowed, because older batches may have
+  been deleted. If the epoch is new, the first number must be 0.
+- The new batch has an older epoch than the producer's last batch: the log refuses it with INVALID_PRODUCER_EPOCH.
 
-Sequence numbers run from 0 to 2^31 - 1 and then start again at 0.
+Sequence numbers run from 0 to 2^31 - 1. The next number is 0 again.
 
-The log forgets a producer 24 hours after its last append (`producer.id.expiration.ms`). The broker's clock decides, not
-the batch's timestamp: a client sets the timestamp, and may set it to last year or to none (-1). A broker that starts
-does not know when it appended the batches on disk. It takes the time of the start for all of them, so that no producer
-is forgotten too early. (Kafka expires a producer by the timestamp of its last batch.)
+The log forgets a producer 24 hours after its last append (`producer.id.expiration.ms`). The log uses the broker's clock
+for this time, not the timestamps in the batches. Clients set these timestamps, and may set them to last year or to none
+(-1). When a broker starts, it does not know when the batches on disk were appended. It uses the time of the start for
+all of them, so that it forgets no producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
 
-A batch with the transactional bit opens its producer's transaction in this partition, unless one is open already. A
-marker (records/control.py) with the producer's id ends the transaction. The records from the first open transaction on
-are unstable, because they may still be aborted. The *last stable offset* is the offset of the first unstable record, or
-the high watermark if no transaction is open. An aborted transaction gets an entry in the transaction index.
+A batch with the transactional bit opens a transaction of its producer in this partition, unless the producer already
+has an open one. A marker (records/control.py) with the producer's id ends the transaction. All records at or after the
+first record of an open transaction are unstable, because a transaction may still abort. The *last stable offset* is the
+offset of the first unstable record, or the high watermark if no transaction is open. If a transaction aborts, the log
+adds an entry to the transaction index.
 
-The state depends only on the log, so after a crash a broker can build it again from the batches. A snapshot shortens
-that. The log writes one when it rolls a segment and when it is closed. `<offset>.snapshot` is the state before that
-offset::
+After a crash, the broker can rebuild this state from the batches of the log. To read fewer batches, it begins with a
+snapshot of the state. The log writes a snapshot when it rolls a segment and when it is closed. The file
+`<offset>.snapshot` contains the state of all batches below `<offset>`::
 
     version int16 = 1 | crc uint32 (CRC-32C of the bytes after it) | count int32 | count times:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
 
-A snapshot has one timestamp for each producer. As in Kafka, this timestamp is the greatest one of the producer's last
-batch, or the time of its last marker. DescribeProducers shows this number. The time of the append is not stored. If
-only a marker of a producer is known, its last sequence and last offset are -1. The first offset is -1 while the
-producer has no open transaction.
+The timestamp of a producer is the greatest timestamp in its last batch, or the time of its last marker, as in Kafka.
+DescribeProducers returns this timestamp. The snapshot does not contain the time of the append. If the log knows only a
+marker of a producer, the last sequence and the last offset are -1. The first offset is -1 while the producer has no
+open transaction.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """
@@ -61,14 +63,14 @@ NO_SEQUENCE = NO_OFFSET = NO_EPOCH = -1
 SNAPSHOT_HEADER = struct.Struct(">hIi")
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
-# Brokers assign producer ids by counting up from 0, so no assigned id is greater than this limit. A client can write
-# any id up to 2^63 - 1 into a batch. An id above the limit must not raise the brokers' counter.
+# Brokers assign producer ids with a counter that begins at 0. It never reaches this limit. But a client can write any
+# id up to 2^63 - 1 into a batch. The brokers ignore ids above the limit when they set their counter.
 HIGHEST_ASSIGNED_ID = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class ProducedBatch:
-    """A producer's batch in the log: the first and the last of its sequence numbers and offsets."""
+    """A batch of a producer in the log: its first and last sequence numbers, and its first and last offsets."""
 
     first_sequence: int
     last_sequence: int
@@ -79,9 +81,9 @@ class ProducedBatch:
 @dataclass(slots=True)
 class ProducerStateEntry:
     epoch: int
-    batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))  # oldest first
-    timestamp: int = NO_TIMESTAMP  # timestamp (ms) in its last batch or marker, which the client has set
-    coordinator_epoch: int = NO_EPOCH  # coordinator epoch in its last marker
+    batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))  # oldest batch first
+    timestamp: int = NO_TIMESTAMP  # timestamp (ms) of its last batch (set by the client) or marker
+    coordinator_epoch: int = NO_EPOCH  # coordinator epoch in the producer's last marker
     appended_at: int = 0  # the broker's time (ms) of the last append of a batch or marker of this producer
 
     @property
@@ -92,13 +94,14 @@ class ProducerStateEntry:
 class ActiveProducer(NamedTuple):
     producer_id: int
     producer: ProducerStateEntry
-    first_offset: int  # first offset of its open transaction; -1: no transaction is open
+    first_offset: int  # first offset of the producer's open transaction; -1 if no transaction is open
 
 
 class LastBatch(NamedTuple):
-    """The batch with a producer's last sequence number.
+    """The last batch of a producer, which contains its last sequence number. Compaction must keep this batch.
 
-    The batch ends at `last_offset`. If `last_offset` is -1, the batch is a marker with the producer's epoch.
+    The batch ends at `last_offset`. If `last_offset` is -1, the log knows no batch of the producer, but a marker with
+    its epoch.
     """
 
     last_offset: int
@@ -111,13 +114,13 @@ class LastBatch(NamedTuple):
 
 
 class ProducerState:
-    """The producers of one log. The caller of each method holds the log's lock.
+    """The state of the producers of one log. The caller of each method holds the log's lock.
 
-    Invariant: first offsets in `_open` grow, so that its first entry is the oldest transaction.
+    Invariant: `_open` is sorted by first offset, so its first entry is the oldest open transaction.
     """
 
     def __init__(self, loaded_at: int) -> None:
-        """Create an empty state. Batches that a start reads from disk get `loaded_at` (ms) as their time of append."""
+        """Create an empty state. `loaded_at` (ms) becomes the append time of all batches that are read from disk."""
         self._loaded_at = loaded_at
         self._producers: dict[int, ProducerStateEntry] = {}
         self._open: dict[int, int] = {}  # producer id -> first offset of its open transaction
@@ -126,7 +129,7 @@ class ProducerState:
         return len(self._producers)
 
     def check(self, batch: RecordBatch) -> ProducedBatch | None:
-        """Return None if the batch may be appended. If it is a duplicate, return the batch that was appended first.
+        """Return None if the log may append the batch. For a duplicate, return the batch of the first append.
 
         Raises KafkaError if the batch has a wrong epoch or sequence number.
         """
@@ -136,7 +139,7 @@ class ProducerState:
             return None
         self.check_epoch(producer_id, epoch)
         if batch.base_sequence == NO_SEQUENCE:
-            return None  # The broker itself writes such batches of committed offsets, and never repeats one.
+            return None  # The broker itself writes such batches, with committed offsets, and never repeats them.
         expected = 0
         if epoch == producer.epoch:
             for known in producer.batches:
@@ -157,7 +160,7 @@ class ProducerState:
         return None
 
     def check_epoch(self, producer_id: int, epoch: int) -> None:
-        """Raise INVALID_PRODUCER_EPOCH if the log has a batch with a newer epoch of the producer."""
+        """Raise INVALID_PRODUCER_EPOCH if `epoch` is older than the producer's epoch in the log."""
         producer = self._producers.get(producer_id)
         if producer is not None and epoch < producer.epoch:
             raise KafkaError(
@@ -166,7 +169,7 @@ class ProducerState:
             )
 
     def check_marker(self, producer_id: int, epoch: int, marker: EndTransactionMarker) -> None:
-        """Raise KafkaError if the log has a newer epoch of the producer or of its transaction coordinator."""
+        """Raise KafkaError if the epoch of the producer or of its coordinator is older than the epoch in the log."""
         self.check_epoch(producer_id, epoch)
         producer = self._producers.get(producer_id)
         if producer is not None and marker.coordinator_epoch < producer.coordinator_epoch:
@@ -176,7 +179,7 @@ class ProducerState:
             )
 
     def note(self, batch: RecordBatch, base_offset: int, appended_at: int) -> None:
-        """Note a batch of records that the log appended at `base_offset`, at the time `appended_at` (ms)."""
+        """Update the state after the log has appended a batch at `base_offset`, at the time `appended_at` (ms)."""
         producer = self._producer(batch.producer_id, batch.producer_epoch)
         last_offset = base_offset + batch.last_offset_delta
         producer.batches.append(ProducedBatch(batch.base_sequence, batch.last_sequence, base_offset, last_offset))
@@ -187,14 +190,14 @@ class ProducerState:
     def note_marker(
         self, producer_id: int, epoch: int, marker: EndTransactionMarker, timestamp: int, appended_at: int
     ) -> None:
-        """End the producer's transaction: the log appended its marker at the time `appended_at` (ms)."""
+        """End the producer's transaction, after the log has appended its marker at the time `appended_at` (ms)."""
         producer = self._producer(producer_id, epoch)
         producer.timestamp, producer.appended_at = timestamp, appended_at
         producer.coordinator_epoch = marker.coordinator_epoch
         self._open.pop(producer_id, None)
 
     def aborted_by(self, marker: EndTransactionMarker, producer_id: int, offset: int) -> AbortedTransaction | None:
-        """Return the entry of the transaction index for a marker; None for a commit, or if no transaction is open."""
+        """Return the entry of the transaction index for an abort marker of an open transaction, or else None."""
         first_offset = self._open.get(producer_id)
         if first_offset is None or marker.control_type is not ControlType.ABORT:
             return None
@@ -202,14 +205,14 @@ class ProducerState:
         return AbortedTransaction(producer_id, first_offset, offset, next(still_open, offset + 1))
 
     def replay(self, batch: RecordBatch) -> AbortedTransaction | None:
-        """Update the state for a batch of the log. Return the entry of the transaction index if it is an abort marker.
+        """Update the state for a batch read from the log. For an abort marker, return its transaction index entry.
 
         Raises KafkaError if the record of a control batch is not a marker.
         """
         if not batch.is_control:
             self.note(batch, batch.base_offset, self._loaded_at)
             return None
-        for record in batch.records():  # one record, or none after compaction
+        for record in batch.records():  # A control batch has one record, or no record after compaction.
             if control_type(record) in (ControlType.ABORT, ControlType.COMMIT):
                 marker = decode_marker(record)
                 aborted = self.aborted_by(marker, batch.producer_id, batch.base_offset)
@@ -229,7 +232,7 @@ class ProducerState:
 
     @property
     def highest_id(self) -> int:
-        """The greatest producer id in the log that a broker can have assigned, or -1."""
+        """The greatest producer id in the log that is not above HIGHEST_ASSIGNED_ID; -1 if no such id exists."""
         return max((producer_id for producer_id in self._producers if producer_id <= HIGHEST_ASSIGNED_ID), default=-1)
 
     @property
@@ -238,30 +241,30 @@ class ProducerState:
         return next(iter(self._open.values()), None)
 
     def active(self, only: int | None) -> list[ActiveProducer]:
-        """Return the producers that the log remembers, or only the one with the id `only`."""
+        """Return the producers that the log remembers, or only the producer with the id `only`."""
         wanted = list(self._producers) if only is None else [only] if only in self._producers else []
         return [ActiveProducer(i, replace(self._producers[i]), self._open.get(i, NO_OFFSET)) for i in wanted]
 
     def last_batches(self) -> dict[int, LastBatch]:
-        """Return the last batch of each producer by producer id. Compaction never drops these batches."""
+        """Return the last batch of each producer, by producer id. Compaction never removes these batches."""
         return {
             producer_id: LastBatch(producer.batches[-1].last_offset if producer.batches else NO_OFFSET, producer.epoch)
             for producer_id, producer in self._producers.items()
         }
 
     def expire(self, older_than: int) -> None:
-        """Forget each producer whose last append was before `older_than` (ms), unless its transaction is open."""
+        """Forget each producer whose last append was before `older_than` (ms), unless it has an open transaction."""
         expired = [i for i, p in self._producers.items() if p.appended_at < older_than and i not in self._open]
         for producer_id in expired:
             del self._producers[producer_id]
 
     def save(self, directory: Path, offset: int) -> None:
-        """Write the snapshot of a log that ends at `offset`, and delete old ones. Raises OSError."""
+        """Write the snapshot of a log that ends at `offset`, and delete old snapshots. Raises OSError."""
         self.write_snapshot(snapshot_path(directory, offset))
         delete_old_snapshots(directory)
 
     def write_snapshot(self, path: Path) -> None:
-        """Write the state to a snapshot file, without a sync, as the log contains the same state. Raises OSError."""
+        """Write the state to a file, without a sync, because the log contains the same state. Raises OSError."""
         entries = b"".join(self._snapshot_entry(*item) for item in self._producers.items())
         body = struct.pack(">i", len(entries) // SNAPSHOT_ENTRY.size) + entries
         path.write_bytes(struct.pack(">hI", SNAPSHOT_VERSION, crc32c(body)) + body)
@@ -277,7 +280,7 @@ class ProducerState:
         )
 
     def load_snapshot(self, path: Path) -> bool:
-        """Read a snapshot. Return False if it is damaged: the caller then rebuilds the state from the log."""
+        """Read the state from a snapshot. Return False if the snapshot is damaged. Raises OSError."""
         data = path.read_bytes()
         if len(data) < SNAPSHOT_HEADER.size:
             return False
@@ -323,15 +326,15 @@ def snapshot_path(directory: Path, offset: int) -> Path:
 
 
 def snapshots(directory: Path) -> list[tuple[int, Path]]:
-    """Return the snapshots of a partition's directory, each with the log's end offset at that time, oldest first."""
+    """Return the snapshots in a partition's directory, each with the offset in its name, oldest first."""
     found: Iterable[Path] = directory.glob("*.snapshot")
     return sorted((int(path.stem), path) for path in found if path.stem.isdecimal() and path.stem.isascii())
 
 
 def delete_old_snapshots(directory: Path) -> None:
-    """Delete all snapshots but the newest two. A start uses the older one if the newer one is damaged."""
+    """Delete all snapshots except the newest two. If the newest is damaged, the broker uses the other one."""
     for _, path in snapshots(directory)[:-2]:
         try:
             path.unlink(missing_ok=True)
-        except OSError as error:  # for example, a directory has this name; appends continue
+        except OSError as error:  # For example, a directory has this name. The log still accepts appends.
             LOGGER.warning("%s", error)

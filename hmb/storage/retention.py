@@ -1,15 +1,16 @@
 """Retention: which of a log's oldest segments may be deleted.
 
-The broker deletes records by whole segments, from the oldest on. It does not matter whether a consumer has read them. A
-segment may be deleted in each of these cases:
+The broker deletes whole segments, the oldest segment first. It does not matter whether a consumer has read the records.
+The broker may delete a segment in each of these cases:
 
-- Its greatest timestamp is older than `retention.ms`. For messages without timestamps the time of the file's last write
-  counts.
-- Without the segment, the log still has at least `retention.bytes`.
-- All its offsets are below the log start offset (DeleteRecords).
+- The newest timestamp in the segment is older than `retention.ms`. If the messages have no timestamps, the time of the
+  last write to the file is used instead.
+- Without the segment, the log still has at least `retention.bytes` bytes.
+- All offsets of the segment are below the log start offset, because DeleteRecords has moved it.
 
-The first two cases need `cleanup.policy=delete`, and -1 means no limit. The active segment may be deleted, too, because
-an idle topic must not keep its last records forever. The log rolls first.
+The first two cases apply only if `cleanup.policy` contains `delete`. The value -1 of a limit means no limit. If no
+producer writes to a topic any more, its last records must expire, too. So the active segment may also be deleted: the
+log first rolls, so that another segment becomes the active one.
 
 Source: Kafka 0.7 design, "Log" (deletes); Kafka's `UnifiedLog.deleteOldSegments`.
 """
@@ -24,7 +25,7 @@ from hmb.storage.segment import Segment
 
 
 def count_expired(segments: Sequence[Segment], config: LogConfig, *, now: int, log_start_offset: int) -> int:
-    """Return the number of the oldest segments that may be deleted at `now` (ms)."""
+    """Return how many segments, counted from the oldest one, may be deleted at the time `now` (ms)."""
     counts = [_below_start(segments, log_start_offset)]
     if config.deletes:
         counts += [_too_old(segments, config.retention_ms, now), _too_many(segments, config.retention_bytes)]
@@ -56,7 +57,7 @@ def _too_many(segments: Sequence[Segment], retention_bytes: int) -> int:
 
 
 def _is_empty(active: Segment) -> bool:
-    """Return whether the active segment is empty. It then stays. Retention deletes other empty segments."""
+    """Return whether the active segment is empty. Retention never deletes an empty active segment."""
     return not active.size
 
 

@@ -1,19 +1,21 @@
 """A segment: one part of a partition's log, with its indexes.
 
-A log is divided into segments for two reasons. Old records are deleted by removing a file, and an index stays small. A
-segment is a few files with one name, the offset of its first record in twenty digits::
+A log is divided into segments for two reasons. To delete old records, the broker only has to remove the files of a
+segment. And the index of a segment stays small. A segment is a few files that share one name: the offset of its first
+record, written with twenty digits::
 
     00000000000000008021.log         the batches, exactly as they were in the produce requests
     00000000000000008021.index       offset -> position, sparse    (offset_index.py)
     00000000000000008021.timeindex   timestamp -> offset, sparse   (time_index.py)
     00000000000000008021.txnindex    aborted transactions, if any  (transaction_index.py)
 
-Example: batches of 10 records and 1,000 bytes. The batch with offset 8,100 begins at position 7,000. A read of offset
-8,100 looks up the index, which has the entry (8,080, 5,000). The segment scans the headers of the batches from position
-5,000 on until it finds the batch, and returns the region of the file from position 7,000 on.
+Example: each batch has 10 records and 1,000 bytes, and the batch that contains offset 8,100 begins at position 7,000.
+To read from offset 8,100, the segment looks up this offset in its offset index and finds the entry (8,080, 5,000). It
+scans the headers of the batches from position 5,000 on until it finds the batch. It returns the region of the file that
+begins at position 7,000.
 
-Appends go only to the last segment of a log, the active one. `size` is the number of bytes of whole batches. It grows
-after a write has succeeded, so a reader never sees a part of a batch.
+Appends go only to the last segment of a log, the active segment. `size` is the number of bytes of whole batches. The
+segment increases `size` only after a write has succeeded, so a reader never sees a part of a batch.
 
 Source: the thesis, chapters 9.5.2 and 9.5.3, "Storage Format"; Kafka's `LogSegment`.
 """
@@ -50,7 +52,7 @@ MAX_OFFSET = 2**63 - 1
 
 
 class DamagedSegment(KafkaError):
-    """A read has found damage in `segment`. Readers cannot read past the damage until the segment is repaired."""
+    """A read has found damage in `segment`, which hides the batches after it until the segment is repaired."""
 
     def __init__(self, segment: Segment, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: {why}")
@@ -58,10 +60,10 @@ class DamagedSegment(KafkaError):
 
 
 class Segment(FilesTogether):
-    """One segment of a log. An append requires the log's lock. Reads take no lock."""
+    """One segment of a log. A thread that appends must hold the log's lock. A thread that reads needs no lock."""
 
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
-        """Open the segment, or prepare a new one. `suffix` ends the names of files that are not part of the log yet."""
+        """Open the segment, or prepare a new one. Until files belong to the log, their names end in `suffix`."""
         stem = directory / f"{base_offset:020d}"
         self.base_offset = base_offset
         path = stem.with_suffix(".log" + suffix)
@@ -72,15 +74,15 @@ class Segment(FilesTogether):
         self.file = DurableFile(path, exists=exists)
         self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
-        self.first_timestamp: int | None = None  # timestamp (ms) of the first batch; `segment.ms` counts from it
-        self.producer_batches: list[int] | None = None  # positions that recovery has noted (ProducerBatches)
+        self.first_timestamp: int | None = None  # timestamp (ms) of the first batch, for `segment.ms`
+        self.producer_batches: list[int] | None = None  # batches of producers, found by recovery (ProducerBatches)
         self.lacks_transactions = False  # whether recovery must build the transaction index again
         self.damage_reports = DamageReports(self.file)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
-        self._rebuilding = threading.Lock()  # held while a thread rebuilds the indexes; that thread takes no other lock
+        self._rebuilding = threading.Lock()  # held to rebuild the indexes; its holder takes no other lock
         self.changes = ForeignChanges(self.file)
         self._last_position = 0  # position (bytes) of the last appended batch
 
@@ -89,14 +91,14 @@ class Segment(FilesTogether):
         return self.file.path
 
     def make(self, *, sync: bool) -> None:
-        """Create the file before the first append. `sync` makes its name survive a power cut. Raises OSError."""
+        """Create the log file before the first append. With `sync`, its name survives a power cut. Raises OSError."""
         self.file.open()
         if sync:
             self.file.sync()
             sync_directory(self.path.parent)
 
     def is_full(self, size: int, last_offset: int, timestamp: int) -> bool:
-        """Return whether batches of `size` bytes that end at `last_offset` need a new segment."""
+        """Return whether the log must start a new segment before it appends `size` bytes up to `last_offset`."""
         if not self.size:
             return False
         max_age = self.config.max_segment_ms - self._jitter_ms
@@ -117,9 +119,9 @@ class Segment(FilesTogether):
     ) -> None:
         """Write whole batches to the end of the segment.
 
-        `first_batch_end` is the last offset of the first batch. The index stores this offset. `newest` is the greatest
-        timestamp of the batches, with its offset. `aborted` is the transaction that an abort marker ends. If `append`
-        raises OSError, nothing has been appended.
+        `first_batch_end` is the last offset of the first batch. The offset index stores this offset. `newest` is the
+        greatest timestamp of the batches and the offset of its record. If the batch is an abort marker, `aborted` is
+        the transaction that it ends. If `append` raises OSError, nothing has been appended.
         """
         try:
             if not self.size and self.config.preallocate:
@@ -136,7 +138,7 @@ class Segment(FilesTogether):
         self.size += size
 
     def note(self, first_batch_end: int, position: int, size: int, newest: int, offset_of_newest: int) -> None:
-        """Update the indexes for an append, or for a batch of a segment whose indexes are rebuilt."""
+        """Update the indexes for one batch: after an append, or when the indexes are rebuilt from the log."""
         if self.first_timestamp is None:
             self.first_timestamp = newest
         if newest > self.max_timestamp:
@@ -145,17 +147,18 @@ class Segment(FilesTogether):
             try:
                 self.offset_index.append(first_batch_end, position)
                 self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
-            except OSError as error:  # Without the entry, look-ups scan a little longer.
+            except OSError as error:  # A missing entry only makes scans a little longer.
                 LOGGER.warning("no index entry for offset %d: %s", first_batch_end, error)
             self._bytes_since_index_entry = 0
         self._bytes_since_index_entry += size
 
     def read(self, offset: int, max_bytes: int, end: int, next_offset: int) -> FileRegion | None:
-        """Return the bytes from the batch that contains `offset`, or from the next batch; None if `end` comes before.
+        """Return the bytes from the batch that contains `offset` on, at most up to the position `end`.
 
-        `next_offset` is the offset after the batch that ends at `end`. The result has at most `max_bytes`, so the
-        last batch may be cut. The first batch is always whole, because otherwise a reader with a small limit would not
-        get past it. Raises DamagedSegment, OSError.
+        If no batch contains `offset`, the bytes begin at the next batch. Return None if no such batch begins below
+        `end`. All records below `end` have offsets below `next_offset`. The result has at most `max_bytes` bytes, so
+        its last batch may be incomplete. The first batch is always complete: otherwise a reader with a small limit
+        could never read it. Raises DamagedSegment, OSError.
         """
         found = self._find(offset, end)
         if found is None:
@@ -167,17 +170,17 @@ class Segment(FilesTogether):
         return FileRegion(self.file, position, max(batch.size, min(max_bytes, end - position)))
 
     def position_of(self, offset: int, end: int) -> int:
-        """Return the position of the batch that contains `offset`, or of the next batch; `end` if no batch follows."""
+        """Return the position of the first batch that ends at or after `offset`, or `end` if no such batch exists."""
         found = self._find(offset, end)
         return end if found is None else found[0]
 
     def _find(self, offset: int, end: int) -> tuple[int, Batch] | None:
-        """Return the position and the batch that contains `offset`, or the next one. Raises DamagedSegment, OSError."""
+        """Return the first batch that ends at or after `offset`, with its position. Raises DamagedSegment, OSError."""
         found = self.headers_from(offset, end)
         return next(((position, batch) for position, batch in found if batch.last_offset >= offset), None)
 
     def headers_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Yield the batches of `batches_from`. Raises DamagedSegment if the segment is damaged, OSError."""
+        """Yield the same batches as `batches_from`. Raises DamagedSegment if the segment is damaged, and OSError."""
         last_offset = -1
         try:
             for position, batch in self.batches_from(offset, end):
@@ -189,11 +192,13 @@ class Segment(FilesTogether):
             raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Yield `(position, batch)` from a batch at or before `offset` on.
+        """Yield `(position, batch)` for all batches from a batch at or before `offset` up to position `end`.
 
-        The scan begins at the position of an index entry. The entry contains the last offset of the batch at this
-        position. (Kafka's entry may contain that of a later batch.) If the batch ends at a greater offset, the entry is
-        damaged. Then the scan begins at the segment's start, and the indexes are rebuilt. Raises KafkaError, OSError.
+        The offset index contains an entry at or below `offset`, and the scan begins at its position. The entry contains
+        the last offset of the batch at this position. (In Kafka, an entry may contain the last offset of a later
+        batch.) If the batch at this position ends at a greater offset than the entry, the entry is damaged. In this
+        case the method rebuilds the indexes, and the scan begins at the start of the segment. Raises KafkaError,
+        OSError.
         """
         entry = self.offset_index.lookup(offset)
         batches = self.batches(entry.position, end)
@@ -214,28 +219,29 @@ class Segment(FilesTogether):
             yield from batches
 
     def batches(self, position: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Yield `(position, batch)` for each batch from `position` up to `end`. The batches have only their headers.
+        """Yield `(position, batch)` for each batch from `position` up to `end`. Each batch contains only its header.
 
-        Raises CORRUPT_MESSAGE if the bytes are not whole batches, OSError.
+        Raises CORRUPT_MESSAGE if the bytes are not whole batches, and OSError if the file cannot be read.
         """
         return headers(self.file, position, end)
 
     def batches_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Batch]]:
-        """Yield `(position, batch)` for the batches at these positions. The batches have only their headers."""
+        """Yield `(position, batch)` for the batch at each of these positions. Each batch contains only its header."""
         for position in positions:
             yield position, parse_batch(self.file.read(HEADER_PEEK, position))
 
     def whole(self, position: int, header: Batch) -> Batch:
-        """Return the batch at a position with its records, after `batches` has returned its header.
+        """Read the whole batch at `position`, with its records, and check it. `header` is the header of this batch.
 
-        Raises CORRUPT_MESSAGE if its bytes are damaged.
+        Raises CORRUPT_MESSAGE if the bytes of the batch are damaged.
         """
         return self.damage_reports.checked(position, parse_batch(FileRegion(self.file, position, header.size).read()))
 
     def begin_of_search(self, timestamp: int) -> int:
-        """Return an offset at or below the first record with a timestamp of at least `timestamp`.
+        """Return an offset at or below the first record whose timestamp is `timestamp` (ms) or greater.
 
-        With a damaged entry of the time index the search could begin too late. So the method checks the entry first.
+        A search by time begins at this offset. If the entry of the time index were damaged, the search could begin too
+        late and miss records. So the method first compares the entry with the log.
         """
         entry = self.time_index.lookup(timestamp)
         if entry.timestamp == NO_TIMESTAMP or self.has_timestamp(entry):
@@ -249,7 +255,10 @@ class Segment(FilesTogether):
         return found is not None and found[1].max_timestamp == entry.timestamp
 
     def offset_at_or_after(self, position: int) -> int | None:
-        """Return the last offset of an indexed batch at or after `position`; None if the index has no such batch."""
+        """Return the last offset of the first batch at or after `position` that has an index entry.
+
+        Return None if the index has no such entry, or if the entry is damaged.
+        """
         entry = self.offset_index.at_or_after(position)
         if entry is None:
             return None
@@ -257,12 +266,12 @@ class Segment(FilesTogether):
             header = parse_batch(self.file.read(HEADER_PEEK, entry.position))
         except KafkaError:  # The index entry is damaged.
             return None
-        return header.last_offset if header.last_offset == entry.offset else None  # None: a damaged entry
+        return header.last_offset if header.last_offset == entry.offset else None  # If not equal, the entry is damaged.
 
     def aborted_transactions(self, first_offset: int = 0, next_offset: int = MAX_OFFSET) -> list[AbortedTransaction]:
         """Return the aborted transactions whose markers have offsets from `first_offset` up to `next_offset`.
 
-        Return an empty list if recovery has not yet built the transaction index again. Raises OSError.
+        If recovery still has to rebuild the transaction index, return an empty list. Raises OSError.
         """
         if self.lacks_transactions:
             return []
@@ -270,12 +279,15 @@ class Segment(FilesTogether):
         return [aborted for aborted in found if aborted.last_offset < next_offset]
 
     def replace_transactions(self, aborted: Sequence[AbortedTransaction]) -> None:
-        """Replace the content of the transaction index. Raises OSError."""
+        """Replace all entries of the transaction index by these transactions. Raises OSError."""
         self.transaction_index.replace(aborted)
         self.lacks_transactions = False
 
     def windows(self) -> Windows:
-        """Return windows over the whole file, also after `size`; none if the file is missing. Raises OSError."""
+        """Return a view of all bytes of the log file, including the bytes after `size`. Raises OSError.
+
+        If the file is missing, the view has no bytes.
+        """
         try:
             end = os.fstat(self.file.open().fileno()).st_size if self.file.exists else 0
         except FileNotFoundError:
@@ -283,18 +295,21 @@ class Segment(FilesTogether):
         return Windows(self.file, end)
 
     def entry(self, next_offset: int) -> SegmentEntry:
-        """Return the segment's entry in the manifest; the next segment begins at `next_offset`. Raises OSError."""
+        """Return an entry for the manifest that describes this segment. Raises OSError.
+
+        `next_offset` is the offset at which the next segment begins.
+        """
         found = self.path.stat() if self.path.exists() else None
         size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
-        modified = 0 if self.changes.found else modified  # With 0, the next start checks the file.
+        modified = 0 if self.changes.found else modified  # 0: the next start checks the file.
         sizes = (self.offset_index.size, self.time_index.size, self.transaction_index.size)
         return SegmentEntry(self.base_offset, next_offset, size, modified, *sizes, self.transaction_index.checksum)
 
     def _rebuild_indexes(self, index: IndexFile, why: str) -> None:
-        """Build both indexes again from the batches' headers, because `index` is damaged.
+        """Rebuild the offset index and the time index from the headers of the batches, because `index` is damaged.
 
-        Other threads may append during the build, so the new indexes may lack entries. Raises KafkaError if the log is
-        damaged.
+        Other threads may append during the rebuild, so the new indexes may lack the entries of these appends. Raises
+        KafkaError if the log is damaged.
         """
         if not self._rebuilding.acquire(blocking=False):
             return  # Another thread is building the indexes.
@@ -322,27 +337,31 @@ class Segment(FilesTogether):
             yield
 
     def truncate(self) -> None:
-        """Cut the file after its last whole batch.
+        """Cut the log file after its last whole batch, which ends at `size`, and sync the file.
 
-        The file is synced. Otherwise a power cut could bring the old bytes back, after batches of later appends.
+        Without the sync, a power cut could bring the old bytes back, and they would then follow newly appended batches.
         """
         self.file.truncate(self.size)
         self.file.sync()
 
     def check_file(self) -> None:
-        """Check whether another process has changed the file. No append runs during the check. Raises SyncFailed."""
+        """Raise SyncFailed if another process has changed the file. The caller ensures that no thread appends."""
         self.changes.check(self.size, self._last_position)
 
     def flush(self) -> None:
         """Sync the log file and the transaction index.
 
-        The other indexes are not synced. After a power cut the start builds them again from the log.
+        The offset index and the time index are not synced. If a power cut damages them, the broker rebuilds them from
+        the log when it starts.
         """
         self.file.sync()
         self.transaction_index.file.sync_if_written()
 
     def seal(self) -> None:
-        """End the appends, and add the greatest timestamp to the time index. Raises OSError."""
+        """Complete the segment's files after the last append. Raises OSError.
+
+        The time index gets an entry for the greatest timestamp of the segment.
+        """
         if self._is_preallocated:
             self._is_preallocated = False
             self.file.truncate(self.size)
@@ -353,10 +372,10 @@ class Segment(FilesTogether):
 
     @property
     def files(self) -> Sequence[VirtualFile]:
-        """All files, with the log file as the last one (files/together.py)."""
+        """All files of the segment. The log file is the last one (files/together.py)."""
         return self.offset_index.file, self.time_index.file, self.transaction_index.file, self.file
 
     def close(self) -> None:
-        """End the appends, and close the files. Raises OSError."""
+        """Complete the segment's files after the last append, and close them. Raises OSError."""
         self.seal()
         self.release()

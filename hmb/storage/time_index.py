@@ -1,16 +1,16 @@
 """The time index: it maps a timestamp to an offset.
 
-A client may ask for the first record at or after a time (ListOffsets). Timestamps need not grow in a log, so a binary
-search in the log itself is not possible. The index makes it possible. A segment's `.timeindex` file holds entries of 12
-bytes, in the order of the log::
+A client may ask for the first record at or after a time (ListOffsets). A record may have an earlier timestamp than the
+record before it. So the broker cannot use a binary search in the log itself. In the time index, timestamps always grow,
+so a binary search works. A segment's `.timeindex` file contains entries of 12 bytes, in the order of the log::
 
     timestamp         int64   the greatest timestamp in the segment so far, in ms
     relative offset   int32   the last offset of the batch with that timestamp, minus the segment's base offset
 
-An entry `(t, o)` means: no record at or below offset `o` has a timestamp greater than `t`. So a search for the first
-record at or after a time starts at the greatest entry below that time. An entry is written together with an entry of
-the offset index. One more is written when the segment is closed, so that the last entry has the segment's greatest
-timestamp.
+An entry `(t, o)` means: no record at or below offset `o` has a timestamp greater than `t`. For example, the entries are
+`(1000, 50)` and `(2000, 120)`, and a client asks for time 1500. All records up to offset 50 are older than 1500, so the
+search starts at offset 50. The broker adds an entry whenever it adds an entry to the offset index. When it closes the
+segment, it adds one more entry, so that the last entry contains the segment's greatest timestamp.
 
 Source: KIP-33; Kafka's `TimeIndex`.
 """
@@ -32,7 +32,7 @@ class TimestampOffset(NamedTuple):
 
 
 class TimeIndex(IndexFile):
-    """`.timeindex`: entries of 12 bytes, `timestamp: int64, relative offset: int32`; timestamps and offsets grow."""
+    """The `.timeindex` file of one segment. Each entry has 12 bytes. Timestamps and offsets of the entries grow."""
 
     ENTRY = struct.Struct(">qi")
     KEY = struct.Struct(">q")  # The key is the timestamp.
@@ -42,24 +42,24 @@ class TimeIndex(IndexFile):
         self._last = self._entry(self._found.last if self._found else None)
 
     def _entry(self, fields: tuple[int, ...] | None) -> TimestampOffset:
-        timestamp, relative_offset = fields or (NO_TIMESTAMP, 0)  # the start of the segment
+        timestamp, relative_offset = fields or (NO_TIMESTAMP, 0)  # no entry: the start of the segment
         return TimestampOffset(timestamp, self.base_offset + relative_offset)
 
     @property
     def last(self) -> TimestampOffset:
-        """The last entry, with the greatest timestamp; (-1, base offset) if the index is empty."""
+        """The last entry, which has the greatest timestamp; (-1, base offset) if the index is empty."""
         return self._last
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Add an entry if its timestamp is greater than that of the last entry. Raises OSError."""
+        """Add an entry if `timestamp` is greater than the timestamp of the last entry. Raises OSError."""
         if timestamp > self._last.timestamp:
             self._append(timestamp, offset - self.base_offset)
             self._last = TimestampOffset(timestamp, offset)
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """Return the greatest entry below `timestamp`. All records up to its offset are older. O(log entries).
+        """Return the last entry whose timestamp is below `timestamp`, or (-1, base offset) if no such entry exists.
 
-        If no such entry exists, return (-1, base offset).
+        All records up to the entry's offset are older than `timestamp`. The search takes O(log n) steps for n entries.
         """
         return self._entry(self._search(bisect_left, timestamp)[1])
 

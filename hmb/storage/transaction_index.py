@@ -1,10 +1,11 @@
-"""The transaction index: it lists aborted transactions, so that readers of committed records can leave them out.
+"""The transaction index: it lists aborted transactions, so that readers of committed records can skip their records.
 
-The broker appends the records of a transaction immediately, before anybody knows how the transaction ends. A marker
-after them contains the result: committed or aborted (records/control.py). A reader of committed records
-(`isolation_level` 1) has to know of an abort before it reads the marker. So the broker writes each aborted transaction
-into the `.txnindex` file of the segment that contains the marker. An entry has 34 bytes, and entries have the order of
-the markers::
+The broker appends the records of a transaction immediately, before it knows whether the transaction will commit or
+abort. When the transaction ends, the broker appends a marker that contains the result (records/control.py). A reader of
+committed records (`isolation_level` 1) reads the records before it reads the marker. So it must learn in another way
+which transactions are aborted. For this purpose, the broker writes an entry for each aborted transaction into the
+`.txnindex` file of the segment that contains the marker. An entry has 34 bytes, and the entries have the order of the
+markers::
 
     version              int16   0
     producer id          int64
@@ -12,14 +13,15 @@ the markers::
     last offset          int64   the offset of the marker
     last stable offset   int64   after the marker: the first offset of the oldest transaction that was still open
 
-A fetch of the offsets from `first` to `end` returns the transactions that overlap them. The client then leaves out the
-records of each producer from `first offset` up to the marker. The search starts in the segment of the first offset. It
-continues in later segments, until the last stable offset of an entry shows that no transaction below `end` was open.
+A fetch of the offsets from `start` to `end` also returns the aborted transactions that overlap these offsets. For each
+of these transactions, the client skips the producer's records from `first offset` up to the marker. The broker searches
+the index of the segment that contains `start`, and then the indexes of later segments. The search ends at an entry
+whose last stable offset is at or after `end`: later entries belong to transactions that begin at or after `end`.
 
-Most logs have no aborted transactions, and then the file does not exist. A missing file means that no transaction was
-aborted. So the broker syncs this index together with its log, unlike the other indexes. Each start checks its length
-and the order of its numbers. An index that fails the check, or that belongs to a recovered segment, is rebuilt from
-the log (recovery/loading.py).
+Most logs have no aborted transactions, and then the file does not exist. If the file were lost, the broker would
+believe that no transaction was aborted. So the broker syncs this index together with the log file, unlike the other
+indexes. Whenever the broker starts, it checks the index's length and the order of its numbers. If the check fails, or
+if the segment was recovered, the broker rebuilds the index from the log (recovery/loading.py).
 
 Source: KIP-98; Kafka's `TransactionIndex`, `AbortedTxn`.
 """
@@ -50,9 +52,10 @@ class AbortedTransaction(NamedTuple):
 
 
 class TransactionIndex(IndexFile):
-    """`.txnindex`: entries of 34 bytes, in the layout of the module text. Last offsets grow.
+    """The `.txnindex` file of one segment. Each entry has 34 bytes. The last offsets of the entries grow.
 
-    All entries are in memory, too. So a reader gets the right ones even if another process changes the file.
+    The object also keeps all entries in memory. So a search finds the right entries even if another process changes the
+    file.
     """
 
     ENTRY = struct.Struct(">hqqqq")
@@ -73,8 +76,8 @@ class TransactionIndex(IndexFile):
         return crc32c(self._content)
 
     def append(self, transaction: AbortedTransaction) -> None:
-        """Add an entry. Raises OSError, and then nothing was added."""
-        self._content += self.ENTRY.pack(VERSION, *transaction)  # This line comes first, because searches take no lock.
+        """Add an entry. If the method raises OSError, it has added nothing."""
+        self._content += self.ENTRY.pack(VERSION, *transaction)  # before `entries` grows, because searches take no lock
         try:
             self._append(VERSION, *transaction)
         except OSError:
@@ -94,7 +97,7 @@ class TransactionIndex(IndexFile):
         return self.ENTRY.unpack_from(self._content, number * self.ENTRY.size)
 
     def is_sane(self) -> bool:
-        """Return whether each entry has possible values. A missing file counts as an empty index."""
+        """Return whether the values of all entries are possible. A missing file counts as an index without entries."""
         if self._found is None:
             return True
         if self._found.size % self.ENTRY.size:
@@ -108,7 +111,7 @@ class TransactionIndex(IndexFile):
         return True
 
     def replace(self, transactions: Sequence[AbortedTransaction]) -> None:
-        """Replace all entries, on disk too. Raises OSError, and then the index has its old entries."""
+        """Replace all entries, in memory and on disk. If the method raises OSError, the index keeps its old entries."""
         path = self.path
         content = b"".join(self.ENTRY.pack(VERSION, *each) for each in transactions)
         if transactions:
@@ -121,7 +124,7 @@ class TransactionIndex(IndexFile):
 
 
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:
-    """Return whether an entry can have these fields; the markers of earlier entries are below `next_offset`."""
+    """Return whether `fields` are possible values of an entry. All earlier entries have markers below `next_offset`."""
     version, producer_id, first, last, last_stable = fields
     in_order = 0 <= first < last and next_offset <= last and 0 <= last_stable <= last + 1
     return version == VERSION and producer_id >= 0 and in_order

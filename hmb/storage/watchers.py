@@ -1,7 +1,8 @@
 """Waiting for one of several events: a fetch waits for an append to any of its logs, or for the broker's stop.
 
-Each log has a set of watchers, and a watcher may be in the sets of several logs. A reader first adds its watcher, then
-reads, then waits. With another order it could miss an append between its read and its wait.
+A watcher stands for one waiting fetch. Each log has a set of watchers, and a watcher may be in the sets of several
+logs. A fetch first adds its watcher, then reads the logs, and then waits. If the fetch added its watcher after the
+read, it could miss an append that happens between the read and the wait.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import threading
 
 
 class Watcher:
-    """A thread that waits for new records."""
+    """A thread that waits until another thread wakes it, for example after an append."""
 
     def __init__(self) -> None:
         self._event = threading.Event()
@@ -19,7 +20,10 @@ class Watcher:
         self._event.set()
 
     def wait(self, seconds: float) -> None:
-        """Return at the first wake-up since the last wait, or after `seconds`."""
+        """Wait until another thread calls `wake`, but at most `seconds`.
+
+        If `wake` was called after the previous wait ended, return at once.
+        """
         self._event.wait(seconds)
         self._event.clear()
 
@@ -28,7 +32,7 @@ class Watchers:
     """The threads that wait for an append to one log."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards the set; a thread that holds this lock takes no other lock
+        self._lock = threading.Lock()  # guards the set of watchers; a thread that holds this lock takes no other lock
         self._watchers: set[Watcher] = set()
 
     def add(self, watcher: Watcher) -> None:
@@ -40,7 +44,7 @@ class Watchers:
             self._watchers.discard(watcher)
 
     def wake_all(self) -> None:
-        if self._watchers:  # Usually nobody waits. Then a produce does not take the lock.
+        if self._watchers:  # Usually no thread waits, and then an append need not take the lock.
             with self._lock:
                 for watcher in self._watchers:
                     watcher.wake()

@@ -1,7 +1,8 @@
 """Scanning the headers of the batches in a log file, without their records.
 
-A header is small and a batch may be large. A scan reads a few kilobytes of the file at once. It finds the headers of
-several small batches in them, and skips the records of a large batch.
+A header is small and a batch may be large. A scan reads 8,192 bytes of the file at once. If the batches are small,
+these bytes contain the headers of several batches. If a batch is large, the scan skips its records and reads the file
+again at the next header.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from hmb.records import Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import VirtualFile
 
-SCAN_WINDOW = 8192  # bytes of one read. The log has an index entry for each 4,096 bytes, so one read is mostly enough.
+SCAN_WINDOW = 8192  # bytes of one read. Index entries are 4,096 bytes apart, so one read usually suffices.
 
 
 def headers(file: VirtualFile, position: int, end: int) -> Iterator[tuple[int, Batch]]:
-    """Yield `(position, batch)` for each batch from `position` up to `end`. The batches have only their headers.
+    """Yield `(position, batch)` for each batch from `position` up to `end`. Each batch contains only its header.
 
-    Raises CORRUPT_MESSAGE if the bytes are not whole batches, OSError.
+    Raises CORRUPT_MESSAGE if the bytes are not whole batches, and OSError if the file cannot be read.
     """
     window, window_start = b"", position
     while position < end:

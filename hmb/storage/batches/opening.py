@@ -1,13 +1,14 @@
 """Opening batches: the checks before the broker reads the records of a batch.
 
-A broker stores and sends batches without reading their records, and a client checks the CRC of the batches it gets. In
-three cases the broker reads the records itself: it searches for a timestamp, it compacts a log, or it converts records
-for an old client. A disk may have changed a bit since the append. A batch that is written again gets a new CRC, and
-after that nobody could find the damage. So the broker checks the CRC first in each of these cases. When it finds a
-damaged batch for the first time, it logs the file, the position and the offsets.
+A broker stores and sends batches without reading their records. The client checks the CRC of each batch that it
+receives. In three cases the broker reads the records itself: it searches for a timestamp, it compacts a log, or it
+converts records for an old client. The disk may have changed a bit after the append. If the broker wrote such a batch
+again, the batch would get a new, correct CRC, and nobody could find the damage any more. So in each of the three cases
+the broker checks the CRC before it reads the records. When the broker finds a damaged batch for the first time, it logs
+the file, the position and the offsets.
 
-Reading the records of a compressed batch takes up to `max.decompressed.message.bytes` of memory. So only a few threads
-read such batches at the same time, so the memory is limited.
+To read the records of a compressed batch, a thread needs up to `max.decompressed.message.bytes` of memory. To limit the
+memory, only a few threads may read such batches at the same time.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# A thread that reads the records of a batch holds one of these semaphores, so that at most two threads do so for each
-# purpose. A thread that holds one takes no other lock and waits for no client.
+# Each semaphore stands for one purpose for which threads read the records of batches. It lets at most two threads read
+# records for this purpose at the same time. A thread that holds a semaphore takes no other lock and waits for no
+# client.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 
@@ -34,9 +36,9 @@ class DamageReports:
         self._positions: set[int] = set()
 
     def checked(self, position: int, batch: Batch) -> Batch:
-        """Check the CRC of a batch that was read as a whole from this position, and return the batch.
+        """Check the CRC of a batch that was read from `position`, and return the batch.
 
-        Raises CORRUPT_MESSAGE if the batch is damaged, and logs the damage.
+        If the batch is damaged, the method logs the damage and raises CORRUPT_MESSAGE.
         """
         try:
             batch.check()
@@ -49,8 +51,8 @@ class DamageReports:
         """Log the file, the position and the offsets of a damaged batch, unless it was reported before."""
         if position not in self._positions:
             self._positions.add(position)
-            # The offset of the first record of a compressed message is in the compressed part, which may be damaged. So
-            # the text names the last offset only.
+            # A compressed message (v0, v1) contains several records. The offset of the first record is in the
+            # compressed bytes, which may be damaged. So for a message the log line names only the last offset.
             first = f"{batch.base_offset} to" if isinstance(batch, RecordBatch) else "up to"
             LOGGER.error(
                 "%s, position %d, offsets %s %d: %s", self._file.path, position, first, batch.last_offset, error.message

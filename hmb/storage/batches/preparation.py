@@ -1,16 +1,19 @@
-"""Preparing records for an append: all work that takes time.
+"""Preparing records for an append: the work that takes time, done before the log is locked.
 
-An append holds the log's lock. All other producers of the partition wait for this lock. So under the lock, the append
-only assigns offsets and writes. The preparation does the following steps before it:
+An append holds the log's lock, and all other producers of the partition wait for this lock. So while the broker holds
+the lock, it only assigns offsets and writes. Before it takes the lock, it prepares the records in these steps:
 
 - *Checks* (validation.py).
-- *Compression.* If the topic has another codec than the records (`compression.type`), they are decompressed and
-  compressed again. This changes a batch's codec, length and CRC, but none of its records.
-- *Timestamps.* With `message.timestamp.type=LogAppendTime` the records get the broker's time.
-- *Offsets of old messages.* A record batch contains only its first offset, which the append sets under the lock. In
-  the old formats each message contains its own offset. So the preparation gives old messages the next offsets of the
-  log. If another append is faster, the append changes them under the lock. Compressed messages v0 cannot be changed in
-  this way, so they are converted to a record batch.
+- *Compression.* If the topic's codec (`compression.type`) differs from the codec of the records, the broker
+  decompresses the records and compresses them again. This changes the codec, the length and the CRC of the batch, but
+  no record.
+- *Timestamps.* If `message.timestamp.type=LogAppendTime`, the broker sets the timestamps of the records to its own
+  time.
+- *Offsets of old messages.* A record batch contains only its first offset, and the append sets it under the lock. In
+  the old formats v0 and v1, each message contains its own offset. So the preparation already gives old messages the
+  next offsets of the log. If another producer appends before this append takes the lock, these offsets are in use, and
+  the append must change them under the lock. In compressed messages v0 the append cannot change the offsets, so it
+  converts these messages to a record batch.
 
 Source: Kafka's `LogValidator`. Kafka does this work under the lock.
 """
@@ -35,7 +38,7 @@ from hmb.storage.config import LogConfig
 def prepare(
     records: ProducedRecords, config: LogConfig, now: int, expected_offset: int
 ) -> RecordBatch | AssignedMessages:
-    """Return the records of a producer, ready to be appended. `now` is the time in ms. Raises KafkaError."""
+    """Check and convert a producer's records, and return them ready to append. `now` is in ms. Raises KafkaError."""
     if isinstance(records, RecordBatch):
         batch, length = records, len(records.view)
     elif len(records) <= MAGIC_POSITION:
@@ -54,14 +57,16 @@ def prepare(
 
 
 def prepare_own(records: ProducedRecords, config: LogConfig, now: int, expected_offset: int) -> RecordBatch:
-    """Return a batch that the broker itself has made. Only its size is checked. Raises MESSAGE_TOO_LARGE."""
+    """Check the size of a batch that the broker itself has made, and return the batch. Raises MESSAGE_TOO_LARGE."""
     batch = records if isinstance(records, RecordBatch) else RecordBatch.parse(records)
     check_size(batch, config)
     return batch
 
 
 def as_batch(messages: AssignedMessages, config: LogConfig, now: int) -> RecordBatch:
-    """Return old messages as one record batch. Its codec is the topic's, or that of the first compressed message.
+    """Convert messages v0 or v1 to one record batch.
+
+    If the topic has no codec of its own, the batch gets the codec of the first compressed message. `now` is in ms.
 
     Raises MESSAGE_TOO_LARGE, INVALID_TIMESTAMP.
     """

@@ -1,10 +1,10 @@
-"""The search by time: the first record of a log that is not older than a timestamp, for ListOffsets.
+"""The search by time, for ListOffsets: it finds the first record of a log that is not older than a timestamp.
 
 The time index of a segment limits the search to a few batches (time_index.py). The search reads the records of these
-batches. It skips a batch that is damaged or cannot be read, because no reader gets the records of such a batch.
+batches. If a batch is damaged or cannot be decoded, the search skips it, because no consumer can read its records.
 
-The search does not read a batch that exceeds the broker's limits for the size or the number of records. The first
-offset of such a batch is the answer. A reader that starts there misses no record.
+If a batch exceeds the broker's limit for the decompressed size or the number of records, the search does not read its
+records. It returns the first offset of this batch. A reader that starts at this offset misses no record.
 
 Source: KIP-33; KIP-734; Kafka's `LogSegment.findOffsetByTimestamp`.
 """
@@ -28,10 +28,11 @@ def search(
     log_start_offset: int,
     repair: Callable[[DamagedSegment], None],
 ) -> TimestampOffset | None:
-    """Return the first record that is not older than `timestamp` (ms). None stands for the greatest timestamp.
+    """Return the first record whose timestamp is `timestamp` (ms) or greater, or None if the log has no such record.
 
-    Return None if the log has no such record. `segments` returns the log's segments. `repair` repairs a segment whose
-    damage hides batches, and the search begins again. Raises KafkaError.
+    If `timestamp` is None, the search uses the greatest timestamp in the log. `segments` returns the log's segments. If
+    damage in a segment hides the batches after it, `repair` repairs the segment and the search begins again. Raises
+    KafkaError.
     """
     for _ in segments():
         try:
@@ -50,9 +51,10 @@ def _search(segments: Sequence[Segment], timestamp: int | None, log_start_offset
 
 
 def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
-    """Return the first record that is not older than `timestamp` (ms), or None.
+    """Return the first record whose timestamp is `timestamp` (ms) or greater, or None if no such record exists.
 
-    Raises DamagedSegment if damage hides the batches after it, and MESSAGE_TOO_LARGE for a large compressed message.
+    Raises DamagedSegment if damage in a segment hides the batches after it. Raises MESSAGE_TOO_LARGE if a compressed
+    message (v0, v1) is larger than the limit.
     """
     for segment in segments:
         if segment.max_timestamp >= timestamp:
@@ -78,7 +80,7 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
 
 
 def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> TimestampOffset | None:
-    """Return the first record of a batch with at least this timestamp (ms) and this offset, or None."""
+    """Return the first record of the batch at or after both `timestamp` (ms) and `first_offset`, or None."""
     try:
         check_readable(batch)
         with SEARCHING:

@@ -5,23 +5,26 @@
    same for messages v0 and v1.
 3. `_check_records` reads the records, if the log's settings require it.
 
-The header of a record batch is parsed once, in the first step. The result, a `RecordBatch`, then passes through the
-transaction, the checks and the append.
+The first step parses the header of a record batch and returns a `RecordBatch`. All later steps, up to the append, use
+this `RecordBatch` and do not parse the header again.
 
-The broker usually checks only a batch's header and its CRC, so an append does not depend on the number of records. If
-the records of a batch contradict its header, a consumer finds this error. The broker reads each record in these cases:
+The broker usually checks only the header and the CRC of a batch, so the time of a check does not depend on the number
+of records. If the records of a batch contradict its header, only a consumer finds this error. The broker reads each
+record in three cases:
 
-- The log is compacted. Then each record needs a key, and compaction must be able to read it.
-- The header contains a timestamp too far in the future (`message.timestamp.after.max.ms`). The response names the
-  records that have such a timestamp. A record like that would keep its segment from ever being deleted for its age.
-- The log has a limit for the past (`message.timestamp.before.max.ms`). No header contains the oldest timestamp.
+- The log is compacted. In a compacted log each record needs a key, and compaction must be able to read each record.
+- The greatest timestamp in the header is too far in the future (`message.timestamp.after.max.ms`). The response names
+  the records with such a timestamp. If the broker stored such a record, its segment would not become old enough for
+  deletion for a very long time.
+- The log has a limit for old records (`message.timestamp.before.max.ms`). A header does not contain the oldest
+  timestamp of its batch, so the broker must read the timestamp of each record.
 
-Records without a timestamp (-1) are accepted. If the broker sets the timestamps, they need no check.
+The broker accepts records without a timestamp (-1). If the broker sets the timestamps itself, it does not check them.
 
-A megabyte of compressed records may hold millions of them, and reading each one would take seconds. So the broker
-reads MOST_RECORDS of a batch at most, as many as compaction can filter. It refuses a larger batch with
-MESSAGE_TOO_LARGE, the error on which Kafka's producer splits its batch and tries again. A megabyte of uncompressed
-records never holds so many.
+A compressed batch of one megabyte may contain millions of records, and the broker would need seconds to read them. So
+the broker reads at most MOST_RECORDS records of a batch. Compaction has the same limit. If the broker has to read the
+records of a batch with more records, it refuses the batch with MESSAGE_TOO_LARGE. On this error, Kafka's producer
+splits the batch and sends the parts. An uncompressed batch of one megabyte cannot contain so many records.
 
 Source: Kafka's `LogValidator`, KIP-937 (timestamps), KIP-467 (which records were refused).
 """
@@ -53,7 +56,7 @@ ProducedRecords = RecordBatch | memoryview  # one record batch, or the bytes of 
 
 FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")
 SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, null key, null value, number of headers
-MOST_ERRORS = 10  # wrong records that a response names, so that it does not become larger than its request
+MOST_ERRORS = 10  # A response names at most so many wrong records, so it stays small.
 
 NO_KEY = "a record of a compacted topic needs a key"
 WRONG_TIME = "One or more records have been rejected due to invalid timestamp"
@@ -62,7 +65,8 @@ WRONG_TIME = "One or more records have been rejected due to invalid timestamp"
 class InvalidRecords(KafkaError):
     """Some records of a batch cannot be appended, so the whole batch is refused.
 
-    `errors` contains the reasons for the first MOST_ERRORS wrong records, by their index in the batch.
+    `errors` contains an error message for each of the first MOST_ERRORS wrong records. Its keys are the records'
+    indexes in the batch.
     """
 
     def __init__(self, code: ErrorCode, errors: Mapping[int, str]) -> None:
@@ -71,10 +75,11 @@ class InvalidRecords(KafkaError):
 
 
 def parse_produced(records: memoryview | None, version: int, *, is_transactional: bool) -> ProducedRecords:
-    """Return the records of one partition in a Produce request of this version, if the version permits them.
+    """Return the records of one partition in a Produce request, if this version of the request permits their format.
 
-    Messages v0 and v1 are returned as bytes. `is_transactional` is True if the request has a transactional id. Raises
-    KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE, TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
+    The function returns messages v0 and v1 as bytes. `is_transactional` is True if the request has a transactional id.
+    Raises KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED.
     """
     if not records:
         raise _invalid("no records")
@@ -96,7 +101,7 @@ def parse_produced(records: memoryview | None, version: int, *, is_transactional
 def check_batch(batch: RecordBatch, length: int, config: LogConfig, now: int) -> None:
     """Raise CORRUPT_MESSAGE, INVALID_RECORD, INVALID_TIMESTAMP or MESSAGE_TOO_LARGE if the log cannot accept the batch.
 
-    `length` is the number of bytes that the producer sent; `now` is in ms.
+    `length` is the number of bytes that the producer sent. `now` is the time in ms.
     """
     if length > config.max_message_bytes:
         check_size(batch, config)
@@ -126,14 +131,14 @@ def check_header(batch: RecordBatch) -> None:
 
 
 def check_sizes(records: memoryview, config: LogConfig) -> None:
-    """Raise MESSAGE_TOO_LARGE if one message is larger than the limit. All messages together may be larger."""
+    """Raise MESSAGE_TOO_LARGE if a single message is larger than `max.message.bytes`. Their sum may be larger."""
     if len(records) > config.max_message_bytes:
         for message in iter_batches(records):
             check_size(message, config)
 
 
 def check_messages(messages: AssignedMessages, config: LogConfig, now: int) -> None:
-    """Check the timestamps and the keys of messages v0 or v1. Raises the errors of `check_batch`."""
+    """Check the timestamps and the keys of messages v0 or v1. Raises the same errors as `check_batch`."""
     if messages.max_timestamp - now > config.message_timestamp_after_max_ms or config.looks_at_records:
         _check_records(iter_batches(messages.data), messages.count, messages.max_timestamp, config, now)
 
@@ -147,7 +152,7 @@ def check_size(batch: Batch, config: LogConfig) -> None:
 
 
 def _check_records(batches: Iterable[Batch], count: int, newest: int, config: LogConfig, now: int) -> None:
-    """Read `count` records and check them. `newest` is the greatest timestamp that the headers name."""
+    """Check the records of these batches: `count` records. `newest` is the greatest timestamp (ms) in their headers."""
     has_limits = config.message_timestamp_type == "CreateTime"
     if not (has_limits or config.compacts):
         return
@@ -161,7 +166,7 @@ def _check_records(batches: Iterable[Batch], count: int, newest: int, config: Lo
 
 
 def check_count(count: int) -> None:
-    """Raise MESSAGE_TOO_LARGE if a batch has too many records for a log that has to read each of them."""
+    """Raise MESSAGE_TOO_LARGE if a batch has more records than the broker is allowed to read (MOST_RECORDS)."""
     if count > MOST_RECORDS:
         why = f"{count} records in a batch: the log has to read each of them, and reads {MOST_RECORDS} at most"
         raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, why)
@@ -170,7 +175,7 @@ def check_count(count: int) -> None:
 def _errors(
     batches: Iterable[Batch], has_limits: bool, config: LogConfig, now: int
 ) -> tuple[dict[int, str], ErrorCode]:
-    """Return the errors among the first MOST_RECORDS records, by record index, and the error code for the batch."""
+    """Check the first MOST_RECORDS records. Return error messages by record index, and the error code for the batch."""
     code, errors = ErrorCode.INVALID_RECORD, dict[int, str]()
     earliest, latest = now - config.message_timestamp_before_max_ms, now + config.message_timestamp_after_max_ms
     all_heads = (head for batch in batches for head in heads(batch, config.max_decompressed))
