@@ -1,17 +1,20 @@
-"""The reading of a journal's partition at the start of a broker.
+"""Reads one partition of a journal when the broker starts.
 
-The newest record of a key is the state, so only the newest records are decoded and replayed. A log of a million commits
-has only a few thousand keys. A tombstone removes its key.
+Only the newest record of each key is valid, so the broker decodes and replays only the newest records. A log with a
+million commits has perhaps a few thousand keys. If the newest record of a key is a tombstone, the broker ignores the
+key.
 
-Offsets that were committed in a transaction are valid only if the transaction committed. In the log, these records come
-before the control record that shows the result. The reader therefore collects them by producer id. At a COMMIT marker
-it merges them with the other records, and the record with the greater log offset wins. At an ABORT marker it drops
-them.
+Offsets that were committed in a transaction are valid only if the transaction was committed. The log contains these
+records first, and then a control record (the marker) with the result of the transaction. The reader therefore collects
+the records of each producer id until it reads the marker. At a COMMIT marker, it merges the collected records with all
+other records. For each key, the record with the greater log offset is valid. At an ABORT marker, it drops the collected
+records.
 
-For example, a transaction writes offset 10 of weather-0, a plain commit writes 20, and then the COMMIT marker follows.
-The result is 20, because its record has the greater log offset.
+For example, a transaction commits offset 10 of weather-0. A commit outside the transaction then stores offset 20, and
+at last the COMMIT marker follows. The committed offset is 20, because its record has the greater log offset.
 
-The records of transactions that are open at the end of the log are replayed last, each with its producer id.
+Some transactions can still be open at the end of the log. The broker replays their records last, each with its producer
+id.
 
 Source: Kafka's `CoordinatorLoaderImpl`, `OffsetMetadataManager`; KIP-98.
 """
@@ -29,10 +32,10 @@ from hmb.records import Batch, ControlType, Record, RecordBatch, control_type, i
 from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
-READ_BYTES = 1 << 20  # the size of one read; the default of Kafka's offsets.load.buffer.size is five times larger
+READ_BYTES = 1 << 20  # how much one read returns; the default of Kafka's offsets.load.buffer.size is 5 MiB
 
-# One record of the journal: its key, its value (an object of the class `key.value`), and the id of its producer if its
-# transaction is still open.
+# One record of the journal: its key, its value (an object of the class `key.value`), and a producer id. The producer id
+# is set only if the record belongs to a transaction that is still open.
 Loaded: TypeAlias = tuple[Key, Any, int | None]
 Replay: TypeAlias = Callable[[Key, Any, int | None], None]
 
@@ -45,14 +48,14 @@ class _Stored(NamedTuple):
 
 
 class NewestRecords:
-    """The newest record of each key. Records of open transactions are kept separately until their marker follows."""
+    """The newest record of each key. Records of an open transaction are stored separately until its marker is added."""
 
     def __init__(self) -> None:
         self._stored: dict[bytes, _Stored] = {}
-        self._open: dict[int, dict[bytes, _Stored]] = {}  # records of open transactions, by producer id
+        self._open: dict[int, dict[bytes, _Stored]] = {}  # the newest records of open transactions, by producer id
 
     def add(self, batch: Batch) -> None:
-        """Add the next batch of the log. Raises KafkaError if the batch is damaged."""
+        """Add the records of the next batch in the log. Raises KafkaError if the batch is damaged."""
         batch.check()
         target = self._stored
         if isinstance(batch, RecordBatch) and batch.is_control:
@@ -73,14 +76,17 @@ class NewestRecords:
                 self._stored[key] = stored
 
     def decoded(self, keys: Keys) -> Iterator[Loaded]:
-        """Yield the newest records in the order of the log, then those of open transactions. Raises ProtocolError."""
+        """Yield the newest records in log order, and then the records of open transactions. Raises ProtocolError."""
         yield from _decoded(self._stored, keys, None)
         for producer_id, stored in self._open.items():
             yield from _decoded(stored, keys, producer_id)
 
 
 def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterator[Loaded]:
-    """Read a partition to its end, and yield its newest records. Raises KafkaError, ProtocolError, OSError."""
+    """Read the log of a partition to its end, and yield its newest records.
+
+    If a batch is damaged, try to repair the log once. Raises KafkaError, ProtocolError, OSError.
+    """
     newest = NewestRecords()
     offset, repaired_at = log.log_start_offset, -1
     while not stop.is_set() and (region := log.read(offset, READ_BYTES).records) is not None:

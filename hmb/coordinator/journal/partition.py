@@ -13,21 +13,25 @@ from hmb.protocol.errors import KafkaError
 from hmb.records import EndTransactionMarker
 from hmb.storage.log import Log
 
-RECORD_OVERHEAD = 32  # bytes, the maximum of a record without its key and value
+RECORD_OVERHEAD = 32  # bytes: the maximum size of a record without its key and its value
 
-Apply = Callable[[], None]  # changes the memory of the coordinator after the records are durable
+Apply = Callable[[], None]  # changes the coordinator's state in memory after the records are durable
 
 
 class LoadingState(Enum):
-    """The state of a journal's partition."""
+    """The state of one partition of a journal: whether its records are loaded."""
 
     LOADING = auto()
     ACTIVE = auto()
-    FAILED = auto()  # A record cannot be read, so the coordinator serves nothing from this partition.
+    FAILED = auto()  # A record cannot be read, so the coordinator answers requests for this partition with errors.
 
 
 class Pending:
-    """Records in the queue of a partition. They are durable after `Journal.write`."""
+    """Records in the queue of a partition. `Journal.write` makes them durable.
+
+    - `done` is true after a thread has written the records, or has failed to write them.
+    - `failure` is the error if the records could not be written.
+    """
 
     __slots__ = ("apply", "done", "failure", "marker", "partition", "producer", "records")
 
@@ -46,16 +50,16 @@ class Pending:
 
     @property
     def size(self) -> int:
-        """The maximum size in bytes."""
+        """The maximum size of all records together, in bytes."""
         return sum(len(key) + len(value or b"") + RECORD_OVERHEAD for key, value in self.records)
 
 
 class JournalPartition:
-    """One partition of the topic of a journal."""
+    """One partition of a journal's topic."""
 
     def __init__(self, log: Log, state: LoadingState) -> None:
         self.log, self.state = log, state
         self.queue: deque[Pending] = deque()
-        # The thread that holds this lock writes all queued records. A thread that needs several locks takes the lock of
-        # a group first, then this lock, then the locks of the log.
-        self.turn = threading.Lock()
+        # A thread must hold this lock while it writes queued records. A thread that needs several locks takes the lock
+        # of a group first, then this lock, and then the locks of the log.
+        self.write_lock = threading.Lock()

@@ -1,9 +1,9 @@
 """The records of `__consumer_offsets`, which restore the groups and the committed offsets after a restart.
 
-A coordinator keeps its groups in memory and writes every change to the compacted topic `__consumer_offsets`. The key
-of a record names the changed object, so the newest record of a key is the state. Compaction may drop all older records
-of the key. A null value (a tombstone) deletes the object. Key and value both begin with an int16, which selects their
-layout::
+A coordinator keeps its groups in memory and writes every change to the compacted topic `__consumer_offsets`. The key of
+a record identifies the changed object, so only the newest record of each key is valid. Compaction may delete the older
+records of the key. A null value (a tombstone) deletes the object. The key and the value each begin with an int16, which
+selects the layout of the bytes after it::
 
     key    int16 record type (`Key.record_type`)   the fields of one of the `...Key` classes, always version 0
     value  int16 version                           the fields of the `...Value` class of the key
@@ -13,12 +13,13 @@ layout::
     3 to 8    a KIP-848 group, in parts     group (, member) -> epochs, subscriptions, target and current assignments
     16        a regular expression          group, expression -> the topics that it matches
 
-For example, group "readers" commits offset 42 of weather-0. The key is record type 1 with the fields "readers",
-"weather", 0. The value is version 4 with offset 42, the leader epoch, the metadata and the time of the commit.
+For example, group "readers" commits offset 42 of weather-0. The key has record type 1 and the fields "readers",
+"weather" and 0. The value has version 4 and contains offset 42, the leader epoch, the metadata and the time of the
+commit.
 
-Other record types belong to share and streams groups (KIP-932, KIP-1071) or to newer brokers. They raise
-`UnknownRecordType`, and a reader of the log skips them. Kafka 4.3 reads all versions of a value and writes the version
-in `written`.
+Other record types belong to share groups and streams groups (KIP-932, KIP-1071), or to newer brokers. If a record has
+such a type, `decode_key` raises `UnknownRecordType`, and the reader of the log skips the record. The class variable
+`written` contains the version in which Kafka 4.3 writes a value. Kafka 4.3 reads all versions.
 
 Source: KIP-915, KIP-848; the JSON definitions in the jar of kafka-group-coordinator 4.3.0, which define the names.
 """
@@ -34,11 +35,11 @@ from hmb.protocol.errors import ProtocolError
 from hmb.protocol.primitives import INT16, Output
 from hmb.protocol.schema import Struct
 
-KeyAndValue: TypeAlias = tuple[bytes, bytes | None]  # a record of the journal; the value None is a tombstone
+KeyAndValue: TypeAlias = tuple[bytes, bytes | None]  # a record of the journal; a tombstone has the value None
 
 
 class UnknownRecordType(ProtocolError):
-    """The key has a record type that this broker does not know. The reader of the log skips the record."""
+    """A key has a record type that this broker does not know. The reader of the log skips the record."""
 
     def __init__(self, record_type: int) -> None:
         super().__init__(f"record type {record_type} is unknown")
@@ -56,7 +57,7 @@ class Value(Struct):
 
 
 class Key(Struct):
-    """The key of a record. Its layout never changes, because compaction compares the bytes of keys."""
+    """The key of a record. The layout of keys never changes, because compaction compares the bytes of keys."""
 
     record_type: ClassVar[int]
     value: ClassVar[type[Value]]
@@ -70,7 +71,7 @@ class Key(Struct):
 
 
 class LegacyOffsetCommitValue(Value):
-    """A committed offset as Kafka 0.8.2 stored it."""
+    """A committed offset in the format of Kafka 0.8.2."""
 
     offset:           int = t.int64()
     metadata:         str = t.string()
@@ -78,7 +79,7 @@ class LegacyOffsetCommitValue(Value):
 
 
 class LegacyOffsetCommitKey(Key, record_type=0, value=LegacyOffsetCommitValue):
-    """The key of a committed offset as Kafka 0.8.2 stored it."""
+    """The key of a committed offset in the format of Kafka 0.8.2."""
 
     group:     str = t.string()
     topic:     str = t.string()
@@ -88,8 +89,8 @@ class LegacyOffsetCommitKey(Key, record_type=0, value=LegacyOffsetCommitValue):
 class OffsetCommitValue(Value, versions="0-4", flexible="4+", written=4):
     """A committed offset.
 
-    Version 1 adds the time at which the offset expires, and only a commit with a retention time is written in it.
-    Version 3 adds the leader epoch, and version 4 the topic id.
+    Only version 1 contains the time at which the offset expires. The coordinator writes version 1 if the commit has a
+    retention time. Version 3 adds the leader epoch, and version 4 adds the topic id.
     """
 
     offset:           int  = t.int64()
@@ -114,8 +115,8 @@ class OffsetCommitKey(Key, record_type=1, value=OffsetCommitValue):
 class GroupMetadataValue(Value, versions="0-4", flexible="4+", written=3):
     """A classic group with its members.
 
-    Version 1 adds the rebalance timeout, version 2 the time of the last change of the state, and version 3 static
-    members. Version 4 is flexible.
+    Version 1 adds the rebalance timeout, version 2 adds the time at which the state last changed, and version 3 adds
+    the instance ids of static members. Version 4 uses the flexible encoding (KIP-482).
     """
 
     class MemberMetadata(Struct):
@@ -137,7 +138,7 @@ class GroupMetadataValue(Value, versions="0-4", flexible="4+", written=3):
 
 
 class GroupMetadataKey(Key, record_type=2, value=GroupMetadataValue):
-    """The key of one classic group."""
+    """The key of the record of one classic group."""
 
     group: str = t.string()
 
@@ -146,20 +147,23 @@ class GroupMetadataKey(Key, record_type=2, value=GroupMetadataValue):
 
 
 class ConsumerGroupMetadataValue(Value, flexible="0+"):
-    """The group epoch, and a hash of the subscribed topics. A changed hash raises the group epoch (KIP-1101)."""
+    """The group epoch, and a hash of the topics to which the group subscribes.
+
+    If the hash changes, the coordinator increases the group epoch (KIP-1101).
+    """
 
     epoch:         int = t.int32()
     metadata_hash: int = t.int64(tag=0)
 
 
 class ConsumerGroupMetadataKey(Key, record_type=3, value=ConsumerGroupMetadataValue):
-    """The key of the epoch of one group."""
+    """The key of the record that contains the epoch of one group."""
 
     group_id: str = t.string()
 
 
 class ConsumerGroupPartitionMetadataValue(Value, flexible="0+"):
-    """The subscribed topics of a group. Kafka 4.0 stored the topics, and Kafka 4.1 stores their hash instead."""
+    """The topics to which a group subscribes. Only Kafka 4.0 writes this record; Kafka 4.1 stores a hash instead."""
 
     class TopicMetadata(Struct):
         class PartitionMetadata(Struct):
@@ -175,15 +179,17 @@ class ConsumerGroupPartitionMetadataValue(Value, flexible="0+"):
 
 
 class ConsumerGroupPartitionMetadataKey(Key, record_type=4, value=ConsumerGroupPartitionMetadataValue):
-    """The key of the subscribed topics of one group."""
+    """The key of the record that contains the topics to which one group subscribes."""
 
     group_id: str = t.string()
 
 
 class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
-    """A member and its subscription. `classic_member_metadata` belongs to a member that uses the classic protocol.
+    """A member of a KIP-848 group and its subscription.
 
-    In Kafka's definition the default of this field is an empty struct, so a null is always written.
+    Only a member that uses the classic protocol has `classic_member_metadata`. For other members, the record contains
+    an explicit null. A tagged field may be omitted only if it has its default value, and Kafka's default for this field
+    is an empty struct.
     """
 
     class ClassicMemberMetadata(Struct):
@@ -206,27 +212,30 @@ class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
 
 
 class ConsumerGroupMemberMetadataKey(Key, record_type=5, value=ConsumerGroupMemberMetadataValue):
-    """The key of the subscription of one member."""
+    """The key of the record that contains one member and its subscription."""
 
     group_id: str = t.string()
     member_id: str = t.string()
 
 
 class ConsumerGroupTargetAssignmentMetadataValue(Value, flexible="0+"):
-    """The group epoch for which the target assignment was computed, and the time (ms) of the computation (KIP-1263)."""
+    """The group epoch for which the coordinator computed the target assignment.
+
+    `assignment_timestamp` is the time (ms) of this computation (KIP-1263).
+    """
 
     assignment_epoch:     int = t.int32()
     assignment_timestamp: int = t.int64(tag=0, ignorable=True)
 
 
 class ConsumerGroupTargetAssignmentMetadataKey(Key, record_type=6, value=ConsumerGroupTargetAssignmentMetadataValue):
-    """The key of the assignment epoch of one group."""
+    """The key of the record that contains the assignment epoch of one group."""
 
     group_id: str = t.string()
 
 
 class ConsumerGroupTargetAssignmentMemberValue(Value, flexible="0+"):
-    """The target assignment of one member: the partitions that it owns when it has reached the target."""
+    """The target assignment of one member: the partitions that the member will own after all changes are complete."""
 
     class TopicPartition(Struct):
         topic_id:   UUID      = t.uuid()
@@ -236,14 +245,14 @@ class ConsumerGroupTargetAssignmentMemberValue(Value, flexible="0+"):
 
 
 class ConsumerGroupTargetAssignmentMemberKey(Key, record_type=7, value=ConsumerGroupTargetAssignmentMemberValue):
-    """The key of the target assignment of one member."""
+    """The key of the record that contains the target assignment of one member."""
 
     group_id: str = t.string()
     member_id: str = t.string()
 
 
 class ConsumerGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
-    """The current assignment of one member: the partitions that it owns, and the partitions that it must give up."""
+    """The current assignment of one member: the partitions that it owns and the partitions that it must give up."""
 
     class TopicPartitions(Struct):
         topic_id:          UUID             = t.uuid()
@@ -258,14 +267,18 @@ class ConsumerGroupCurrentMemberAssignmentValue(Value, flexible="0+"):
 
 
 class ConsumerGroupCurrentMemberAssignmentKey(Key, record_type=8, value=ConsumerGroupCurrentMemberAssignmentValue):
-    """The key of the current assignment of one member."""
+    """The key of the record that contains the current assignment of one member."""
 
     group_id: str = t.string()
     member_id: str = t.string()
 
 
 class ConsumerGroupRegularExpressionValue(Value, flexible="0+"):
-    """The topics that an expression matched, the version of the cluster's topics, and the time (ms) of the match."""
+    """The topics whose names match a regular expression.
+
+    `timestamp` is the time (ms) at which the coordinator searched the topics, and `version` the version of the topics
+    then.
+    """
 
     topics:    list[str] = t.array(t.string)
     version:   int       = t.int64()
@@ -273,7 +286,7 @@ class ConsumerGroupRegularExpressionValue(Value, flexible="0+"):
 
 
 class ConsumerGroupRegularExpressionKey(Key, record_type=16, value=ConsumerGroupRegularExpressionValue):
-    """The key of one regular expression to which members of one group subscribe."""
+    """The key of a regular expression to which at least one member of a group subscribes."""
 
     group_id:           str = t.string()
     regular_expression: str = t.string()
@@ -284,18 +297,21 @@ KEYS: Keys = {key.record_type: key for key in Key.__subclasses__()}
 
 
 def encode_key(key: Key) -> bytes:
-    """Return the bytes of a key: the record type and the fields."""
+    """Return the bytes of a key: first the record type, then the fields."""
     return _encode(key.record_type, key, 0)
 
 
 def encode_value(value: Value, version: int | None = None) -> bytes:
-    """Return the bytes of a value: the version and the fields. None means the version that Kafka 4.3 writes."""
+    """Return the bytes of a value: first the version, then the fields.
+
+    If `version` is None, use the version that Kafka 4.3 writes.
+    """
     version = value.written if version is None else version
     return _encode(version, value, version)
 
 
 def decode_key(data: bytes | memoryview, keys: Keys = KEYS) -> Key:
-    """Return the key that the bytes contain. Raises UnknownRecordType, or ProtocolError if the bytes are not a key."""
+    """Decode the key of a record. Raises UnknownRecordType, or ProtocolError if the bytes are not a key."""
     record_type, position = _first_two(data)
     if record_type not in keys:
         raise UnknownRecordType(record_type)
@@ -303,7 +319,7 @@ def decode_key(data: bytes | memoryview, keys: Keys = KEYS) -> Key:
 
 
 def decode_value(key: Key, data: bytes | memoryview) -> Any:
-    """Return the value that the bytes contain, an object of the class `key.value`. Raises ProtocolError."""
+    """Decode the value of a record. The result is an object of the class `key.value`. Raises ProtocolError."""
     version, position = _first_two(data)
     if version not in key.value.versions:
         raise ProtocolError(f"{key.value.__name__} has no version {version}")

@@ -1,7 +1,8 @@
 """The topic of a journal: its partitions, and the partition to which a group or a transactional id belongs.
 
-The partition is the hash of the id, modulo the number of partitions. For example, the hash of group "readers" in a
-topic of 50 partitions selects the same partition in HMB and in Kafka, because both use Java's hash of a text.
+The number of the partition is the hash of the id, modulo the number of partitions. For example, a topic has 50
+partitions, and the hash of a group id is 117. The group belongs to partition 17. Kafka selects the same partition,
+because both brokers use the hash function of Java strings.
 """
 
 from __future__ import annotations
@@ -17,12 +18,15 @@ from hmb.storage.log import Log
 
 
 class JournaledTopic(Protocol):
-    """The topic of a journal."""
+    """The topic that stores a journal."""
 
     name: str
 
     def logs(self) -> Mapping[int, Log]:
-        """Return the logs by partition number: the same object for the same topic, empty if it does not exist."""
+        """Return the log of each partition by its number, or an empty mapping if the topic does not exist.
+
+        The method returns the same object until the topic is deleted.
+        """
 
     def make(self) -> None:
         """Create the topic if it does not exist. Raises KafkaError."""
@@ -32,7 +36,7 @@ class JournaledTopic(Protocol):
 def java_hash(text: str) -> int:
     """Return Java's `String.hashCode()`.
 
-    The hash begins with 0. For each UTF-16 unit of the text, it becomes `31 * hash + unit`, cut to 32 bits.
+    The hash starts with 0. For each UTF-16 code unit of the text, its new value is `31 * hash + unit`, cut to 32 bits.
     """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
@@ -42,20 +46,20 @@ def java_hash(text: str) -> int:
 
 
 class JournalPartitions:
-    """The partitions of the topic of a journal. They are replaced if the topic is deleted and created again."""
+    """The partitions of a journal's topic. If the topic is deleted and created again, they are replaced."""
 
     def __init__(self, topic: JournaledTopic) -> None:
         self._topic = topic
-        self._lock = threading.Lock()  # guards the replacement of the topic
+        self._lock = threading.Lock()  # held while this object replaces its partitions
         self._take(topic.logs(), LoadingState.LOADING)
 
     def __iter__(self) -> Iterator[tuple[int, JournalPartition]]:
-        """Iterate over the numbers and the partitions, in the order of the numbers."""
+        """Yield pairs (partition number, partition), sorted by number."""
         return iter(sorted(self._partitions.items()))
 
     @property
     def is_complete(self) -> bool:
-        """Whether the topic exists and all its partitions have been read."""
+        """Whether the topic exists and the coordinator has loaded all its partitions."""
         partitions = self._partitions.values()
         return len(partitions) == self._count > 0 and all(each.state is LoadingState.ACTIVE for each in partitions)
 
@@ -65,7 +69,7 @@ class JournalPartitions:
             self._topic.make()
 
     def number_for(self, id: str) -> int:
-        """Return the number of the partition of a group or a transactional id.
+        """Return the number of the partition to which a group id or a transactional id belongs.
 
         Raises NOT_COORDINATOR if the topic does not exist.
         """
@@ -76,7 +80,11 @@ class JournalPartitions:
         return 0 if value == -(2**31) else abs(value) % self._count  # -2^31 has no absolute value in 32 bits.
 
     def active(self, number: int) -> JournalPartition:
-        """Return a partition that has been read. Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return the partition with this number if it is loaded.
+
+        Raises NOT_COORDINATOR if it does not exist or cannot be read, and COORDINATOR_LOAD_IN_PROGRESS while it is
+        loaded.
+        """
         partition = self._partitions.get(number)
         if partition is None or partition.state is LoadingState.FAILED:
             problem = f"{self._topic.name}-{number} " + ("is not here" if partition is None else "cannot be read")
@@ -86,16 +94,17 @@ class JournalPartitions:
         return partition
 
     def existing(self, number: int) -> JournalPartition:
-        """Return a partition as `active` does, but raise UNKNOWN_TOPIC_OR_PARTITION if it does not exist."""
+        """Return the partition as `active` does, but raise UNKNOWN_TOPIC_OR_PARTITION if it does not exist."""
         self._follow()
         if number not in self._partitions:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"{self._topic.name}-{number} does not exist")
         return self.active(number)
 
     def _follow(self) -> None:
-        """Use the current topic if it was deleted or created since the last call.
+        """Switch to the new topic if the topic was deleted or created after the last call.
 
-        A new topic has nothing to load. Its number of partitions stays fixed, even if partitions are added later.
+        A new topic contains no records to load. Ids are hashed to the partitions that the topic has at its creation.
+        Partitions that are added later are not used.
         """
         if (logs := self._topic.logs()) is self._logs:
             return
@@ -105,5 +114,5 @@ class JournalPartitions:
 
     def _take(self, logs: Mapping[int, Log], state: LoadingState) -> None:
         self._partitions = {number: JournalPartition(log, state) for number, log in logs.items()}
-        self._count = max(logs, default=-1) + 1  # partitions at the topic's creation
+        self._count = max(logs, default=-1) + 1  # the number of partitions at the creation of the topic
         self._logs = logs

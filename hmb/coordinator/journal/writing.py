@@ -1,13 +1,15 @@
-"""The journal of one coordinator: it writes queued records with a shared sync, and reads them at the start.
+"""The journal of one coordinator: many requests share one sync, and the broker reads the records when it starts.
 
-The folder's essay explains the queue. The order of the queue, of the log and of the changes in memory is the same.
-Memory contains durable values only, so no client receives an offset that a crash takes back. "Durable" is defined as
-for producers with acks=all, by the setting `log.flush.acks.all`.
+`hmb/coordinator/journal/__init__.py` explains the queue. Records have the same order in the queue and in the log, and
+the coordinator changes its memory in this order. The memory changes only after the records are durable. A client
+therefore never receives a committed offset that a crash can undo. Records are durable under the same condition as for a
+producer with acks=all: the setting `log.flush.acks.all` decides whether they must be on disk.
 
-Records of a transaction have a batch of their own with the producer's id and epoch. The marker that ends the
-transaction passes through the same queue. It therefore follows all records of its transaction.
+The records of a transaction are in a separate batch, which contains the producer's id and epoch. The marker that ends
+the transaction passes through the same queue, so it follows all records of its transaction.
 
-Invariant: when a thread releases the `turn` lock, every `Pending` that it took from the queue is done.
+Invariant: when a thread releases the `write_lock` of a partition, every `Pending` that it has taken from the queue is
+done.
 
 Source: Kafka's `CoordinatorRuntime`.
 """
@@ -30,7 +32,7 @@ from hmb.storage.clock import now_ms
 from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
-DECODERS = {OFFSETS_TOPIC: "offsets", TRANSACTIONS_TOPIC: "transaction-log"}  # by topic: the decoder of `hmb dump-log`
+DECODERS = {OFFSETS_TOPIC: "offsets", TRANSACTIONS_TOPIC: "transaction-log"}  # by topic: the option of `hmb dump-log`
 FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
 
@@ -38,7 +40,7 @@ class Journal:
     """The journal of one coordinator. Thread-safe."""
 
     def __init__(self, topic: JournaledTopic, *, sync: Callable[[], bool], clock: Callable[[], int] = now_ms) -> None:
-        """`sync` returns whether a record must be on disk before it is durable. `clock` returns ms since 1970."""
+        """`sync` returns whether each write must be synced to disk. `clock` returns the time in ms since 1970."""
         self._name = topic.name
         self._partitions = JournalPartitions(topic)
         self._sync = sync
@@ -51,23 +53,23 @@ class Journal:
         self._partitions.make_topic()
 
     def partition_for(self, id: str) -> int:
-        """Return the number of the partition to which a group or a transactional id belongs.
+        """Return the number of the partition to which a group id or a transactional id belongs.
 
         Raises NOT_COORDINATOR if the topic does not exist.
         """
         return self._partitions.number_for(id)
 
     def leader_epoch(self, id: str) -> int:
-        """Return the leader epoch of the partition of an id. Raises as `check_coordinates` does."""
+        """Return the leader epoch of the partition to which an id belongs. Raises the errors of `check_coordinates`."""
         return self._partition(id).log.leader_epoch
 
     def check_coordinates(self, id: str) -> None:
-        """Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        """Check that the partition of this id is loaded. Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
         self._partition(id)
 
     @property
     def is_complete(self) -> bool:
-        """Whether the topic exists and all its partitions have been read."""
+        """Whether the topic exists and the coordinator has loaded all its partitions."""
         return self._partitions.is_complete
 
     def _partition(self, id: str) -> JournalPartition:
@@ -82,15 +84,19 @@ class Journal:
         apply: Apply | None = None,
         producer: ProducerIdAndEpoch | None = None,
     ) -> Pending:
-        """Add records to the queue, with `producer` as part of its transaction. Raises as `check_coordinates` does."""
+        """Add records to the queue of the partition to which `id` belongs.
+
+        If `producer` is set, the records belong to the producer's transaction. Raises the errors of
+        `check_coordinates`.
+        """
         return self._enqueue(Pending(self._partition(id), records, apply, producer, None))
 
     def enqueue_marker(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, apply: Apply
     ) -> Pending:
-        """Add the end of a transaction to the queue of a partition.
+        """Add the marker that ends a transaction to the queue of partition `number`.
 
-        Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist, and as `check_coordinates` does.
+        Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist, and the errors of `check_coordinates`.
         """
         return self._enqueue(Pending(self._partitions.existing(number), (), apply, producer, marker))
 
@@ -99,26 +105,29 @@ class Journal:
         return pending
 
     def write(self, pending: Pending) -> None:
-        """Return after the records are durable.
+        """Wait until the records are durable. If this method raises an error, the records are not valid.
 
-        Raises NOT_COORDINATOR, UNKNOWN_SERVER_ERROR (too large), and within a transaction INVALID_PRODUCER_EPOCH,
-        TRANSACTION_COORDINATOR_FENCED. The records are then not stored.
+        Raises NOT_COORDINATOR if the disk fails, and UNKNOWN_SERVER_ERROR if the records are too large. For a
+        transaction, also raises INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
         """
         if not pending.done:
-            with pending.partition.turn:
+            with pending.partition.write_lock:
                 if not pending.done:
                     self._write_queued(pending.partition)
         if pending.failure is not None:
             raise KafkaError(pending.failure.code, pending.failure.message)
 
     def append(self, id: str, records: Sequence[KeyAndValue], apply: Apply | None = None) -> None:
-        """Add records to the queue, and return when they are durable."""
+        """Add records to the queue, and wait until they are durable."""
         self.write(self.enqueue(id, records, apply))
 
     def settle(self, id: str) -> None:
-        """Write the queue of a group's partition. The caller holds the group's lock, so the group adds no records."""
+        """Write all queued records of the partition to which `id` belongs.
+
+        The caller must hold the group's lock, so that no other thread adds records of this group.
+        """
         partition = self._partition(id)
-        with partition.turn:
+        with partition.write_lock:
             self._write_queued(partition)
 
     def _write_queued(self, partition: JournalPartition) -> None:
@@ -169,7 +178,7 @@ class Journal:
         return None
 
     def _as_coordinator(self, error: KafkaError | OSError) -> KafkaError:
-        """Return the error for the client. A client that receives NOT_COORDINATOR retries until the disk works."""
+        """Return the error for the client. A client that receives NOT_COORDINATOR tries again until the disk works."""
         if isinstance(error, KafkaError) and error.code in FENCED:
             return error
         if isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE:
@@ -180,9 +189,10 @@ class Journal:
     # -- load
 
     def load(self, replay: Replay, stop: threading.Event, keys: Keys = KEYS) -> None:
-        """Read the partitions that existed at the start, one after the other. A thread of its own calls this method.
+        """Load the partitions that existed when the broker started, one after the other, and then return.
 
-        `replay` receives each key once with its newest value, and afterwards the records of open transactions.
+        For each partition, call `replay` once for each key, with the newest value. Then call it for the records of open
+        transactions. The coordinator calls this method in a separate thread. It returns early after `stop` is set.
         """
         for number, partition in self._partitions:
             if partition.state is not LoadingState.LOADING:
@@ -196,22 +206,23 @@ class Journal:
                     return
                 partition.state = LoadingState.ACTIVE
             except (KafkaError, ProtocolError, OSError) as error:
-                if stop.is_set():  # The coordinator stops. The error does not mean damaged data.
+                if stop.is_set():  # The broker is stopping, so the error is no sign of damaged data.
                     return
                 partition.state = LoadingState.FAILED
                 LOGGER.error(
                     "%s-%d: %s; its state is not served. `hmb dump-log --%s-decoder %s` shows the records",
                     *(self._name, number, error, DECODERS[self._name], partition.log.directory),
                 )
-            except Exception:  # An internal error must not stop the other partitions.
+            except Exception:  # An internal error in one partition must not stop the others.
                 partition.state = LoadingState.FAILED
                 LOGGER.exception("%s-%d cannot be loaded; its state is not served", self._name, number)
 
 
 def _batches(taken: Sequence[Pending], limit: int) -> Iterator[list[Pending]]:
-    """Divide the queue into batches of at most `limit` bytes. The records of one `Pending` stay together.
+    """Divide entries of the queue into batches of at most `limit` bytes. The records of one entry stay together.
 
-    Records of a transaction have a batch of their own, which contains the producer's id and epoch.
+    Each entry that belongs to a transaction becomes a separate batch, because a batch contains only one producer's id
+    and epoch.
     """
     together: list[Pending] = []
     room = limit - RECORD_BATCH_OVERHEAD

@@ -1,8 +1,9 @@
 """The transaction coordinator: records of several partitions become visible together or not at all.
 
-A producer with a *transactional id* appends records to several partitions. Consumers that read committed records must
-see all of them or none. The coordinator decides with one record in its journal, `__transaction_state`. It then appends
-a *marker* to each partition. The marker shows the readers of that partition how the transaction has ended::
+A producer with a *transactional id* appends records to several partitions. A consumer that reads only committed records
+must see all of these records or none. The coordinator first writes its decision, commit or abort, as one record to its
+journal `__transaction_state`. It then appends a *marker* with this decision to each partition. The readers of a
+partition see from the marker whether the transaction was committed::
 
     producer                       coordinator                         partitions weather-0, weather-1
     InitProducerId  ------------>  Empty            journal: producer 7, epoch 0
@@ -12,22 +13,23 @@ a *marker* to each partition. The marker shows the readers of that partition how
                                    WriteMarkers ------------------->   COMMIT marker in each partition
     response        <------------  CompleteCommit   journal: the transaction is over
 
-If the broker crashes after PrepareCommit, it writes the markers again after the restart: the decision is in the
-journal. If it crashes before PrepareCommit, the transaction is still Ongoing after the restart. The coordinator aborts
-it when its timeout has passed.
+If the broker crashes after PrepareCommit, the decision is in the journal. After its restart, the broker writes the
+markers again. If the broker crashes before PrepareCommit, the transaction is still Ongoing after the restart. If the
+producer does not continue, the coordinator aborts the transaction when its timeout has passed.
 
-The *epoch* of a producer id protects against zombies. When a second producer starts with the same transactional id, the
-epoch becomes 1. The broker rejects every request of the first producer, which still uses epoch 0.
+The *epoch* of a producer id protects against zombies: old producers that still send requests after a new producer has
+replaced them. When a new producer starts with the same transactional id, the epoch changes from 0 to 1. The broker then
+rejects every request of the old producer, because it contains epoch 0.
 
-Read in this order:
+Read the modules of this folder in this order:
 
-- `states`               the states, the events, and the table that drives a transactional id
-- `transactional_id`     one transactional id: what each request changes, as pure functions
-- `coordinator`          all transactional ids, shared by the threads of many connections
-- `markers`              the markers in the partitions
+- `states`               the states of a transactional id, the events, and the table of all transitions
+- `transactional_id`     one transactional id, and the change that each request makes to it, as pure functions
+- `coordinator`          all transactional ids, which the threads of many connections share
+- `markers`              the writing of markers to the partitions
 - `records`              a transactional id as a record of `__transaction_state`
 
-A first reading can skip `hanging`, which ends open transactions whose marker was lost.
+A first reader can skip `hanging`. It ends transactions that are still open in a log because their marker was lost.
 
 Source: KIP-98, KIP-360, KIP-890; Kafka's `TransactionCoordinator`.
 """

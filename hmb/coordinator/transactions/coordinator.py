@@ -1,24 +1,26 @@
-"""The transaction coordinator: all transactional ids of the broker, shared by the threads of many connections.
+"""The transaction coordinator: all transactional ids of the broker, which the threads of all connections share.
 
-transactional_id.py computes the new value of a transactional id. This module makes the change durable, in three parts:
+transactional_id.py computes the new value of a transactional id. This module stores the new value in three parts:
 
-1. Under the lock of the id, compute the new value and add its record to the journal's queue.
-2. Without the lock, wait until the record is on disk.
-3. Under the lock, replace the old value.
+1. The thread takes the lock of the id, computes the new value and adds its record to the journal's queue.
+2. The thread releases the lock and waits until the record is on disk.
+3. The thread takes the lock again and replaces the old value in memory.
 
-Between part 1 and part 3 the id is *moving*, and other requests for it get CONCURRENT_TRANSACTIONS.
+From part 1 until part 3 the id is *moving*. Other requests for the same id then fail with CONCURRENT_TRANSACTIONS.
 
-A transaction ends with three writes: the decision, the markers in all partitions, and the completion. The thread of
-the EndTxn request makes them one after the other and then sends the response. When the producer receives the response,
-readers already see the transaction. If a write fails, or the broker crashes, the decision remains valid. The
-housekeeper or the next start then makes the remaining writes.
+A transaction ends with three writes: the decision, the markers in all partitions, and the completion. The thread of the
+EndTxn request makes these writes one after the other and then sends the response. Readers therefore see the transaction
+before the producer receives the response. If the broker crashes, or the write of a marker or of the completion fails,
+the decision remains valid. The housekeeper, or the broker at its next start, then makes the remaining writes.
 
-Records of a transaction are appended under the lock of the id (`writing`), and the decision also needs this lock. A
-record is therefore appended before the decision, and so before the marker, or it is rejected. No late record can open
-the transaction again. Such a *hanging transaction* (KIP-890) would never get a marker.
+A thread that appends records of a transaction holds the lock of the id (`writing`). A thread that decides the
+transaction needs the same lock. The broker therefore appends each record before the decision, or rejects it. Without
+this lock, a late record could follow the marker and open the transaction again. Such a *hanging transaction* (KIP-890)
+would never get a marker.
 
-For example, EndTxn commits a transaction with two partitions. The journal stores PrepareCommit, each partition gets a
-COMMIT marker and a sync, and the journal stores CompleteCommit: four writes before the response.
+For example, EndTxn commits a transaction with two partitions. The journal stores PrepareCommit, each of the two
+partitions gets a COMMIT marker, and the journal stores CompleteCommit. The coordinator makes these four writes before
+it sends the response.
 
 Source: KIP-98, KIP-890; Kafka's `TransactionCoordinator`, `TransactionStateManager`, `TransactionMarkerChannelManager`.
 """
@@ -56,10 +58,10 @@ Change = Callable[[Transaction, int], Transaction]
 class _Entry:
     """One transactional id."""
 
-    transaction: Transaction  # the value on disk
-    is_moving: bool = False  # whether a new value or the markers are being written
+    transaction: Transaction  # the newest value that is on disk
+    is_moving: bool = False  # whether a thread is writing a new value or the markers
     # This lock guards `transaction` and `is_moving`. A thread takes it before the locks of groups and logs. No thread
-    # holds it while a file is synced to the disk, unless the topic's setting `flush.messages` syncs every append.
+    # holds it during a sync to disk, unless the topic setting `flush.messages` makes the log sync after every append.
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -75,13 +77,13 @@ class TransactionCoordinator:
         *,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        """`max_timeout` returns the setting transaction.max.timeout.ms."""
+        """`max_timeout` returns the value of the setting transaction.max.timeout.ms."""
         self._journal = journal
         self._producer_ids = producer_ids
         self._markers = markers
         self._max_timeout = max_timeout
         self._clock = clock
-        self._lock = threading.Lock()  # guards the table; no lock is taken under it
+        self._lock = threading.Lock()  # guards `_entries`; a thread that holds it takes no other lock
         self._entries: dict[str, _Entry] = {}
         self.loaded = threading.Event()
         self._stopping = threading.Event()
@@ -90,7 +92,7 @@ class TransactionCoordinator:
     # -- start and stop
 
     def start(self) -> None:
-        """Start to load the ids in a thread. Until they are loaded, requests get COORDINATOR_LOAD_IN_PROGRESS."""
+        """Start a thread that loads the transactional ids. Meanwhile requests get COORDINATOR_LOAD_IN_PROGRESS."""
         self._loader.start()
 
     def stop(self, deadline: float) -> None:
@@ -99,7 +101,10 @@ class TransactionCoordinator:
             self._loader.join(max(0.0, deadline - time.monotonic()))
 
     def _load(self) -> None:
-        """Read the journal after the groups' journal, which some markers need. Then complete decided transactions."""
+        """Load all transactional ids, and then complete the transactions that are decided.
+
+        First wait until the groups are loaded, because some markers go to the journal of the groups.
+        """
         while not self._markers.groups.loaded.wait(LOOK_AGAIN):
             if self._stopping.is_set():
                 return
@@ -120,7 +125,7 @@ class TransactionCoordinator:
         self._journal.make_topic()
 
     def on_topics_deleted(self, names: Container[str]) -> None:
-        """Forget all transactional ids if the journal's topic is among the deleted topics."""
+        """Forget all transactional ids if the deleted topics include `__transaction_state`."""
         if TRANSACTIONS_TOPIC in names:
             with self._lock:
                 self._entries = {}
@@ -130,7 +135,7 @@ class TransactionCoordinator:
     def init_producer(
         self, transactional_id: str, timeout: int, known: ProducerIdAndEpoch | None
     ) -> ProducerIdAndEpoch:
-        """Return the producer id and epoch for a transactional id, and fence its previous producer.
+        """Return the producer id and a new epoch for a transactional id. Requests of its previous producer then fail.
 
         Raises INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED,
         NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
@@ -149,15 +154,12 @@ class TransactionCoordinator:
     def add_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition], version: int
     ) -> None:
-        """Add partitions to the transaction.
-
-        Raises INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, CONCURRENT_TRANSACTIONS and as `_find`.
-        """
+        """Add partitions to the transaction. Raises the errors of `_find` and of `Transaction.check`."""
         entry = self._find(transactional_id)
         self._step(entry, lambda before, now: before.add(producer, partitions, version, now))
 
     def verify(self, transactional_id: str, producer: ProducerIdAndEpoch) -> Set[TopicPartition]:
-        """Return the partitions of the transaction. Raises as `add_partitions` does."""
+        """Return the partitions of the producer's transaction. Raises the errors of `add_partitions`."""
         entry = self._find(transactional_id)
         with entry.lock:
             entry.transaction.check(producer)
@@ -165,9 +167,10 @@ class TransactionCoordinator:
 
     @contextmanager
     def writing(self, transactional_id: str, producer: ProducerIdAndEpoch, partition: TopicPartition) -> Iterator[None]:
-        """Prevent a decision while the caller appends records of the transaction to a partition.
+        """Hold the lock of the id while the caller appends records of the transaction to a partition.
 
-        Raises TRANSACTION_ABORTABLE if the partition is not part of the transaction, or as `add_partitions` does.
+        No thread can decide the transaction meanwhile. Raises TRANSACTION_ABORTABLE if the partition is not part of the
+        transaction, and the errors of `add_partitions`.
         """
         entry = self._find(transactional_id)
         with entry.lock:
@@ -180,9 +183,9 @@ class TransactionCoordinator:
     def end(
         self, transactional_id: str, producer: ProducerIdAndEpoch, version: int, *, committed: bool
     ) -> ProducerIdAndEpoch:
-        """Commit or abort. Return the producer id and epoch for the next transaction.
+        """Commit or abort the transaction. Return the producer id and epoch for the next transaction.
 
-        Raises INVALID_TXN_STATE and as `add_partitions` does.
+        Raises INVALID_TXN_STATE and the errors of `add_partitions`.
         """
         entry = self._find(transactional_id)
         after = self._step(
@@ -193,16 +196,19 @@ class TransactionCoordinator:
     def begin_marker(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Callable[[], None]:
-        """Append a marker to one partition, without a check of the coordinator's state.
+        """Append a marker to one partition, but do not check the coordinator's state.
 
-        Returns a function that waits until the end is durable. Both raise KafkaError.
+        Return a function that waits until the marker is durable. Both this method and the function raise KafkaError.
         """
         return self._markers.begin_one(marker, producer, partition, version)
 
     # -- steps
 
     def _find(self, transactional_id: str) -> _Entry:
-        """Raises INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        """Return the entry of a transactional id.
+
+        Raises INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+        """
         _check_name(transactional_id)
         self._journal.check_coordinates(transactional_id)
         entry = self._entries.get(transactional_id)
@@ -228,19 +234,19 @@ class TransactionCoordinator:
             return after
         try:
             return self._complete(entry)
-        except KafkaError as error:  # The transaction stays decided. A later round writes the markers.
+        except KafkaError as error:  # The decision stays valid. The housekeeper writes the markers later.
             LOGGER.error("%r: the markers are not written yet: %s", after.transactional_id, error.message)
             return after.complete(self._clock())
 
     def _write(self, entry: _Entry, change: Change, *, goes_on: bool = False) -> Transaction:
-        """Store and return the new value. `goes_on` states that this thread is already moving the id.
+        """Store the new value and return it. `goes_on` is true if this thread is already moving the id.
 
-        Raises as `change` does, CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. The value is then
-        unchanged.
+        Raises the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an
+        error the old value remains.
         """
         with entry.lock:
             before = entry.transaction
-            if before.state is TransactionState.DEAD:  # The id has just expired. A retry creates it again.
+            if before.state is TransactionState.DEAD:  # The id has just expired. The next request creates it again.
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} has just expired")
             after = change(before, self._clock())
             if entry.is_moving and not goes_on:
@@ -257,11 +263,14 @@ class TransactionCoordinator:
             raise
         with entry.lock:
             entry.transaction = after
-            entry.is_moving = after.is_decided  # This thread then writes the markers.
+            entry.is_moving = after.is_decided  # If decided, this thread writes the markers next.
         return after
 
     def _complete(self, entry: _Entry) -> Transaction:
-        """Write the markers of a decided transaction that this thread is moving. Raises KafkaError."""
+        """Write the markers of a decided transaction, and then its completion. Raises KafkaError.
+
+        The caller has set `is_moving`, so no other thread changes the id.
+        """
         decided = entry.transaction
         try:
             epoch = self._journal.leader_epoch(decided.transactional_id)
@@ -276,7 +285,7 @@ class TransactionCoordinator:
     # -- time
 
     def complete_decided(self) -> None:
-        """Complete decided transactions whose markers could not be written, or whose broker was killed."""
+        """Complete the decided transactions whose markers are missing after an error or after a crash of the broker."""
         for entry in self._all():
             with entry.lock:
                 if entry.is_moving or not entry.transaction.is_decided:
@@ -286,23 +295,23 @@ class TransactionCoordinator:
                 self._complete(entry)
 
     def _end_hanging(self) -> None:
-        """End the transactions that are open in a log but unknown to this coordinator (hanging.py)."""
+        """End the transactions that are open in a log but not for this coordinator (hanging.py)."""
         if not self._journal.is_complete:
-            return  # The unread journal partitions can contain the open transactions.
+            return  # A partition that is not loaded can contain open transactions.
         known = [entry.transaction for entry in self._all()]
         for found, marker in list(hanging(self._markers.open_transactions(), known)):
             try:
                 self._markers.begin_one(marker, found.producer, found.partition, version=0)()
-            except KafkaError as error:  # The next start of the broker tries again.
+            except KafkaError as error:  # The broker tries again at its next start.
                 LOGGER.error("%s: the marker is not written: %s", found.partition, error.message)
 
     def next_deadline(self) -> int | None:
-        """Return the time (ms) at which the next open transaction has exceeded its timeout, or None."""
+        """Return the earliest time (ms) at which an open transaction exceeds its timeout. None if none is open."""
         deadlines = [entry.transaction.deadline for entry in self._all()]
         return min((each for each in deadlines if each is not None), default=None)
 
     def abort_late(self) -> None:
-        """Abort the transactions that have exceeded their timeout, and fence their producers."""
+        """Abort the transactions that have exceeded their timeout. Later requests of their producers fail."""
         if not self.loaded.is_set():
             return
         self.complete_decided()
@@ -314,7 +323,7 @@ class TransactionCoordinator:
                     self._step(entry, _fence_if_late)
 
     def expire(self, expiration: int) -> None:
-        """Delete the transactional ids that nobody has used for `expiration` ms."""
+        """Delete the transactional ids that no producer has used for `expiration` ms."""
         for entry in self._all():
             if entry.transaction.is_idle(self._clock(), expiration):
                 name = repr(entry.transaction.transactional_id)
@@ -356,7 +365,10 @@ class TransactionCoordinator:
 
 @contextmanager
 def _unless_it_changes() -> Iterator[None]:
-    """Skip a transaction that its producer is changing now. The next round checks it again."""
+    """Ignore CONCURRENT_TRANSACTIONS in the block: the producer is changing the transaction.
+
+    The housekeeper checks the transaction again in its next round.
+    """
     try:
         yield
     except KafkaError as error:

@@ -1,17 +1,20 @@
-"""Hanging transactions: a log contains an open transaction that the coordinator has already ended.
+"""Hanging transactions: a transaction is open in a log, but the coordinator has already ended it.
 
-A read_committed consumer waits at the first open transaction of a log, until the coordinator writes the marker that
-ends it. If the disk then loses the marker, the coordinator writes no second one, and the consumer waits forever. The
-start of a broker therefore compares the open transactions of all logs with the transactions of the coordinator. It ends
-each open transaction that is not open for the coordinator:
+A read_committed consumer cannot read past the first open transaction of a log. It waits until the coordinator writes
+the marker that ends the transaction. If the disk then loses the marker, the coordinator does not write it again, and
+the consumer waits forever. When the broker starts, it therefore compares the open transactions of all logs with the
+state of the coordinator. If a transaction is open in a log but not for the coordinator, the broker ends it with a new
+marker:
 
-- A COMMIT marker ends it if the last transaction of the producer was committed and the epochs match.
-- An ABORT marker ends every other one. Its result is unknown, so its records are not returned to consumers.
+- The broker writes a COMMIT marker if the producer's last transaction was committed and the epochs match.
+- In every other case, the broker writes an ABORT marker. The result of the transaction is unknown, so consumers must
+  not receive its records.
 
-For example, producer 7 with epoch 3 has an open transaction in weather-0. The coordinator has the state CompleteCommit
-and epoch 3 for producer 7, so the start writes a COMMIT marker.
+For example, producer 7 with epoch 3 has an open transaction in weather-0. The coordinator has stored the state
+CompleteCommit and epoch 3 for producer 7, so the broker writes a COMMIT marker.
 
-The recovery of a log repairs most lost markers earlier, so hanging transactions are rare.
+Before this check, the recovery of each log has already restored most lost markers. Hanging transactions are therefore
+rare.
 
 Source: KIP-664, KIP-890 (hanging transactions).
 """
@@ -33,7 +36,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that is open in one partition."""
+    """A transaction that is open in the log of one partition."""
 
     partition: TopicPartition
     active: ActiveProducer
@@ -46,7 +49,7 @@ class OpenTransaction(NamedTuple):
 def hanging(
     found: Iterable[OpenTransaction], known: Collection[Transaction]
 ) -> Iterator[tuple[OpenTransaction, EndTransactionMarker]]:
-    """Return the open transactions that the coordinator does not know, each with the marker that should end it."""
+    """Yield each transaction in `found` that is not open for the coordinator, with the marker that must end it."""
     by_producer = {transaction.producer_id: transaction for transaction in known}
     for each in found:
         transaction = by_producer.get(each.active.producer_id)
@@ -61,9 +64,10 @@ def hanging(
 
 
 def _is_committed(found: OpenTransaction, transaction: Transaction | None) -> bool:
-    """Return whether `found` is the last transaction of the producer, and that transaction was committed.
+    """Return whether `found` is the last transaction of its producer and was committed.
 
-    With transaction version 2 the end of a transaction raises the epoch by one.
+    With transaction version 2, the coordinator adds 1 to the epoch when a transaction ends. The epoch in the log can
+    therefore be smaller by 1.
     """
     if transaction is None or transaction.state is not TransactionState.COMPLETE_COMMIT:
         return False

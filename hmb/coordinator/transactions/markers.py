@@ -1,13 +1,16 @@
 """The markers that end a transaction: one in each partition that contains records of the transaction.
 
-`Log.append_marker` appends the marker to a partition of an ordinary topic. The partitions of `__consumer_offsets`
-belong to the group coordinator. Its journal appends the marker in the order of the queue. A COMMIT marker makes the
-offsets of the transaction visible, and an ABORT marker discards them.
+A transaction can contain records of ordinary topics and committed offsets in `__consumer_offsets`. In a partition of an
+ordinary topic, `Log.append_marker` appends the marker. The partitions of `__consumer_offsets` belong to the group
+coordinator, so its journal appends the marker in the order of the queue. A COMMIT marker makes the offsets of the
+transaction visible, and an ABORT marker discards them.
 
-All markers are appended first and synced afterwards. The transaction is complete only after the last sync. Otherwise a
-power failure could destroy a marker that no thread would write again. A marker that is written twice does no harm.
+The coordinator first appends all markers and then syncs all logs. The transaction is complete only after the last sync.
+If it were complete earlier, a power failure could destroy a marker, and no thread would write this marker again. A
+marker that is written twice does no harm.
 
-For example, a transaction with partitions weather-0 and weather-1 has two appends, then two syncs.
+For example, at the end of a transaction with partitions weather-0 and weather-1, the coordinator makes two appends and
+then two syncs.
 
 Source: KIP-98; Kafka's `TransactionMarkerChannelManager`, `KafkaApis.handleWriteTxnMarkersRequest`.
 """
@@ -30,7 +33,7 @@ from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
 Finish = Callable[[], None]
-FindLog = Callable[[TopicPartition], Log]  # It raises UNKNOWN_TOPIC_OR_PARTITION.
+FindLog = Callable[[TopicPartition], Log]  # raises UNKNOWN_TOPIC_OR_PARTITION if no log exists
 AllLogs = Callable[[], Iterable[tuple[TopicPartition, Log]]]
 
 
@@ -48,19 +51,19 @@ class MarkerWriter:
     def write(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partitions: Iterable[TopicPartition]
     ) -> None:
-        """Append and sync the markers of all partitions. If KafkaError is raised, some markers can be missing."""
+        """Append and sync a marker in each of `partitions`. After a KafkaError, some markers can be missing."""
         begun: list[tuple[TopicPartition, Finish]] = []
         try:
             for partition in sorted(partitions):
                 with _unless_over(partition, producer):
                     begun.append((partition, self._begin(marker, producer, partition)))
-        finally:  # An error in one partition must not stop the markers of the others.
+        finally:  # After an error in one partition, still sync the markers of the others.
             for partition, finish in begun:
                 with _unless_over(partition, producer):
                     finish()
 
     def open_transactions(self) -> Iterator[OpenTransaction]:
-        """Return the transactions that are open in any log."""
+        """Yield all open transactions of all logs. A transaction of several partitions appears once for each log."""
         for partition, log in self._all_logs():
             for active in log.active_producers():
                 if active.first_offset >= 0:
@@ -69,10 +72,10 @@ class MarkerWriter:
     def begin_one(
         self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition, version: int
     ) -> Finish:
-        """Write the marker of one partition, by the rules of a transaction version.
+        """Append a marker to one partition, and check the epoch as the transaction version requires.
 
-        Returns a function that waits until the marker is durable, so that many markers share a sync. Raises as
-        `_begin` does.
+        Return a function that waits until the marker is durable. The caller can thus append many markers before it
+        waits. Raises the errors of `_begin`.
         """
         if version >= VERSION_2:
             for _, state, first_offset in self._find_log(partition).active_producers(producer.producer_id):
@@ -83,8 +86,8 @@ class MarkerWriter:
     def _begin(self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition) -> Finish:
         """Append the marker to one partition. Return a function that waits until the marker is durable.
 
-        Both raise UNKNOWN_TOPIC_OR_PARTITION, INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED,
-        KAFKA_STORAGE_ERROR, NOT_COORDINATOR.
+        This method and the returned function raise UNKNOWN_TOPIC_OR_PARTITION, INVALID_PRODUCER_EPOCH,
+        TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR, NOT_COORDINATOR.
         """
         if partition.topic == OFFSETS_TOPIC:
             return partial(self.groups.finish, self.groups.begin_marker(partition.partition, marker, producer))
@@ -99,7 +102,7 @@ def _is_written() -> None:
 
 @contextmanager
 def _unless_over(partition: TopicPartition, producer: ProducerIdAndEpoch) -> Iterator[None]:
-    """Ignore the errors of partitions whose transaction has already ended or whose topic was deleted."""
+    """Ignore an error in the block if the transaction has already ended in this partition or the topic was deleted."""
     try:
         yield
     except KafkaError as error:

@@ -1,7 +1,8 @@
 """The records of `__transaction_state`, which restore the transactional ids after a restart.
 
-The topic has one kind of record. The key is the transactional id, and the value is its complete state. A tombstone
-means that the id has expired. The newest record of a key is valid, as in `__consumer_offsets` (journal/records.py)::
+The topic has one kind of record. The key is the transactional id, and the value is its complete state. The value of an
+expired id is null (a tombstone). Only the newest record of each key is valid, as in `__consumer_offsets`
+(journal/records.py)::
 
     key    int16 record type = 0   transactional id
     value  int16 version           producer id and epoch, timeout, state, partitions, times; tagged: further ids
@@ -26,7 +27,7 @@ from hmb.protocol.topics import TopicPartition
 
 
 class TransactionLogValue(Value, versions="0-1", flexible="1+", written=1):
-    """Version 1 is flexible. It adds the previous and next producer ids and the transaction version."""
+    """The stored state of a transactional id. Version 1 adds tagged fields, for example the next producer id."""
 
     class PartitionsSchema(Struct):
         topic:         str       = t.string()
@@ -55,7 +56,7 @@ KEYS: Keys = {TransactionLogKey.record_type: TransactionLogKey}
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> list[tuple[str, list[int]]]:
-    """Return each topic once, with its partition numbers in order."""
+    """Return each topic once, with the sorted list of its partition numbers."""
     in_order = groupby(sorted(partitions), key=lambda partition: partition.topic)
     return [(topic, [number for _, number in together]) for topic, together in in_order]
 
@@ -85,7 +86,7 @@ def records_of(transaction: Transaction) -> Sequence[KeyAndValue]:
 
 
 def transaction_of(key: TransactionLogKey, value: TransactionLogValue) -> Transaction:
-    """Return the transactional id of a record. Raises ProtocolError if its state is unknown."""
+    """Decode the state of a transactional id from its record. Raises ProtocolError if the state is unknown."""
     try:
         state = TransactionState(value.transaction_status)
     except ValueError as error:

@@ -1,11 +1,12 @@
 """The states of a transactional id, and the table of its transitions.
 
-A transaction is decided when PrepareCommit or PrepareAbort is written to the journal. The markers that follow, one in
-each partition with records of the transaction, only publish the decision. After a crash the coordinator writes the
-markers again, until CompleteCommit or CompleteAbort is in the journal. This is two-phase commit with a log: the first
-phase is the record in the journal, the second phase is the markers.
+The coordinator decides a transaction when it writes the state PrepareCommit or PrepareAbort to the journal. It then
+writes markers, one to each partition with records of the transaction. The markers only publish the decision. If the
+broker crashes before CompleteCommit or CompleteAbort is in the journal, it writes the markers again after its restart.
+This is a two-phase commit with a log: the first phase is the record in the journal, and the second phase is the
+markers.
 
-The response to a request depends on the state of the transactional id::
+The coordinator's response to a request depends on the state of the transactional id::
 
                      AddPartitionsToTxn        EndTxn                       InitProducerId
     Empty            starts a transaction      INVALID_TXN_STATE (*)        a new epoch
@@ -13,18 +14,18 @@ The response to a request depends on the state of the transactional id::
     Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS      CONCURRENT_TRANSACTIONS
     Complete...      starts a transaction      the earlier response (*)     a new epoch
 
-(*) A producer that uses transaction version 2 (KIP-890) can abort in these states, too. Such a producer does not know
-whether the broker has received any of its records.
+(*) A producer with transaction version 2 (KIP-890) can also abort in these states. After an error, such a producer does
+not know whether the broker has received any of its records.
 
-When a newer producer starts, or the transaction exceeds its timeout, the coordinator aborts instead of the producer.
-The transactional id then passes through PrepareEpochFence: the coordinator first raises the epoch, and the broker
-rejects every later request of the older producer.
+When a newer producer starts, or the transaction exceeds its timeout, the coordinator itself aborts the transaction. The
+transactional id then passes through the state PrepareEpochFence. The coordinator first increases the epoch, so the
+broker rejects every later request of the older producer.
 
-For example, the states of a transactional id during two transactions are Empty, Ongoing, PrepareCommit, CompleteCommit,
-Ongoing, PrepareAbort, CompleteAbort.
+For example, a producer commits one transaction and aborts the next. The states of its transactional id are Empty,
+Ongoing, PrepareCommit, CompleteCommit, Ongoing, PrepareAbort, CompleteAbort.
 
-`TRANSITIONS` drives the transactional id: `Transaction` asks the table for the next state. The documentation draws its
-picture from the same table.
+`Transaction` looks up the next state of a transactional id in the table `TRANSITIONS`. The documentation draws its
+picture of the states from the same table.
 
 Source: KIP-98, KIP-890; Kafka's `TransactionState`.
 """
@@ -37,7 +38,7 @@ from hmb.state_table import StateTable
 
 
 class TransactionState(IntEnum):
-    """A state of a transactional id. The value is the number in the journal's records."""
+    """A state of a transactional id. The value is the number of the state in the records of the journal."""
 
     EMPTY = 0
     ONGOING = 1
@@ -50,7 +51,7 @@ class TransactionState(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name in DescribeTransactions and ListTransactions responses, for example "PrepareCommit"."""
+        """The name of the state in DescribeTransactions and ListTransactions responses, for example "PrepareCommit"."""
         return self.name.title().replace("_", "")
 
 

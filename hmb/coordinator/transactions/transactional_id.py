@@ -1,24 +1,26 @@
 """One transactional id: its producer id, its epoch, and its current transaction.
 
-An application that restarts with the transactional id `orders` must continue as the same producer. The coordinator
-stores a producer id, which stays the same, and an epoch, which grows with each start. Requests with an older epoch are
-rejected. They come from a *zombie*: a producer that was paused or disconnected, and that has been replaced.
+When an application restarts with the transactional id `orders`, it must continue as the same producer. The coordinator
+therefore stores a producer id, which stays the same, and an epoch, which increases with each start. The broker rejects
+requests with an older epoch. These requests come from a *zombie*: a producer that was paused or disconnected, and that
+a newer producer has replaced.
 
-Each method that changes a transactional id is a pure function: it takes a request and the time, and returns the new
-value or raises KafkaError. The caller (coordinator.py) stores the new value before it answers. If the new state is
-PrepareCommit or PrepareAbort, the caller writes the markers and then calls `complete`.
+Each method that changes a transactional id is a pure function. It takes a request and the time, and returns the new
+value or raises KafkaError. The caller (coordinator.py) stores the new value before it sends the response. If the new
+state is PrepareCommit or PrepareAbort, the caller also writes the markers, and then calls `complete`.
 
-With transaction version 2 (KIP-890) each transaction has its own epoch, because `end` raises the epoch. The broker
-rejects late records of an earlier transaction by their epoch. It recognizes a repeated EndTxn by the previous epoch.
+With transaction version 2 (KIP-890), each transaction has a different epoch, because `end` increases the epoch. The
+broker therefore detects late records of an earlier transaction by their old epoch. If a producer repeats its EndTxn
+request, the coordinator recognizes the request by its previous epoch.
 
-An epoch has 15 bits. When its values are exhausted, the transactional id gets a new producer id. `next_producer_id`
-holds the new id until the markers with the old one are written.
+An epoch has 15 bits. When all its values are used, the transactional id gets a new producer id. The field
+`next_producer_id` holds this new id until all markers with the old id are written.
 
-For example, producer 7 starts `orders` with epoch 0 and crashes. It restarts with epoch 1. A delayed Produce request
-with epoch 0 fails with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH.
+For example, the producer of `orders` has producer id 7 and epoch 0, and crashes. After its restart it has epoch 1. A
+delayed Produce request with epoch 0 fails with PRODUCER_FENCED or INVALID_PRODUCER_EPOCH.
 
-Invariants: `partitions` is empty except in Ongoing, PrepareCommit and PrepareAbort. The state changes only by the table
-in states.py.
+Invariants: `partitions` is empty in all states except Ongoing, PrepareCommit and PrepareAbort. All changes of the state
+follow the table in states.py.
 
 Source: KIP-98, KIP-360, KIP-890; Kafka's `TransactionMetadata`, `TransactionCoordinator`.
 """
@@ -45,7 +47,7 @@ AllocateId = Callable[[], int]
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """The stored value of one transactional id. Times in ms since 1970."""
+    """The stored value of one transactional id. Times are in ms since 1970."""
 
     transactional_id: str
     producer_id: int
@@ -55,7 +57,8 @@ class Transaction:
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIME
     updated: int = NO_TIME
-    # The previous epoch, if the producer itself requested the current one. The journal does not store it.
+    # The epoch that the producer had before it requested the current epoch itself. The journal does not store this
+    # field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
@@ -71,17 +74,17 @@ class Transaction:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the transaction is decided and its markers are not all written."""
+        """Whether the transaction is decided but some of its markers may not be written yet."""
         return self.state in DECIDED
 
     @property
     def outcome(self) -> ControlType:
-        """The decision of a decided transaction."""
+        """The decision about a transaction in the state PrepareCommit or PrepareAbort."""
         return ControlType.COMMIT if self.state is TransactionState.PREPARE_COMMIT else ControlType.ABORT
 
     @property
     def deadline(self) -> int | None:
-        """The first time (ms) at which an open transaction has exceeded its timeout; None if no transaction is open."""
+        """The time (ms) at which the open transaction exceeds its timeout, or None if no transaction is open."""
         return self.started + self.timeout + 1 if self.state is TransactionState.ONGOING else None
 
     def is_late(self, now: int) -> bool:
@@ -94,10 +97,10 @@ class Transaction:
     # -- InitProducerId
 
     def init(self, timeout: int, known: ProducerIdAndEpoch | None, now: int, allocate: AllocateId) -> Transaction:
-        """Start a producer, or let a producer continue after an error with its `known` id and epoch (KIP-360).
+        """Start a producer, or let a producer continue after an error (KIP-360).
 
-        An open transaction is aborted first, and the producer must repeat the request. Raises PRODUCER_FENCED,
-        CONCURRENT_TRANSACTIONS.
+        A producer that continues sends its own id and epoch as `known`. If a transaction is open, abort it first; the
+        producer must then repeat the request. Raises PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
         """
         if known is not None and not self._is_known(known):
             raise self._fenced(known)
@@ -109,15 +112,15 @@ class Transaction:
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
-            # The producer repeats its request, because it has not received the response. The coordinator sends the same
-            # response again.
+            # The producer repeats its request, because it has not received the response. The response must be the same
+            # again.
             return self._after(TransactionEvent.INITIALIZED, now, **start)
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
         identity = {"producer_id": allocate(), "epoch": 0} if self._is_exhausted else {"epoch": self.epoch + 1}
         return self._after(TransactionEvent.INITIALIZED, now, last_epoch=last, **identity, **start)
 
     def _is_known(self, known: ProducerIdAndEpoch) -> bool:
-        if self.epoch == NO_PRODUCER_EPOCH:  # The id has expired, so every producer id is accepted.
+        if self.epoch == NO_PRODUCER_EPOCH:  # The id is new, or its old epoch has expired.
             return True
         has_rotated = known.producer_id == self.previous_producer_id and known.epoch >= MAX_PRODUCER_EPOCH - 1
         return known.producer_id == self.producer_id or has_rotated
@@ -131,17 +134,17 @@ class Transaction:
         return self.epoch >= MAX_PRODUCER_EPOCH - 1
 
     def fence(self, now: int) -> Transaction:
-        """Raise the epoch, and decide to abort the transaction. The old producer is then fenced."""
+        """Decide to abort the transaction, and increase the epoch so that requests of the old producer fail."""
         fenced = self._after(TransactionEvent.FENCED, now, epoch=min(self.epoch + 1, MAX_PRODUCER_EPOCH))
         return fenced._after(TransactionEvent.EPOCH_RAISED, now, version=VERSION_2)
 
     # -- AddPartitionsToTxn, AddOffsetsToTxn, Produce
 
     def check(self, producer: ProducerIdAndEpoch) -> None:
-        """Check that a producer is allowed to write.
+        """Check that this producer is allowed to write records of a transaction.
 
-        Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, or CONCURRENT_TRANSACTIONS while the previous transaction
-        is not complete.
+        Raises INVALID_PRODUCER_ID_MAPPING or PRODUCER_FENCED for a wrong id or epoch. Raises CONCURRENT_TRANSACTIONS if
+        the previous transaction is decided but not complete.
         """
         self._check_id(producer)
         if producer.epoch != self.epoch:
@@ -155,7 +158,7 @@ class Transaction:
             raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, why)
 
     def add(self, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition], version: int, now: int) -> Transaction:
-        """Add partitions. The first ones start a transaction. Raises as `check` does."""
+        """Add partitions to the transaction. If no transaction is open, start one. Raises the errors of `check`."""
         self.check(producer)
         if self.state is TransactionState.ONGOING and partitions <= self.partitions:
             return self
@@ -173,10 +176,10 @@ class Transaction:
     def end(
         self, producer: ProducerIdAndEpoch, committed: bool, version: int, now: int, allocate: AllocateId
     ) -> Transaction:
-        """Decide the transaction. A repeated request for the same decision changes nothing.
+        """Decide to commit or to abort the transaction. If a producer repeats the request, return the value unchanged.
 
-        Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, INVALID_TXN_STATE, or CONCURRENT_TRANSACTIONS while the
-        decided transaction is not complete.
+        Raises INVALID_PRODUCER_ID_MAPPING, PRODUCER_FENCED, INVALID_TXN_STATE. Raises CONCURRENT_TRANSACTIONS if the
+        transaction is already decided but not complete.
         """
         is_repetition = self._is_repetition(producer, version)
         if not is_repetition:
@@ -197,7 +200,7 @@ class Transaction:
         return self._decide(committed, version, now, allocate() if rotates else NO_PRODUCER_ID)
 
     def _is_repetition(self, producer: ProducerIdAndEpoch, version: int) -> bool:
-        """Return whether a request has the previous epoch, which identifies a repeated EndTxn."""
+        """Return whether EndTxn is repeated: the request contains the epoch before the current epoch."""
         if version < VERSION_2 or self.state in (TransactionState.ONGOING, TransactionState.EMPTY):
             return False
         has_rotated = producer == (self.previous_producer_id, MAX_PRODUCER_EPOCH - 1) and self.epoch == 0
@@ -213,7 +216,7 @@ class Transaction:
         return self._after(TransactionEvent.COMMIT if committed else TransactionEvent.ABORT, now, **changes)
 
     def complete(self, now: int) -> Transaction:
-        """Return the value after all markers are written."""
+        """Return the new value after all markers of the decided transaction are written."""
         changes: dict[str, Any] = {"partitions": frozenset(), "next_producer_id": NO_PRODUCER_ID}
         if self.next_producer_id != NO_PRODUCER_ID:
             changes |= {"producer_id": self.next_producer_id, "epoch": 0}
@@ -222,9 +225,9 @@ class Transaction:
     # -- time
 
     def is_idle(self, now: int, expiration: int) -> bool:
-        """Return whether no producer has used the id for `expiration` ms."""
+        """Return whether no producer has used this transactional id for `expiration` ms."""
         return self.is_at_rest and self.updated + expiration <= now
 
     def expire(self, now: int) -> Transaction:
-        """Return the value of a deleted transactional id."""
+        """Return the value that marks this transactional id as deleted."""
         return self._after(TransactionEvent.EXPIRED, now)
