@@ -1,4 +1,4 @@
-"""The labs that are installed, in their order."""
+"""Find the labs that are installed."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ HINT = re.compile(r"^## ", re.MULTILINE)
 
 
 class UnknownLab(Exception):
-    """No lab has this number. The message lists the numbers."""
+    """No lab has the given number. The message lists the numbers of all labs."""
 
 
 @dataclass(frozen=True)
 class Lab:
-    """One lab. `folder` contains its five files, and in some labs further notebooks."""
+    """One lab. `folder` contains the five files of the lab. In some labs, it contains further notebooks."""
 
     number: int
     folder: Path
@@ -32,7 +32,7 @@ class Lab:
 
     @property
     def further_notebooks(self) -> dict[str, str]:
-        """The notebooks besides `lab.md`, which read topics with Spark: name -> text in MyST Markdown."""
+        """The notebooks other than `lab.md`, as a dict: name -> text in MyST Markdown. These notebooks use Spark."""
         paths = sorted(self.folder.glob("*.md"))
         return {path.stem: path.read_text(encoding="utf-8") for path in paths if path.name not in OWN_PAGES}
 
@@ -44,12 +44,12 @@ class Lab:
 
     @property
     def hints(self) -> list[str]:
-        """The hints, from the most general one to the most specific one."""
+        """The hints of the lab. The first hint is the most general, and the last hint is the most specific."""
         return [hint.strip() for hint in HINT.split((self.folder / "hints.md").read_text(encoding="utf-8"))[1:]]
 
     @property
     def requirement_count(self) -> int:
-        """The number of requirements: each one is a test in `check.py`."""
+        """The number of requirements of the lab. Each requirement is a test in `check.py`."""
         return len(REQUIREMENT.findall((self.folder / "check.py").read_text(encoding="utf-8")))
 
     @property

@@ -1,9 +1,10 @@
-"""Checks a student's answer to a lab: runs the lab's tests, one for each requirement, in a process of its own.
+"""Check a student's answer to a lab: run the tests of the lab in a separate process.
 
-An answer is a program under construction. It may loop for ever, fill the memory, print without end, or delete files. So
-the check copies it to a temporary folder, and starts a process with limits (requirements_plugin.py). The process writes
-one JSON object for each requirement that begins or ends. At the end the check kills the process group, with all
-processes that the answer has started. The limits protect against mistakes and not against attacks.
+Each test checks one requirement of the lab. An answer is a program that may still have mistakes. It may loop forever,
+fill the memory, print without end, or delete files. The check therefore copies the answer to a temporary folder. It
+starts a process with limits (requirements_plugin.py), which runs the tests. This process writes a JSON object when the
+test of a requirement begins, and another one when the test ends. At the end, the check kills the process and all
+processes that the answer has started. The limits protect against mistakes. They do not protect against attacks.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ from pathlib import Path
 
 from .catalog import Lab
 
-CHECK_TIMEOUT = 180.0  # seconds for all requirements of a lab; each requirement has a shorter limit of its own
+CHECK_TIMEOUT = 180.0  # seconds for all requirements of a lab together; the limit for one requirement is shorter
 EVENTS = "events.jsonl"
 
 
 class CheckFailed(Exception):
-    """The check could not run, or the answer cannot be loaded."""
+    """The check could not run, or the answer could not be imported."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One requirement. `error` says how the answer fails it, with the smallest case found; None: it is met."""
+    """The result for one requirement. `error` says what the answer does wrong; None: the requirement is met."""
 
     requirement: str
     error: str | None
@@ -42,7 +43,7 @@ class Result:
 def check(lab: Lab, answer: Path, seed: int, timeout: float = CHECK_TIMEOUT) -> list[Result]:
     """Check an answer against all requirements of a lab. Raises CheckFailed, OSError.
 
-    `timeout` is in seconds. `seed` chooses the random cases of the check.
+    `timeout` is in seconds. The tests generate their random cases from `seed`.
     """
     if find_spec("pytest") is None:
         raise CheckFailed("the checks of the labs need pytest: pip install 'hmb[labs]'")
@@ -76,7 +77,7 @@ def _process(folder: Path, seed: int) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _results(events: list[dict[str, str | None]], output: str, timeout: float, *, was_stopped: bool) -> list[Result]:
-    """Return one result for each requirement, computed from the events that the process of the check has written.
+    """Return one result for each requirement. `events` are the JSON objects that the process of the check has written.
 
     Raises CheckFailed.
     """

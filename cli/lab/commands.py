@@ -1,7 +1,7 @@
 """`hmb lab`: exercises that teach how a broker works.
 
-`hmb lab start 4` creates the folder lab-04. The other commands find this folder by the number of the lab, from inside
-it and from the folder beside it.
+`hmb lab start 4` creates the folder lab-04 in the current folder. The other commands, for example `hmb lab check 4`,
+find it there. They also work inside lab-04, and inside the folder of another lab beside it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .checking import CheckFailed, Result
 from .jupyter import notebook_file
 from .workspace import Workspace, WorkspaceError
 
-POLL = 0.3  # seconds between two looks at the answer's file
+POLL = 0.3  # seconds between two checks whether the answer's file has changed
 number_argument = click.argument("number", type=click.IntRange(min=1), metavar="N")
 
 
@@ -61,7 +61,7 @@ def command() -> None:
 @command.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each lab.")
 def list_(as_json: bool) -> None:
-    """List the labs, and how far you are with each lab in this folder."""
+    """List the labs, and show which of them you have started and passed in this folder."""
     done = _started()
     for lab in catalog.labs():
         state = done[lab.number].summary if lab.number in done else "not started"
@@ -73,9 +73,9 @@ def list_(as_json: bool) -> None:
 
 @command.command()
 @number_argument
-@click.option("--seed", metavar="TEXT", help="A number or your name, which selects the random cases of the checks.")
+@click.option("--seed", metavar="TEXT", help="A number or your name; selects the random cases of the checks.")
 def start(number: int, seed: str | None) -> None:
-    """Create the folder lab-NN with the text of lab N and the beginning of the answer."""
+    """Create the folder lab-NN. It contains the text of lab N, and a file in which you write your answer."""
     lab = _find(number)
     texts = {"lab": lab.text, **lab.further_notebooks}
     try:
@@ -92,7 +92,7 @@ def start(number: int, seed: str | None) -> None:
 
 
 def _check(found: Workspace) -> list[Result]:
-    """Check the answer, print the results, and note them."""
+    """Check the answer, print the results, and store them in the state file of the lab's folder."""
     try:
         results = checking.check(found.lab, found.answer, found.state.seed)
     except (CheckFailed, WorkspaceError) as error:
@@ -114,7 +114,7 @@ def _check(found: Workspace) -> list[Result]:
 @number_argument
 @click.pass_context
 def check(ctx: click.Context, number: int) -> None:
-    """Check your answer to lab N. The exit code is 0 if it meets all requirements, and 1 otherwise."""
+    """Check your answer to lab N. The exit code is 0 if the answer meets all requirements, and 1 otherwise."""
     results = _check(_locate(number))
     if any(result.error is not None for result in results):
         ctx.exit(ERROR)
@@ -123,7 +123,7 @@ def check(ctx: click.Context, number: int) -> None:
 @command.command()
 @number_argument
 def watch(number: int) -> None:
-    """Check your answer to lab N now, and again each time you save it. Ctrl-C ends this command."""
+    """Check your answer to lab N each time you save it, until it meets all requirements. Ctrl-C ends the command."""
     found, seen = _locate(number), None
     while True:
         now = found.answer.stat().st_mtime_ns
@@ -153,7 +153,7 @@ def hint(number: int) -> None:
 @command.command()
 @number_argument
 def solution(number: int) -> None:
-    """Print a solution of lab N. `hmb lab export` shows that you have seen it."""
+    """Print a solution of lab N. The output of `hmb lab export` will show that you have seen the solution."""
     found = _locate(number)
     found.state.is_solution_shown = True
     found.save()
@@ -175,7 +175,7 @@ def progress() -> None:
 @number_argument
 @click.option(
     "--format", "target", type=click.Choice(["gradescope", "classroom"]), default="gradescope", show_default=True,
-    help="The program that reads the JSON.",
+    help="The program that will read the JSON.",
 )  # fmt: skip
 def export(number: int, target: str) -> None:
     """Check your answer to lab N, and print the results as JSON for Gradescope or GitHub Classroom."""
@@ -192,7 +192,10 @@ def export(number: int, target: str) -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR")
 @click.option("--csv", "as_csv", is_flag=True, help="Print comma-separated values, for a spreadsheet.")
 def grade(folder: Path, as_csv: bool) -> None:
-    """Check the answers of a class: DIR/STUDENT/lab-NN/answer.py. The student's name is the seed."""
+    """Check the answers of a whole class. They must be in files DIR/STUDENT/lab-NN/answer.py.
+
+    STUDENT is the name of a student, from which the command computes the seed of the random cases.
+    """
     try:
         found = grading.submissions(folder)
     except UnknownLab as error:
@@ -222,7 +225,7 @@ def _gradescope(results: Sequence[Result], found: Workspace) -> dict[str, object
 
 
 def _classroom(results: Sequence[Result]) -> dict[str, object]:
-    """Return the results as the reporter of GitHub Classroom reads them (version 1)."""
+    """Return the results in the format (version 1) that GitHub Classroom's reporter reads."""
     tests = [
         {"name": each.requirement, "status": "pass" if each.error is None else "fail", "score": int(each.error is None),
          "message": each.error or ""}

@@ -1,12 +1,13 @@
-"""Grading: checks the answers of a whole class, each with the seed of its student.
+"""Check the answers of a whole class. Each student has a different seed, and therefore different random cases.
 
-A folder of submissions has a folder for each student, with the folders that `hmb lab start` created there::
+A folder contains one folder for each student. A student's folder contains the folders that `hmb lab start` has
+created::
 
     submissions/anna/lab-04/answer.py
     submissions/ben/lab-04/answer.py
 
-The name of the student's folder determines the seed, so students cannot choose easy cases. The command `hmb lab start 4
---seed anna` uses the same seed.
+The seed is computed from the name of the student's folder, so a student cannot choose a seed with easy cases. `hmb lab
+start 4 --seed anna` uses the same seed as this module uses for the folder `anna`.
 """
 
 from __future__ import annotations
@@ -26,22 +27,25 @@ LAB_FOLDER = re.compile(r"lab-(\d\d)")
 
 @dataclass(frozen=True)
 class Grade:
-    """The result of one answer. `problem` says what is wrong with it, or is empty."""
+    """The result of one answer. `problem` says what is wrong with the answer. It is empty if the answer passes."""
 
     student: str
     lab: int
-    passed: int  # requirements that the answer meets
-    of: int  # requirements of the lab
+    passed: int  # the number of requirements that the answer meets
+    of: int  # the number of requirements of the lab
     problem: str
 
 
 def seed_of(student: str) -> int:
-    """Return the seed of a student: the number itself, or a number computed from the name."""
+    """Return the seed for a student's name. If the name is a number, the seed is this number."""
     return int(student) if student.isdecimal() else zlib.crc32(student.encode())
 
 
 def submissions(folder: Path) -> list[tuple[str, Lab, Path]]:
-    """Return (student, lab, answer) for each answer below a folder, sorted by student and lab. Raises UnknownLab."""
+    """Return (student, lab, path of the answer) for each answer in a folder of submissions. Raises UnknownLab.
+
+    The list is sorted by student and lab.
+    """
     found = []
     for answer in sorted(folder.glob(f"*/lab-*/{ANSWER}")):
         if name := LAB_FOLDER.fullmatch(answer.parent.name):
@@ -50,7 +54,7 @@ def submissions(folder: Path) -> list[tuple[str, Lab, Path]]:
 
 
 def grades(found: list[tuple[str, Lab, Path]]) -> Iterator[Grade]:
-    """Check the answers one after the other. An answer that cannot be loaded gets no point."""
+    """Check the answers one after the other. An answer that cannot be imported meets no requirement."""
     for student, lab, answer in found:
         try:
             results = check(lab, answer, seed_of(student))

@@ -1,8 +1,9 @@
-"""Converts the notebooks of the labs from MyST Markdown to Jupyter's format.
+"""Convert the notebooks of the labs from MyST Markdown to Jupyter's format.
 
-A lab contains its notebooks as text (MyST Markdown), which people and `git diff` can read. Code is in fences with the
-word `{code-cell}`, and everything else is prose. Jupyter reads JSON. In Jupyter's format (nbformat 4.5), a cell is a
-kind and a list of lines.
+The notebooks of a lab are stored as text (MyST Markdown), which is easy to read, also in the output of `git diff`. In
+this text, code is between lines of three backquotes, and the first of these lines contains `{code-cell}`. Everything
+else is prose. Jupyter reads notebooks as JSON (nbformat 4.5). In this format, a notebook is a list of cells. A cell has
+a type, code or Markdown, and a list of lines.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 
 
 def notebook_file(text: str) -> str:
-    """Return the content of a file `.ipynb` for a notebook in MyST Markdown."""
+    """Convert a notebook from MyST Markdown to the content of an `.ipynb` file."""
     return json.dumps(notebook(text), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,12 +1,13 @@
-"""The plugin for pytest inside the process of a check: it loads the answer, sets the limits, and reports each result.
+"""A plugin for pytest, which runs in the process of a check: imports the answer, sets limits, reports results.
 
-Each limit turns a mistake into a message that names the requirement:
+An answer with a mistake could otherwise harm the student's machine. A limit turns the mistake into an error message for
+one requirement:
 
-- time: `signal.setitimer` raises TooSlow in the answer
-- memory: the answer gets MemoryError (RLIMIT_AS)
-- files and output: a file cannot grow above 16 MB (RLIMIT_FSIZE)
-- processes and threads: at most 128 more than before (RLIMIT_NPROC, which does not limit root)
-- places: an audit hook (PEP 578) refuses to write, rename or delete outside of the check's folder
+- time: a timer (`signal.setitimer`) raises TooSlow in the answer after 20 s
+- memory: Python raises MemoryError in the answer above 2 GB (RLIMIT_AS)
+- files and output: no file can become larger than 16 MB (RLIMIT_FSIZE)
+- processes and threads: the answer can start at most 128 (RLIMIT_NPROC, which does not limit the user root)
+- folders: an audit hook (PEP 578) lets the answer change files only in the folder of the check
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ import pytest
 from .checking import EVENTS
 
 REQUIREMENT_TIMEOUT = 20  # seconds
-MEMORY = 2 << 30  # bytes of address space, which includes the interpreter and its libraries
+MEMORY = 2 << 30  # bytes of address space, including Python's interpreter and its libraries
 FILE_SIZE = 16 << 20  # bytes
-THREADS = 128  # threads and processes that an answer may start
+THREADS = 128  # the number of threads and processes that an answer may start
 WRITING_EVENTS = {"os.remove": 0, "os.rename": 1, "os.rmdir": 0, "os.mkdir": 0, "os.truncate": 0, "shutil.rmtree": 0}
 
 
 class TooSlow(BaseException):
-    """A requirement took too long. Not an Exception, so that `except Exception` in an answer does not catch it."""
+    """A test took too long. The class is no Exception, so that `except Exception` in the answer does not catch it."""
 
 
 class Events:
-    """The file in which the process of a check writes what happens. The command reads this file at the end."""
+    """The file to which the process of a check writes events. The command reads the file when the process has ended."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", encoding="utf-8")
@@ -53,19 +54,19 @@ class Events:
 
 
 class RequirementsPlugin:
-    """Writes three kinds of events: the requirements that will be checked, and the beginning and the end of each."""
+    """Writes three kinds of events: `planned` for each requirement at first, then `begun` and `ended` for its test."""
 
     def __init__(self, events: Events, answer: ModuleType) -> None:
         self._events, self._answer = events, answer
 
     @pytest.fixture(scope="session")
     def answer(self) -> ModuleType:
-        """The student's module."""
+        """The student's answer, as an imported module."""
         return self._answer
 
     @pytest.fixture
     def rng(self) -> random.Random:
-        """The source of the random cases. The seed is the student's own."""
+        """A generator of random cases, which begins with the student's seed."""
         return random.Random(int(os.environ["HMB_LAB_SEED"]))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
@@ -91,7 +92,7 @@ class RequirementsPlugin:
 
 
 def requirement(item: pytest.Item) -> str:
-    """Return the requirement: the docstring of its test, on one line."""
+    """Return the text of a requirement: the docstring of the test function, on one line."""
     function = getattr(item, "function", None)
     return " ".join((getattr(function, "__doc__", None) or item.name).split())
 
@@ -101,7 +102,7 @@ def too_slow(number: int, frame: FrameType | None) -> None:
 
 
 def explain(error: BaseException) -> str:
-    """Say what an answer did wrong: the message of a check, or an exception with the line of the answer."""
+    """Return what the answer did wrong: the message of a failed check, or an exception with its line."""
     match error:
         case AssertionError() if not place(error):
             return str(error) or "the check fails"
@@ -116,7 +117,7 @@ def explain(error: BaseException) -> str:
 
 
 def place(error: BaseException) -> str:
-    """Return the line of the answer that raised an error, in words; empty if the answer did not raise it."""
+    """Return a text with the line of the answer that raised an error; empty if the answer did not raise the error."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""
@@ -126,7 +127,7 @@ def place(error: BaseException) -> str:
 
 
 def load(path: Path, events: Events) -> ModuleType:
-    """Import the answer. Report an error in it, and end the process."""
+    """Import the answer. If the import fails, write an event with the error, and end the process."""
     spec = importlib.util.spec_from_file_location("answer", path)
     assert spec is not None and spec.loader is not None
     module = sys.modules["answer"] = importlib.util.module_from_spec(spec)
@@ -146,10 +147,10 @@ def load(path: Path, events: Events) -> ModuleType:
 
 
 def running_threads() -> int:
-    """Return how many threads all processes of this user have. Linux counts them for RLIMIT_NPROC."""
+    """Return the number of threads of all processes of this user, which Linux compares with RLIMIT_NPROC."""
     count = 0
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # The process has ended, or hides its threads.
+        with suppress(OSError):  # The process has just ended, or Linux does not show its threads.
             if process.stat().st_uid == os.getuid():
                 count += len(list((process / "task").iterdir()))
     return count
@@ -161,7 +162,7 @@ def limit(folder: Path) -> None:
         resource.setrlimit(what, (value, value))
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_NPROC, (running_threads() + THREADS,) * 2)
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # A write above the limit then raises OSError.
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # A write that exceeds RLIMIT_FSIZE then raises OSError.
     root = str(folder.resolve())
 
     def refuse_other_places(event: str, args: tuple[Any, ...]) -> None:

@@ -1,8 +1,8 @@
 """The folder in which a student works on a lab, for example ./lab-04.
 
-`hmb lab start` creates it with these files::
+`hmb lab start` creates the folder with these files::
 
-    lab.md      the text, for an editor
+    lab.md      the text of the lab, for an editor
     lab.ipynb   the same text, for Jupyter
     answer.py   the student's answer, at first a copy of the lab's starter.py
     .lab.json   the seed, the number of hints shown, and the result of each check
@@ -31,14 +31,14 @@ class State:
     """The content of `.lab.json`."""
 
     lab: int
-    seed: int  # chooses the cases of the checks, so that each student has other ones
+    seed: int  # each student has a different seed, and therefore different cases in the checks
     hints_shown: int = 0
     is_solution_shown: bool = False
     checks: list[dict[str, Any]] = field(default_factory=list)  # the results of each check, oldest first
 
 
 class Workspace:
-    """The folder of one student for one lab, and the content of its state file."""
+    """The folder in which a student works on a lab, and the content of the state file in the folder."""
 
     def __init__(self, folder: Path, state: State) -> None:
         self.folder, self.state = folder, state
@@ -46,7 +46,7 @@ class Workspace:
 
     @property
     def answer(self) -> Path:
-        """The student's file. Raises WorkspaceError if it is missing."""
+        """The path of the file with the student's answer. Raises WorkspaceError if the file does not exist."""
         path = self.folder / ANSWER
         if not path.is_file():
             raise WorkspaceError(f"{path} is missing; write your answer there (hmb lab start made this file)")
@@ -54,14 +54,14 @@ class Workspace:
 
     @property
     def summary(self) -> str:
-        """The newest result in a few words."""
+        """The result of the newest check in a few words, such as `3 of 5 requirements`."""
         if not self.state.checks:
             return "started"
         last = self.state.checks[-1]
         return "passed" if last["passed"] == last["of"] else f"{last['passed']} of {last['of']} requirements"
 
     def next_hint(self) -> str | None:
-        """Return the next hint, and note that it was shown; None if all were shown. Raises OSError."""
+        """Return the next hint, and store that it was shown. Return None if all hints were shown. Raises OSError."""
         hints = self.lab.hints
         if self.state.hints_shown == len(hints):
             return None
@@ -70,22 +70,22 @@ class Workspace:
         return hints[self.state.hints_shown - 1]
 
     def add_check(self, results: list[Result]) -> None:
-        """Note the results of a check. Raises OSError."""
+        """Store the results of a check in the state file. Raises OSError."""
         passed = [result for result in results if result.error is None]
         self.state.checks.append({"passed": len(passed), "of": len(results), "results": list(map(asdict, results))})
         self.save()
 
     def save(self) -> None:
-        """Write the state. The file is replaced as a whole, so an interrupted write leaves the old one."""
+        """Write the state file. If the write is interrupted, the old state file remains."""
         new = self.folder / (STATE + ".new")
         new.write_text(json.dumps(asdict(self.state), indent=1) + "\n", encoding="utf-8")
         new.replace(self.folder / STATE)
 
 
 def start(lab: Lab, parent: Path, seed: int, notebooks: Mapping[str, str]) -> Workspace:
-    """Create the folder of a lab in `parent`. `notebooks` maps names to notebooks in Jupyter's format.
+    """Create the folder of a lab in the folder `parent`. `notebooks` contains notebooks in Jupyter's format, by name.
 
-    An existing folder is not changed, because it may contain an answer. Raises WorkspaceError, OSError.
+    Raises WorkspaceError if the folder exists, because it may contain an answer. Raises OSError.
     """
     folder = parent / f"lab-{lab.number:02}"
     if folder.exists():
@@ -101,7 +101,10 @@ def start(lab: Lab, parent: Path, seed: int, notebooks: Mapping[str, str]) -> Wo
 
 
 def locate(number: int, where: Path) -> Workspace:
-    """Return the workspace of a lab: `where` itself, a folder in it, or a folder beside it. Raises WorkspaceError."""
+    """Return the workspace of a lab. Raises WorkspaceError.
+
+    The workspace can be the folder `where`, a folder in `where`, or a folder beside `where`.
+    """
     find(number)
     name = f"lab-{number:02}"
     for folder in (where, where / name, where.parent / name):
@@ -111,7 +114,7 @@ def locate(number: int, where: Path) -> Workspace:
 
 
 def started(where: Path) -> dict[int, Workspace]:
-    """Return the workspaces in a folder, by the number of their lab. Raises WorkspaceError."""
+    """Return the workspaces in the folder `where`, by lab number. Raises WorkspaceError."""
     found = [Workspace(path.parent, _read(path)) for path in sorted(where.glob(f"lab-*/{STATE}"))]
     return {workspace.lab.number: workspace for workspace in found}
 

@@ -1,10 +1,11 @@
-"""Committed offsets for `hmb consume -G`: only printed records count as consumed.
+"""Commit offsets for `hmb consume -G`, but only those of records that were printed.
 
-`hmb.Consumer` would commit all records that a poll returned. But `hmb consume` prints the records first, and Ctrl-C or
-a closed pipe can prevent that. `GroupCommits` therefore commits only printed records: every five seconds, before
-partitions are revoked, and at the end. For example, a poll returns the offsets 40 to 49, and `| head -n 3` ends the
-output after 42. `GroupCommits` then commits no offset of this poll, and the next member of the group starts with 40
-again.
+`hmb.Consumer` itself would commit the offsets of all records that a poll has returned. But `hmb consume` must still
+print these records, and Ctrl-C or a closed pipe can prevent this. `GroupCommits` therefore commits the offsets of a
+poll only after all records of the poll were printed. It commits every five seconds, before partitions are revoked, and
+at the end of the command. For example, a poll returns the records at offsets 40 to 49, and `| head -n 3` closes the
+pipe after offset 42. `GroupCommits` commits nothing of this poll, and the next member of the group starts again at
+offset 40.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ GRACE = 5.0  # seconds to commit and to leave the group at the end
 
 
 class GroupCommits:
-    """Collects the offset after the last printed record of each partition, and commits these offsets for the group."""
+    """Stores for each partition the offset after the last printed record, and commits these offsets for the group."""
 
     def __init__(self) -> None:
-        self._printed: dict[TopicPartition, int] = {}  # for each partition: the offset after the last printed record
+        self._printed: dict[TopicPartition, int] = {}  # partition -> the offset after its last printed record
         self._committed: dict[TopicPartition, int] = {}
         self._unanswered = 0
         self._is_failing = self._is_finished = False
@@ -35,9 +36,9 @@ class GroupCommits:
 
     @contextmanager
     def printing(self, consumer: Consumer) -> Iterator[None]:
-        """Run the block, which prints the records of one poll.
+        """Run the `with` block, which prints the records of one poll.
 
-        Afterwards commit their offsets if COMMIT_INTERVAL has passed.
+        After the block, commit the offsets of printed records if the last commit is COMMIT_INTERVAL ago.
         """
         known = (it for it in consumer.assignment if consumer.lag(it) is not None)
         positions = {partition: consumer.position(partition) for partition in known}
@@ -48,7 +49,7 @@ class GroupCommits:
             self._commit_async(consumer, consumer.assignment)
 
     def before_revocation(self, consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:
-        """Commit the offsets of these partitions now. The next owner of a partition starts at its committed offset."""
+        """Commit the offsets of partitions that this member loses. Their next owner starts at the committed offsets."""
         from hmb.protocol.errors import KafkaError
 
         offsets = {} if self._is_finished else self._uncommitted(partitions)
@@ -61,9 +62,9 @@ class GroupCommits:
             self._warn(error)
 
     def finish(self, consumer: Consumer) -> None:
-        """Commit all remaining offsets, and leave the group. Wait at most GRACE seconds for the broker."""
+        """Commit the offsets that are not committed yet, and leave the group. Wait at most GRACE seconds."""
         self._commit_async(consumer, consumer.assignment)
-        self._is_finished = True  # `close` revokes the partitions, which must not commit again.
+        self._is_finished = True  # `close` calls `before_revocation`, which must not commit again.
         consumer.close(GRACE)
         if self._unanswered:
             self._warn(f"no answer within {GRACE:g} s")
@@ -84,7 +85,7 @@ class GroupCommits:
             self._warn(error)
 
     def _warn(self, why: object) -> None:
-        """Print a warning about a failed commit, but only one until a commit succeeds again."""
+        """Print a warning about a failed commit. If several commits in a row fail, print only one warning."""
         if not self._is_failing:
             self._is_failing = True
             what = "the last printed records are not committed, and may be printed again"

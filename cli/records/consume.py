@@ -1,12 +1,12 @@
 """`hmb consume`: print the records of topics.
 
-The command prints all records of a poll at once and without a buffer: a reader gets each record immediately, and the
-cost of a line is small. For example, a poll returns 3,000 records, the format turns them into one bytes object, and one
-write() sends it to standard output.
+The command prints all records of a poll with one call of write(), and without a buffer. A program that reads the output
+therefore receives each record at once, and the cost for each record is small. For example, a poll returns 3,000
+records. The command converts them to one bytes object, and one write() sends this object to standard output.
 
-A topic that does not exist yet is not an error, because consumers are often started before producers. The command
-prints a line and waits for the topic. It then prints all records of the topic, because all of them are newer than the
-command.
+If a topic does not exist yet, this is no error, because users often start a consumer before the producer. The command
+prints a note and waits for the topic. When the topic exists, the command prints all records of the topic, because all
+of them were written after the command started.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 Write = Callable[[list["ConsumerRecord"]], bytes]
 
 POLL_TIMEOUT = 1.0  # seconds
-RETRY_FOR = 30.0  # seconds for which the command tries to reconnect
-SOON = 1000  # ms; with a longer fetch.max.wait.ms, silence of the broker is not an error
-POLL_RECORDS = 10_000  # the maximum number of records in one poll (Kafka's default in a group is 500)
+RETRY_FOR = 30.0  # seconds; the command tries so long to reconnect to a broker
+SOON = 1000  # ms; if fetch.max.wait.ms is longer, the broker may wait before it responds
+POLL_RECORDS = 10_000  # the maximum number of records that one poll returns (Kafka's default is 500)
 
 
 @click.command(cls=GroupedCommand)
@@ -48,7 +48,8 @@ POLL_RECORDS = 10_000  # the maximum number of records in one poll (Kafka's defa
 def command(**given: Any) -> None:
     """Print the records of TOPICS, one a line.
 
-    By default, print the records that arrive from now on, until Ctrl-C. A topic need not exist yet.
+    By default, print only records that are written after the start of the command, until Ctrl-C. If a topic does not
+    exist yet, wait for it.
     """
     options = ConsumeOptions(**given)
     options.check()
@@ -97,35 +98,36 @@ def writer(options: ConsumeOptions) -> Write:
 
 @dataclass
 class ReadProgress:
-    """Shows how far the reading has come. `Patience` prints a line if this does not change for some time."""
+    """Counts what the command has read and printed. `Patience` prints a line if these counts do not change."""
 
     until: Until
     in_group: bool
-    answers_soon: bool  # Whether a working broker answers within SOON, even without records.
+    answers_soon: bool  # Whether the broker responds within SOON, even if it has no new records.
     printed: int = 0
     polled: int = 0
     answers: int = 0
     is_waiting: bool = True
-    is_joining: bool = False  # Whether the group has not assigned partitions yet.
+    is_joining: bool = False  # Whether the member waits until the group assigns partitions to it.
 
     def state(self) -> tuple[int, int] | None:
-        """Return a value that changes when the broker sends a response.
+        """Return the counts of records and responses. They change each time the broker responds.
 
-        Return None while the command does not wait for the broker.
+        Return None while the command is not waiting for a response.
         """
         return (self.polled, self.answers) if self.is_waiting else None
 
 
 @contextmanager
 def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tuple[Consumer, GroupCommits | None]]:
-    """Open a consumer.
+    """Open a consumer, and close it at the end of the `with` block.
 
-    A member of a group always commits the printed records and leaves the group, even after an error.
+    If the consumer is a member of a group, it commits the offsets of the printed records and leaves the group, even
+    after an error.
     """
     if "group" not in keywords:
         consumer = _open(options, **keywords)
         yield consumer, None
-        consumer.close()  # After an error, the end of the process closes the connections.
+        consumer.close()  # After an error, the process ends, and its connections close.
         return
     commits = GroupCommits() if keywords.pop("auto_commit", True) else None
     if commits is not None:
@@ -152,7 +154,7 @@ def _open(options: ConsumeOptions, **keywords: Any) -> Consumer:
 
 
 def _print_missing(options: ConsumeOptions, consumer: Consumer) -> None:
-    """Print a line for each topic that does not exist yet, and for a pattern that matches no topic."""
+    """Print a note for each topic that does not exist yet, and a note if the pattern matches no topic."""
     for topic in dict.fromkeys(options.topics):
         if topic not in consumer.subscription:
             hint = "waiting for it (Ctrl-C ends, --no-wait does not wait)"
@@ -171,7 +173,7 @@ def _no_such_topic(name: str) -> Exception:
 def _copy(
     consumer: Consumer, write: Write, options: ConsumeOptions, progress: ReadProgress, commits: GroupCommits | None
 ) -> None:
-    """Print records until the end, the count, or the time limit is reached."""
+    """Print records until the end of the range, until --count records are printed, or until --timeout-ms is over."""
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
     notes = EndNotes() if not options.quiet and (options.verbose or sys.stderr.isatty()) else None
     idle = None if options.timeout_ms is None else options.timeout_ms / 1000
@@ -203,21 +205,21 @@ def _copy(
 
 
 def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool]:
-    """Return a function that tests for the end of `-o FROM:TO` where the log ends before TO.
+    """Return a function that tests whether a log that ends before TO, in `-o FROM:TO`, is read to its end.
 
-    The consumer itself would wait for the records up to TO, which may never be written.
+    The consumer itself would wait for the records up to TO. Perhaps nobody will ever write them.
     """
     until = progress.until
     if progress.in_group or not isinstance(until, int):
         return lambda: False
     ends = consumer.end_offsets(consumer.assignment)
     if any(consumer.position(it) > end for it, end in ends.items()):
-        return lambda: False  # The offset FROM does not exist. The first poll raises that error.
+        return lambda: False  # The log ends before FROM. The first poll raises an error.
     return lambda: all(consumer.position(it) >= min(until, end) for it, end in ends.items())
 
 
 class EndNotes:
-    """Prints a note, with kcat's text, when the consumer reaches the end of a partition. Each end is noted once."""
+    """Prints a note each time the consumer reaches the end of a partition. The note has the same text as in kcat."""
 
     def __init__(self) -> None:
         self._printed: dict[TopicPartition, int] = {}

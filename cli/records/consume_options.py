@@ -1,4 +1,4 @@
-"""The options of `hmb consume`, under their headings: Kafka's names, the letters of kcat and rpk."""
+"""The options of `hmb consume`. They have the names of Kafka's tools, and the letters of kcat and rpk."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ OUTPUT = under("How to print them")
 
 @dataclass(frozen=True)
 class ConsumeOptions:
-    """The values of all options of `hmb consume`, under the options' names."""
+    """The values of all options of `hmb consume`. Each field has the name of its option."""
 
     client: ClientConfig
     topics: tuple[str, ...]
@@ -142,7 +142,10 @@ class ConsumeOptions:
 
 
 def _can_wait(start: Offset | None, until: Until) -> bool:
-    """Whether `hmb consume` can wait for a topic that does not exist: no option names an end or a given offset."""
+    """Return whether `hmb consume` can wait for a topic that does not exist.
+
+    It cannot wait if an option names an offset or an end.
+    """
     from hmb.client.offsets import FromStart
 
     return until is None and not isinstance(start, FromStart) and not (isinstance(start, int) and start >= 0)
@@ -155,50 +158,59 @@ OPTIONS: list[Callable[[Any], Any]] = [
         stored. TIME: 2026-02-14, 2026-02-14T10:30:00Z, ms or s since 1970, -1h.  [default: end]"""),
     SPAN("--from-beginning", is_flag=True, help="Start with the oldest record."),
     SPAN("--tail", type=IntRange(1), metavar="N", help="Print the last N records of each partition, and stop."),
-    SPAN("-e", "--exit", "to_end", is_flag=True, help="Stop at the end of the log; start at the oldest record."),
+    SPAN(
+        "-e", "--exit", "to_end", is_flag=True,
+        help="Print all records from the oldest one, and stop at the end of the log.",
+    ),
     SPAN("-c", "--count", synonyms=("-n", "--num", "--max-messages"), type=IntRange(1), metavar="N",
         help="Stop after N printed records."),
     SPAN("--timeout-ms", type=IntRange(1), metavar="MS", help="Stop after MS milliseconds without a record."),
-    SPAN("--no-wait", is_flag=True, help="Do not wait for a topic that does not exist: end with exit code 3."),
+    SPAN("--no-wait", is_flag=True, help="If a topic does not exist, do not wait; end with exit code 3."),
     SPAN("-p", "--partition", "partitions", type=partition_numbers, multiple=True, metavar="LIST",
         shell_complete=complete_partitions, help="Read only these partitions: 0 or 0,2,4-7."),
     GROUP("-G", "--group", metavar="NAME", shell_complete=complete_groups,
-        help="Join this group; start at its committed offsets, and commit the printed records."),
+        help="Join this group: start at its committed offsets, and commit the offsets of printed records."),
     GROUP("--static", "group_instance_id", synonyms=["--group-instance-id"], metavar="ID",
-        help="Join as this static member, which gets its partitions back if it returns in time."),
+        help="Join the group as this static member. After a quick restart, it has the same partitions again."),
     GROUP("--group-protocol", type=click.Choice([GroupType.CLASSIC.value, GroupType.CONSUMER.value]),
-        help="The group protocol; consumer is that of KIP-848."),
+        help="The group protocol: classic, or consumer, which KIP-848 defines."),
     GROUP("--assignor", "assignors", synonyms=["--balancer"], multiple=True, metavar="NAME",
         help=f"The assignor: {', '.join(ASSIGNORS)}; with --group-protocol consumer: uniform, range."),
     RECORDS("--pattern", synonyms=["--include", "--whitelist"], type=regular_expression, metavar="REGEX",
-        help="Read all topics whose whole name matches, also topics that are created later."),
+        help="Read all topics whose whole name matches, also topics that are created after the start."),
     RECORDS("--exclude", synonyms=["--blacklist"], type=regular_expression, metavar="REGEX",
-        help="Leave out these topics of --pattern."),
+        help="With --pattern: leave out topics whose whole name matches."),
     RECORDS("--filter-key", "filter_keys", type=bytes_expression, multiple=True, metavar="REGEX",
-        help="Print only records whose key contains a match."),
+        help="Print only records whose key contains a match of REGEX."),
     RECORDS("--filter-value", "filter_values", synonyms=["--grep"], type=bytes_expression, multiple=True,
-        metavar="REGEX", help="Print only records whose value contains a match."),
+        metavar="REGEX", help="Print only records whose value contains a match of REGEX."),
     RECORDS("--filter-header", "filter_headers", type=header_expression, multiple=True, metavar="NAME=REGEX",
-        help="Print only records with such a header."),
+        help="Print only records with a header NAME whose value contains a match of REGEX."),
     RECORDS("--isolation-level", type=click.Choice(ISOLATION_LEVELS),
         help="read_committed leaves out records of open and aborted transactions.  [default: read_uncommitted]"),
     OUTPUT("-f", "--format", "format", type=parse_format, metavar="FORMAT", help=r"""
         %t topic, %p partition, %o offset, %k key, %s value (%v), %h headers, %T timestamp (%d), %K %S lengths.
         Also %H number of headers, %R length in 4 bytes, %i count. Forms: %v{hex}, {base64}, {unpack[>I$]}, %o{big32},
         %d{strftime[%F %T]}, %h{ %k=%v}; \n \t \xHH \0 %%. %T is kcat's timestamp, not rpk's length."""),
-    OUTPUT("-J", "--json", "as_json", is_flag=True, help="Print a record as a line of JSON; produce --json reads it."),
+    OUTPUT(
+        "-J", "--json", "as_json", is_flag=True,
+        help="Print each record as a line of JSON, which `hmb produce --json` can read.",
+    ),
     OUTPUT("-K", "--key-delimiter", type=delimiter, metavar="TEXT",
         help=r"Print the key and TEXT (\t, \n, \0, \xHH too) before each value."),
     OUTPUT("-D", "--delimiter", "record_delimiter", type=delimiter, metavar="TEXT",
         help=r"Print TEXT after each record.  [default: \n]"),
-    OUTPUT("-Z", "--null", is_flag=True, help="Print NULL for null; the default is an empty text."),
+    OUTPUT("-Z", "--null", is_flag=True, help="Print a null key or value as NULL, not as an empty text."),
     OUTPUT("--property", "properties", synonyms=["--formatter-property"], type=name_value, multiple=True,
         metavar="NAME=VALUE",
         help="As kafka-console-consumer: print.key=true, print.headers, print.timestamp, print.partition, "
         "print.offset, print.value, key.separator, headers.separator, line.separator, null.literal."),
-    OUTPUT("-v", "--verbose", is_flag=True, help="Print notes, for example at the end of a partition."),
+    OUTPUT("-v", "--verbose", is_flag=True, help="Print notes, for example when the end of a partition is reached."),
     OUTPUT("-q", "--quiet", is_flag=True, help="Print no notes."),
-    OUTPUT("-u", "--unbuffered", is_flag=True, hidden=True, help="kcat's option; the output is never buffered."),
+    OUTPUT(
+        "-u", "--unbuffered", is_flag=True, hidden=True,
+        help="An option of kcat without effect, because the output is never buffered.",
+    ),
     client_options(consumer_settings, config=("--config", "--consumer-config", "--consumer.config", "--command-config"),
         synonyms=("--consumer-property", "--command-property")),
 ]  # fmt: skip

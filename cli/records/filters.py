@@ -1,6 +1,7 @@
-"""Filters of `hmb consume`: regular expressions for key, value and headers. A record must match all of them.
+"""Filters of `hmb consume`: regular expressions for the key, the value and the headers of a record.
 
-An expression is searched in the bytes, as grep does, so a record need not be text. Null matches no expression.
+The command prints a record only if all expressions match. An expression matches if it is found anywhere in the bytes,
+as in grep. The bytes need not be text. A null key or value matches no expression.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ HeaderFilter = tuple[str, Search]
 
 
 def bytes_expression(text: str) -> Search:
-    """Compile a regular expression for bytes."""
+    """Compile a regular expression, and return its search function for bytes. Raises click.BadParameter."""
     try:
         return re.compile(os.fsencode(text)).search
     except re.error as error:
@@ -36,7 +37,7 @@ def header_expression(text: str) -> HeaderFilter:
 def record_filter(
     keys: Sequence[Search], values: Sequence[Search], headers: Sequence[HeaderFilter]
 ) -> Callable[[list[ConsumerRecord]], list[ConsumerRecord]] | None:
-    """Return the function that keeps matching records; None if there are no filters."""
+    """Return a function that returns only the matching records of a list. Return None if no filter is given."""
     if not (keys or values or headers):
         return None
 

@@ -1,4 +1,4 @@
-r"""`-f`: from a record to text, in the letters of kcat and rpk.
+r"""The option `-f`: a format that converts a record to text, with the letters of kcat and rpk.
 
     %t topic        %p partition       %o offset           %T timestamp, ms since 1970 (also %d)
     %k key          %s value (also %v) %h headers, a=1,b=2 %H number of headers
@@ -6,20 +6,21 @@ r"""`-f`: from a record to text, in the letters of kcat and rpk.
     %R the value's length in 4 bytes, big endian           %i number of printed records, this one included
     %% %{ %}        the character itself                   \n \t \r \0 \xHH \\ as in C
 
-Braces directly after a letter contain a modifier, which changes how the field is printed::
+After a letter, a modifier in braces changes how the field is printed::
 
     text            %v{hex} %v{base64} %v{base64raw} %v{unpack[>I$]} (see `unpack`)
     numbers         %o{hex64} hex32 .. hex4, {big32} .. big8, {little64} .. little8, {byte} {bool} {ascii}
-    timestamps      %d{strftime[%F %T]} in UTC; # [ { or ( encloses the layout, and may be repeated
+    timestamps      %d{strftime[%F %T]} in UTC; in place of [ ], also # #, { } or ( ), one or several times
     headers         %h{ %k=%v{hex} }: a format of its own for each header
 
-kcat and rpk disagree about the letter %T. In `hmb consume` it is kcat's timestamp, not rpk's length of the topic. `hmb
-consume` does not support rpk's letters for batches (%e %x %y %a) and for the state of a partition (%[ %| %]), nor the
-layouts of dates in Go.
+The letter %T has different meanings in kcat and rpk. In `hmb consume`, it is the timestamp, as in kcat. In rpk, it is
+the length of the topic's name. `hmb consume` does not support three things of rpk: letters for batches (%e %x %y %a),
+letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 
-A format is parsed once. Its constant parts become a template for the `%` operator of bytes. A call then prints many
-records. It makes a column of values for each letter, and applies the template to each row of the columns. All these
-loops run in C, so this is three times as fast as one call for each letter of each record. For example, `%p-%o:%v\n`::
+The command parses a format once. The text between the letters becomes a template for the `%` operator of bytes. One
+call converts many records. It makes a column of values for each letter, and applies the template to each row of these
+columns. The loops over the records run inside functions that are written in C. This is three times as fast as one call
+of a Python function for each letter of each record. For example, three records and the format `%p-%o:%v\n`::
 
     template   b"%d-%d:%b\n"
     columns    (0, 0, 0)  (7, 8, 9)  (b"rain", b"sun", b"fog")       ->  b"0-7:rain\n0-8:sun\n0-9:fog\n"
@@ -44,8 +45,8 @@ from .unpack import UnpackError, parse_unpack
 if TYPE_CHECKING:
     from hmb.client import ConsumerRecord
 
-Getter = Callable[[Any], Any]  # takes a record or a header; returns one of its fields
-Column = Callable[[Sequence[Any]], Iterable[Any]]  # takes records or headers; returns the same field of each
+Getter = Callable[[Any], Any]  # takes a record or a header, and returns one of its fields
+Column = Callable[[Sequence[Any]], Iterable[Any]]  # takes records or headers, and returns one field of each
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 CLOSING = {"[": "]", "{": "}", "(": ")", "#": "#"}
 
@@ -56,9 +57,9 @@ def _length(name: str) -> Getter:
 
 
 class Letters(NamedTuple):
-    """The letters that may follow % in a format, and the function that reads the field of each letter from a record.
+    """The letters that may follow % in a format. Each letter has a function that reads its field from a record.
 
-    A function of `texts` returns bytes or None, a function of `numbers` an int.
+    The functions in `texts` return bytes or None. The functions in `numbers` return an int.
     """
 
     texts: dict[str, Getter]
@@ -111,7 +112,7 @@ NUMBER_MODIFIERS: dict[str, Callable[[int], bytes]] = {
 
 @dataclass(frozen=True)
 class Piece:
-    """A field in a format, for example `%d`: the letter, its modifier, and the directive of Python that prints it."""
+    """A letter of a format with its modifier, for example `%v{hex}`. `directive` is its part of the template."""
 
     directive: bytes
     field: Getter
@@ -128,12 +129,12 @@ class Piece:
 
 @dataclass(frozen=True)
 class RecordFormat:
-    """A parsed format: constant bytes and pieces, in their order."""
+    """A parsed format: a list of constant bytes and of pieces, in the order of the text."""
 
     parts: Sequence[bytes | Piece | HeaderPiece]
 
     def writer(self, null: bytes = b"") -> Callable[[Sequence[ConsumerRecord]], bytes]:
-        """Return the function from records to bytes. It prints `null` for keys and values that are null."""
+        """Return a function that converts records to bytes. `null` is the text for null keys and values."""
         template = b"".join(
             part.replace(b"%", b"%%") if isinstance(part, bytes) else part.directive for part in self.parts
         )
@@ -148,7 +149,7 @@ class RecordFormat:
 
 @dataclass(frozen=True)
 class HeaderPiece:
-    """`%h`: a format for each header, the separator between headers, and the text for a record without headers."""
+    """The letter %h in a format: `format` for each header, `separator` between headers, `none` for no headers."""
 
     format: RecordFormat
     separator: bytes = b""
@@ -164,19 +165,19 @@ class HeaderPiece:
 
 
 def parse_format(text: str) -> RecordFormat:
-    """Parse the value of -f. The error names the position of the mistake."""
+    """Parse the value of -f. Raises click.BadParameter, which names the position of the mistake."""
     return FormatParser(text, OF_RECORD).parse()
 
 
 class FormatParser:
-    """Reads a format once from left to right. `position` is the index of the next character."""
+    """Parses a format from left to right, beginning at the index `position`."""
 
     def __init__(self, text: str, letters: Letters, position: int = 0) -> None:
         self._text, self._letters, self._position = text, letters, position
         self._parts: list[bytes | Piece | HeaderPiece] = []
 
     def parse(self, inside: bool = False) -> RecordFormat:
-        """Parse the rest of the text; with `inside`, only up to the brace that ends a format of headers."""
+        """Parse the rest of the text. If `inside` is true, stop at the brace that ends the format of %h."""
         while self._position < len(self._text):
             character = self._text[self._position]
             if inside and character == "}":
@@ -251,7 +252,7 @@ class FormatParser:
         plain: dict[str, Callable[[Any], bytes]],
         with_argument: dict[str, Callable[[str], Callable[[Any], bytes]]],
     ) -> Callable[[Any], bytes]:
-        """Parse a modifier up to its closing brace. Some modifiers have an argument, for example unpack[...]."""
+        """Parse a modifier and its closing brace. Some modifiers have an argument, for example unpack[>I]."""
         start = self._position
         for name, parse in with_argument.items():
             if self._text.startswith(name, start):
@@ -271,7 +272,10 @@ class FormatParser:
         return plain[name]
 
     def _argument(self, name: str) -> str:
-        """Parse the argument of a modifier. `_inside` is set to its position, `_position` to the one after it."""
+        """Parse the argument of a modifier.
+
+        Set `_inside` to the position of the argument, and `_position` to the position after it.
+        """
         start = self._position
         opening = self._text[start : start + 1]
         if opening not in CLOSING or not opening:
@@ -309,7 +313,7 @@ def _strftime(layout: str) -> Callable[[int], bytes]:
     def write(timestamp: int) -> bytes:
         try:
             return (EPOCH + timedelta(milliseconds=timestamp)).strftime(layout).encode(errors="surrogateescape")
-        except (OverflowError, ValueError):  # The calendar of Python ends in the year 9999.
+        except (OverflowError, ValueError):  # Python has no dates after the year 9999.
             return b"%d" % timestamp
 
     return write

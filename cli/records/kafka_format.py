@@ -1,13 +1,14 @@
-r"""`--property print.key=true`: the output of kafka-console-consumer, as its DefaultMessageFormatter prints it.
+r"""The option `--property`: print records as kafka-console-consumer does, with its DefaultMessageFormatter.
 
-The parts of a record are printed in this order. key.separator (a tab) separates them, and line.separator (a newline)
-ends the record::
+A property such as `print.key=true` selects a part of a record. The parts are printed in this order. Between two parts
+comes the text of key.separator (by default a tab). The text of line.separator (a newline) ends the record::
 
     print.timestamp   CreateTime:1645000000123      print.headers   a:1,b:2   (or NO_HEADERS)
     print.partition   Partition:0                   print.key       the key
     print.offset      Offset:7                      print.value     the value; on by default
 
-headers.separator (,) divides headers, and null.literal (null) stands for null.
+Between two headers comes the text of headers.separator (by default a comma). A null key or value is printed as the text
+of null.literal (by default `null`).
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ TEXTS = {"key.separator": b"\t", "line.separator": b"\n", "headers.separator": b
 
 
 def is_true(name: str, text: str) -> bool:
-    """Parse the value of a property that is true or false."""
+    """Return whether the value of a property is `true`. Raises click.UsageError if it is not true or false."""
     if text.lower() not in ("true", "false"):
         raise click.UsageError(f"--property {name}={text}: must be true or false")
     return text.lower() == "true"
 
 
 def kafka_format(properties: Iterable[tuple[str, str]]) -> tuple[RecordFormat, bytes]:
-    """Return the format and the text for null that these properties of kafka-console-consumer describe."""
+    """Convert properties of kafka-console-consumer to a format. Return the format and the text for null."""
     switches, texts = {"print.value": True}, dict(TEXTS)
     for name, text in properties:
         if name in SWITCHES:

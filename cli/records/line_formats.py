@@ -1,4 +1,4 @@
-r"""From a line to a record: kcat's delimiters, or the properties of kafka-console-producer. `record_json` parses JSON.
+r"""Convert a line of input to a record, by kcat's options or by the properties of kafka-console-producer.
 
     kcat    -K TEXT         a line is key, TEXT, value; a line without TEXT has no key
             -Z              an empty key or value is null
@@ -8,8 +8,9 @@ r"""From a line to a record: kcat's delimiters, or the properties of kafka-conso
             null.marker     this text means null: for a key, a value, a header's value, or all headers
             ignore.error    a line without its separators is a value; without ignore.error it is an error
 
-Each format is a `Parse`: a function from a line to a `LineRecord`. `kcat_line` returns None if each whole line is a
-value. `hmb produce` then sends lines without parsing them.
+A parser (`Parse`) is a function that converts a line to a `LineRecord`. If no option divides lines, each whole line is
+a value. In this case, `kcat_line` returns None, and `hmb produce` sends the lines without a parser. The module
+`record_json` contains the parser for JSON.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ HeaderPair = tuple[str, bytes | None]
 
 
 class LineRecord(NamedTuple):
-    """The parts of a record that a line of input contains. The options and the producer add the other parts."""
+    """The parts of a record that come from a line of input. Options and the producer add the other parts."""
 
     key: bytes | None
     value: bytes | None
@@ -48,9 +49,9 @@ Parse = Callable[[bytes], LineRecord]
 
 
 def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | None) -> Parse | None:
-    """Return the parser for -K, -Z and -k; None if each whole line is a value.
+    """Return the parser for the options -K, -Z and -k. Return None if each whole line is a value.
 
-    `key` is the key of lines without one.
+    A line without a key becomes a record with the key `key`.
     """
     if not key_delimiter and not empty_is_null and key is None:
         return None
@@ -70,7 +71,7 @@ def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | Non
 
 
 class KafkaLine:
-    """Parses a line by the properties of kafka-console-producer. Raises ValueError for a line with an error."""
+    """Parses lines as kafka-console-producer does with these properties. Raises ValueError for a wrong line."""
 
     def __init__(self, properties: Iterable[tuple[str, str]], key: bytes | None) -> None:
         self._key = key
@@ -107,7 +108,7 @@ class KafkaLine:
     def _cut(self, text: bytes, name: str) -> tuple[bytes | None, bytes]:
         """Split a text at a separator.
 
-        Return None and the whole text if the separator is missing and ignore.error is set.
+        If the separator is missing and ignore.error is set, return None and the whole text.
         """
         separator = self._texts[name] or b""
         before, found, rest = text.partition(separator)

@@ -1,11 +1,13 @@
-"""A stream in lines, with a limit for a line and with a way to stop.
+"""Read a stream line by line. A line has a limited length, and another thread can stop the reading.
 
-A file object of Python has two problems. It reads a line of any length, so /dev/zero would fill the memory. And nothing
-can wake a thread that waits for the next line. If a delivery fails, the command must end, but the next line may arrive
-hours later. `Lines` therefore waits with select() for its stream and for a second socket, to which `stop` writes (the
-self-pipe trick).
+Python's file objects have two problems for `hmb produce`. First, they read a line of any length, so a line without an
+end (/dev/zero) would fill the memory. `Lines` therefore limits the length. Second, no other thread can wake a thread
+that waits for the next line of a file object. When the delivery of a record fails, the command must end, but the next
+line may arrive hours later. `Lines` therefore waits with select() for two things at once: for its stream, and for a
+socket. The method `stop` writes to this socket, and select() returns.
 
-`Lines` returns all lines that have arrived as one list: a single line from a terminal, thousands from a file.
+`Lines` yields all lines that have arrived as one list. The list contains one line from a terminal, or thousands of
+lines from a file.
 """
 
 from __future__ import annotations
@@ -19,24 +21,24 @@ from typing import BinaryIO
 
 from ..shared.errors import CliError
 
-MAX_LINE = 16 * 1024 * 1024  # bytes; brokers accept 1 MiB by default
+MAX_LINE = 16 * 1024 * 1024  # bytes; by default, brokers accept only 1 MiB
 BLOCK = 256 * 1024  # the maximum number of bytes in one read
 
 
 class Lines:
-    """The lines of a stream, each without its delimiter, in lists of lines that arrived together."""
+    """An iterator over the lines of a stream. It yields lists of lines without their delimiters."""
 
     def __init__(self, stream: BinaryIO, name: str = "standard input", delimiter: bytes = b"\n") -> None:
         self._stream, self._name, self._delimiter = stream, name, delimiter
         try:
             self._descriptor: int | None = stream.fileno()
-        except UnsupportedOperation:  # A stream in memory never waits.
+        except UnsupportedOperation:  # A stream in memory has no descriptor. A read from it never waits.
             self._descriptor = None
         self._woken, self._waker = socket.socketpair()
         self.bytes_read = 0
 
     def stop(self) -> None:
-        """End the iteration before the next list, also while it waits. Any thread may call this."""
+        """End the iteration before its next list, even if it is waiting for input. Any thread may call this method."""
         with suppress(OSError):  # The sockets may be closed already.
             self._waker.send(b"\0")
 
@@ -48,7 +50,7 @@ class Lines:
         read, delimiter = self._stream.read1, self._delimiter  # type: ignore[attr-defined]
         number = 1  # the number of the line that begins in the buffer
         buffer = bytearray()
-        searched = 0  # bytes of the buffer that do not contain a delimiter
+        searched = 0  # the number of bytes at the start of the buffer that contain no delimiter
         while self._wait() and (block := read(BLOCK)):
             self.bytes_read += len(block)
             buffer += block
@@ -64,7 +66,7 @@ class Lines:
             yield [bytes(buffer)]
 
     def _wait(self) -> bool:
-        """Wait for input or its end. Return False after `stop`."""
+        """Wait until the stream has input or ends. Return False if `stop` was called."""
         if self._descriptor is None:
             return True
         woken = self._woken.fileno()

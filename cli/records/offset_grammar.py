@@ -1,17 +1,19 @@
-r"""`-o`: the offset or time at which to start or to stop, with the words of rpk, kcat and Kafka's tools.
+r"""The option `-o`: where to start and where to stop, in the notations of rpk, kcat and Kafka's tools.
 
     start end           the oldest record; the records from now on (also beginning, earliest, oldest; latest, newest)
-    12  +12  -12        offset 12; 12 after the oldest; 12 before the end
-    12:40  12:  :40     from offset 12; up to 40, which is not printed, or to the end if the end is lower
-    12:end  :end        from offset 12, and up to the present end
-    @T  @T:T  @:T       from a time; up to another time; T is a time as in `shared/times.py`, or `end` after the colon
-    s@T  e@T            kcat's start and end, each in a separate -o; a number without a unit is in ms
+    12  +12  -12        offset 12; 12 offsets after the oldest record; 12 offsets before the end
+    12:40  12:  :40     from offset 12 to offset 39; from offset 12; to offset 39; if the log is shorter, to its end
+    12:end  :end        from offset 12, or from the oldest record, to the end that the log has now
+    @T  @T:T  @:T       from a time; between two times; until a time (see `shared/times.py`; the last T can be `end`)
+    s@T  e@T            kcat's notation: from a time; until a time, in a second -o (a number without a unit is in ms)
     stored              the committed offset of the group (-G), which is the default in a group
 
-A duration counts from now: `@-1h` starts one hour ago. After the colon, a duration counts from the first time, if that
-is not a duration itself: `@2026-02-14:30m` is the first half hour of that day.
+A duration is added to the present time: `@-1h` starts one hour ago. After the colon, a duration is added to the time
+before the colon: `@2026-02-14:30m` is the first half hour of that day. But if the text before the colon is also a
+duration, both are added to the present time: `@-2h:-1h`.
 
-One regular expression matches the whole text, so the colons of a time are not confused with the colon between times.
+A time such as 10:30:00 also contains colons. One regular expression therefore matches the whole text, so that it finds
+the colon between the two times.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ OFFSETS = re.compile(r"(?P<start>[+-]?\d+|[a-z]+)?(?P<colon>:(?P<until>\d+|end)?
 
 @dataclass(frozen=True)
 class Span:
-    """The two ends of a range of offsets or times. An end is None if the user did not name it."""
+    """A range of offsets or times, from `start` to `until`. An end is None if the user did not name it."""
 
     start: Offset | None = None
     until: Until = None
@@ -64,7 +66,7 @@ def parse_span(text: str) -> Span:
 
 
 def merge(spans: tuple[Span, ...]) -> Span:
-    """Combine a -o that has a start with one that has an end. Raises click.UsageError for two starts or two ends."""
+    """Combine several options -o to one range. Raises click.UsageError for two starts or two ends."""
     merged = Span()
     for span in spans:
         if (merged.start is not None or merged.stored) and (span.start is not None or span.stored):

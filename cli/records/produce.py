@@ -1,8 +1,9 @@
 r"""`hmb produce`: send lines or files as records.
 
-The input arrives in portions: one line from a terminal, thousands of lines from a file. Each portion becomes one call
-of `Producer.send_many`. The `Tally` connects each delivery with the lines of its portion. An error therefore names its
-line, and the last line of the command counts the acknowledged records exactly::
+The command reads its input in portions: one line from a terminal, or thousands of lines from a file. It sends each
+portion with one call of `Producer.send_many`. The `Tally` knows the line numbers of each portion. An error message
+therefore names the line of the record that could not be delivered. At the end, the command prints how many records the
+broker has acknowledged::
 
     $ printf 'one\ntwo\n' | hmb produce weather
     2 records sent to weather in 0.1 s
@@ -34,26 +35,25 @@ if TYPE_CHECKING:
 
     from .line_formats import HeaderPair
 
-    # Portions of records, each with the number of its partition. None means that the records' keys select the
-    # partitions.
+    # Portions of records, each with a partition. None means that the key of each record selects its partition.
     Batches = Iterator[tuple[Portion, int | None]]
 
 BATCH_SIZE = 256 * 1024  # bytes
 DELIVERY_TIMEOUT = 30.0  # seconds
-GRACE = 1.0  # seconds to wait for the next response after an error
-LONGEST_GRACE = 5.0  # seconds to wait for all responses; at most 32 MB are in flight, which a slow disk writes in 5 s
-ABORT_GRACE = 5.0  # seconds to wait for the end of an aborted transaction
-LARGE = 256 * 1024  # bytes; a larger value is sent alone, because the broker may refuse it
-TICK = 0.1  # seconds; with a limited rate, the records of this time are sent together
+GRACE = 1.0  # after an error: seconds to wait for the next response
+LONGEST_GRACE = 5.0  # after an error: seconds to wait for all responses. At most 32 MB are in flight.
+ABORT_GRACE = 5.0  # seconds to wait until the transaction is aborted
+LARGE = 256 * 1024  # bytes; a larger value is sent alone, because the broker may refuse its batch
+TICK = 0.1  # seconds; with --rate, the records for this time are sent together
 
 
 @click.command(cls=GroupedCommand)
 @produce_options
 def command(**given: Any) -> None:
-    """Send the lines of standard input to TOPIC. If FILES are named, send each file as one record (-l: each line).
+    """Send each line of standard input to TOPIC as a record. With FILES, send each file as one record (-l: each line).
 
-    A line without its newline is the value of a record. With --json a line has key, value, headers, timestamp and
-    partition; only the value is required. The command ends at the first record that cannot be delivered.
+    A line without its newline is the value of a record. With --json, a line is a JSON object with a value, and
+    optionally key, headers, timestamp and partition. The command ends at the first record that cannot be delivered.
     """
     options = ProduceOptions(**given)
     topic, files = options.topic_and_files()
@@ -85,11 +85,11 @@ def command(**given: Any) -> None:
 
 
 class ProduceTransaction(AbstractContextManager[None]):
-    """A transaction around all records: committed at the end, or aborted after an error or on request."""
+    """A transaction for all records. It is committed at the end. After an error, or with --abort, it is aborted."""
 
     def __init__(self, producer: Producer, abort: bool) -> None:
         self._producer, self._abort = producer, abort
-        self.fate = ""  # the state of the transaction, for the last line of the command
+        self.fate = ""  # what happened to the transaction, for the last line that the command prints
 
     def __enter__(self) -> None:
         self._producer.init_transactions()
@@ -115,13 +115,16 @@ class ProduceTransaction(AbstractContextManager[None]):
         self.fate = "; their transaction was aborted"
 
     def _abort_within_grace(self) -> None:
-        """Abort, but wait at most ABORT_GRACE. The broker aborts an abandoned transaction after one minute."""
+        """Abort the transaction, but wait at most ABORT_GRACE.
+
+        If the abort does not reach the broker, the broker aborts the transaction itself after one minute.
+        """
         aborting = threading.Thread(target=self._abort_silently, daemon=True)
         aborting.start()
         aborting.join(ABORT_GRACE)
 
     def _abort_silently(self) -> None:
-        with suppress(Exception):  # The command reports the error that caused the abort, not one of the abort.
+        with suppress(Exception):  # The command reports only the error that caused the abort.
             self._abort_now()
 
 
@@ -136,7 +139,7 @@ def _open(servers: str, keywords: dict[str, Any]) -> Producer:
 
 
 def _check_servers(servers: str) -> None:
-    """Connect to the broker, because the input was empty. Without this check a wrong address would not be reported."""
+    """Connect to the broker. If the input was empty, only this check can find that the address is wrong."""
     from hmb.client import Cluster
 
     cluster = Cluster(servers, timeout=DELIVERY_TIMEOUT)
@@ -152,9 +155,9 @@ def _awaited(servers: str, tally: Tally, producer: Producer, limit: float) -> st
 
 
 def _send_all(producer: Producer, topic: str, options: ProduceOptions, source: RecordInput, tally: Tally) -> None:
-    """Send all records and wait for their delivery. Return at once when a delivery fails.
+    """Send all records, and wait until they are delivered. If the delivery of a record fails, return at once.
 
-    Raises the error of a line that cannot be sent, after all lines before it are delivered.
+    If a line cannot be sent, wait until all lines before it are delivered, and then raise the error.
     """
     from hmb.protocol.errors import KafkaError
 
@@ -165,11 +168,11 @@ def _send_all(producer: Producer, topic: str, options: ProduceOptions, source: R
         for portion, number in portions:
             if tally.error:
                 return
-            with uninterrupted(GRACE):  # An interruption would leave queued records uncounted.
+            with uninterrupted(GRACE):  # Otherwise Ctrl-C could leave records queued but not counted.
                 tally.begin(portion)
                 try:
                     _send(producer, topic, portion, number, options.headers, tally)
-                except (KafkaError, ConnectionError) as error:  # After these errors, the producer has queued no record.
+                except (KafkaError, ConnectionError) as error:  # In this case, no record was queued.
                     tally.settle(portion, range(len(portion)))
                     raise with_position(portion.where(0), _with_hint(error, topic, number, is_here=True)) from None
     except (CliError, KafkaError):
@@ -188,9 +191,10 @@ def _raise_error(tally: Tally, topic: str) -> None:
 
 
 def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: bool) -> Exception:
-    """Return the error with advice.
+    """Return the error, with advice for the user in its message.
 
-    `is_here` is true if this client, not the broker, refused the records for `partition`.
+    `is_here` is true if this client has refused the record, and false if the broker has. `partition` is the partition
+    to which the user sends.
     """
     from hmb.protocol.errors import ErrorCode, KafkaError
 
@@ -206,9 +210,10 @@ def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: 
 
 
 def _divide(portions: Iterator[Portion], partition: int | None, count: int | None) -> Batches:
-    """Divide portions of records into parts, one for each call.
+    """Divide portions into parts. The producer sends each part with one call.
 
-    A part has one partition. A large value is alone in its part. All parts have at most `count` records together.
+    All records of a part go to the same partition, or each record goes to the partition of its key. A portion with a
+    large value is divided into single records. If `count` is not None, stop after `count` records.
     """
     left = count
     for portion in portions:
@@ -230,7 +235,7 @@ def _divide(portions: Iterator[Portion], partition: int | None, count: int | Non
 
 
 def _by_partition(portion: Portion) -> Batches:
-    """Divide a portion of records by the partitions that the lines of JSON name."""
+    """Divide a portion by the partitions that its lines of JSON name."""
     records, lines = portion.records, portion.lines
     if records is None or lines is None or all(record.partition is None for record in records):
         yield portion, None
@@ -244,7 +249,7 @@ def _by_partition(portion: Portion) -> Batches:
 
 
 def _at_rate(portions: Batches, rate: float, tally: Tally) -> Batches:
-    """Limit the rate of records per second: send the records of one TICK together, then pause."""
+    """Yield at most `rate` records per second. Yield the records for one TICK together, and then pause."""
     width = max(1, int(rate * TICK))
     due = time.monotonic()
     for portion, number in portions:
@@ -260,9 +265,9 @@ def _at_rate(portions: Batches, rate: float, tally: Tally) -> Batches:
 def _send(
     producer: Producer, topic: str, portion: Portion, number: int | None, headers: tuple[HeaderPair, ...], tally: Tally
 ) -> None:
-    """Queue the records of a portion. When their delivery ends, the tally counts them as delivered or as lost."""
+    """Queue the records of a portion. The tally counts them when they are delivered or lost."""
     records = portion.records
-    if len(portion) == 1:  # The error for a single record is shorter than the error for several records.
+    if len(portion) == 1:  # The error of `send` is shorter than the error of `send_many`.
         (value,) = portion.values
         key, timestamp = (records[0].key, records[0].timestamp) if records else (None, None)
         own = records[0].headers if records else ()

@@ -1,4 +1,4 @@
-"""The input of `hmb produce`: standard input or files, divided into lines or not, and the progress of reading."""
+"""Read the input of `hmb produce`, from standard input or from files, and show the progress."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ STDIN = "-"
 
 @dataclass
 class RecordInput:
-    """The input of `hmb produce`: all its files, or standard input. Any thread may call `stop` to end the reading."""
+    """The input of `hmb produce`: all files, or standard input. Any thread may call `stop` to end the reading."""
 
     files: tuple[str, ...]
     in_lines: bool
     delimiter: bytes
     parse: Parse | None
     skip_blank: bool
-    done: int = 0  # bytes of all files before the current one
+    done: int = 0  # the size in bytes of all files that have been read completely
     _lines: Lines | None = field(default=None, init=False)
     _stopped: bool = field(default=False, init=False)
 
@@ -43,7 +43,7 @@ class RecordInput:
 
     @property
     def is_terminal(self) -> bool:
-        """Whether a person types the records."""
+        """Whether the input comes from a terminal, at which a person types the records."""
         return STDIN in (self.files or (STDIN,)) and sys.stdin.isatty()
 
     @property
@@ -51,7 +51,7 @@ class RecordInput:
         return self.done + (self._lines.bytes_read if self._lines else 0)
 
     def size(self) -> int | None:
-        """Return the bytes of the whole input; None for a pipe or a terminal."""
+        """Return the size of the whole input in bytes. Return None if the input is a pipe or a terminal."""
         try:
             infos = [os.fstat(0) if name == STDIN else Path(name).stat() for name in self.files or (STDIN,)]
         except OSError:
@@ -59,7 +59,7 @@ class RecordInput:
         return sum(info.st_size for info in infos) if all(stat.S_ISREG(info.st_mode) for info in infos) else None
 
     def portions(self) -> Iterator[Portion]:
-        """Yield the records in portions. Raises CliError for an input that cannot be read or parsed."""
+        """Yield the records in portions. Raises CliError if the input cannot be read or parsed."""
         for name in self.files or (STDIN,):
             with ExitStack() as stack:
                 is_stdin = name == STDIN
@@ -70,7 +70,7 @@ class RecordInput:
                         yield from self._in_lines(stream, where)
                     else:
                         yield self._whole(stream, where)
-                except OSError as error:  # An error of reading does not contain the name of the file.
+                except OSError as error:  # The OSError of a read does not contain the name of the file.
                     raise CliError(f"{where}: {error.strerror}") from error
             if self._stopped:
                 return
@@ -95,7 +95,7 @@ class RecordInput:
     def _parsed(self, parse: Parse, name: str, numbers: range, block: list[bytes]) -> Iterator[Portion]:
         """Parse lines, and yield their records in one portion.
 
-        If a line cannot be parsed, the records of the earlier lines are yielded before the error is raised.
+        If a line cannot be parsed, yield the records of the lines before it, and then raise the error.
         """
         places: list[int] = []
         records: list[LineRecord] = []
@@ -127,7 +127,7 @@ class RecordInput:
 def with_progress(source: RecordInput, tally: Tally, quiet: bool) -> Iterator[Portion]:
     """Yield the portions of an input.
 
-    Show the progress for a file or a pipe, or print how to end the input of a terminal.
+    If a person types the input, print how to end it. Otherwise show the progress.
     """
     if quiet or not sys.stderr.isatty() or source.is_terminal:
         if source.is_terminal and not quiet:
@@ -146,7 +146,7 @@ def with_progress(source: RecordInput, tally: Tally, quiet: bool) -> Iterator[Po
 
 
 def _progress_bar(stack: ExitStack, source: RecordInput) -> Callable[[str], None]:
-    """Show a progress bar until the stack ends. Return the function that updates it."""
+    """Show a progress bar until `stack` is closed. Return the function that updates the bar."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 

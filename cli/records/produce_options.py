@@ -1,4 +1,4 @@
-"""The options of `hmb produce`, under their headings: Kafka's names, the letters of kcat."""
+"""The options of `hmb produce`. They have the names of Kafka's tools, and the letters of kcat."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .line_formats import HeaderPair, KafkaLine, Parse, kcat_line
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ACKS = ("all", "-1", "1", "0")
 PARTITIONERS = ("murmur2", "hash", "random")
-BY_KEY = -1  # the value of --partition that means: the key selects the partition
+BY_KEY = -1  # the value of --partition with which the key selects the partition
 
 INPUT = under("What to read")
 RECORD = under("What to add to each record")
@@ -31,19 +31,19 @@ SENDING = under("How to send it")
 
 
 def header(text: str) -> HeaderPair:
-    """Parse `name=value`, or a name alone, whose value is null."""
+    """Parse a header `name=value`. A name without an equals sign has the value null."""
     name, equals, value = text.partition("=")
     if not name:
         raise click.BadParameter(f"{text!r} is not of the form name=value")
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise click.BadParameter(f"the name of a header is UTF-8, not {name!r}") from None
+        raise click.BadParameter(f"the name of a header must be UTF-8, not {name!r}") from None
     return name, os.fsencode(value) if equals else None
 
 
 def rate(text: str) -> float:
-    """Parse `100`, `100/s` or `6000/m`. Returns records per second."""
+    """Parse a rate such as `100`, `100/s` or `6000/m`. Return the number of records per second."""
     match = re.fullmatch(r"(\d{1,12}(?:\.\d+)?)(?:/([smh]))?", text, re.ASCII)
     if match is None or not float(match[1]):
         raise click.BadParameter(f"{text!r} is not a rate; examples: 100, 100/s, 6000/m, 5/h")
@@ -58,7 +58,7 @@ def _complete_words(ctx: click.Context, param: click.Parameter, incomplete: str)
 
 @dataclass(frozen=True)
 class ProduceOptions:
-    """The values of all options of `hmb produce`, under the options' names."""
+    """The values of all options of `hmb produce`. Each field has the name of its option."""
 
     client: ClientConfig
     words: tuple[str, ...]
@@ -82,7 +82,7 @@ class ProduceOptions:
     quiet: bool
 
     def topic_and_files(self) -> tuple[str, tuple[str, ...]]:
-        """Return the topic and the files. The first word is the topic, unless -t names it."""
+        """Return the topic and the files. The first argument is the topic, or a file if -t names the topic."""
         if self.topic is not None:
             return self.topic, self.words
         if not self.words:
@@ -90,12 +90,12 @@ class ProduceOptions:
         return topic_name(self.words[0]), self.words[1:]
 
     def in_lines(self) -> bool:
-        """Whether each line of a file is a record. All options about lines imply it."""
+        """Whether each line of a file is a record. This is so with -l, and with each option that concerns lines."""
         of_lines = (self.lines, self.as_json, self.properties, self.key_delimiter, self.record_delimiter)
         return any(of_lines)
 
     def parse(self) -> Parse | None:
-        """Return the function from a line to a record; None if each whole line is a value. Raises click.UsageError."""
+        """Return the parser for lines. Return None if each whole line is a value. Raises click.UsageError."""
         ways = {
             "--json": self.as_json,
             "--property": bool(self.properties),
@@ -118,7 +118,7 @@ class ProduceOptions:
         return kcat_line(self.key_delimiter, self.empty_is_null, key)
 
     def keywords(self) -> dict[str, Any]:
-        """Return the keywords for `hmb.Producer`, in which an option takes precedence over a setting."""
+        """Return the keyword arguments for `hmb.Producer`. An option takes precedence over a setting."""
         acks = {"-1": -1, "1": 1, "0": 0}.get(self.acks, self.acks) if self.acks else None
         given = {"acks": acks, "compression": self.codec, "partitioner": self.partitioner}
         keywords = dict(self.client.keywords) | {name: value for name, value in given.items() if value is not None}
@@ -130,32 +130,40 @@ class ProduceOptions:
 OPTIONS: list[Callable[[Any], Any]] = [
     click.argument("words", nargs=-1, metavar="TOPIC [FILES]...", shell_complete=_complete_words),
     INPUT("-K", "--key-delimiter", type=delimiter, metavar="TEXT",
-        help=r"A line is key, TEXT (\t, \n, \0, \xHH too), value. A line without TEXT has no key."),
+        help=r"TEXT separates key and value in a line; \t, \n, \0, \xHH are allowed. Lines without TEXT have no key."),
     INPUT("-D", "--delimiter", "record_delimiter", type=delimiter, metavar="TEXT",
-        help=r"The end of a record.  [default: \n]"),
-    INPUT("-l", "--lines", is_flag=True, help="Each line of FILES is a record. Without -l, a file is one value."),
-    INPUT("-J", "--json", "as_json", is_flag=True, help="Lines are JSON, as `hmb consume --json` prints them."),
+        help=r"TEXT ends a record.  [default: \n]"),
+    INPUT(
+        "-l", "--lines", is_flag=True,
+        help="Send each line of FILES as a record. Without -l, a whole file is one value.",
+    ),
+    INPUT(
+        "-J", "--json", "as_json", is_flag=True, help="Each line is a JSON object, as `hmb consume --json` prints it."
+    ),
     INPUT("-Z", "--null", "empty_is_null", is_flag=True, synonyms=["--tombstone"],
-        help="An empty value is null, a tombstone; an empty key is null, too."),
+        help="Send an empty key or value as null. A record whose value is null is a tombstone."),
     INPUT("--property", "properties", synonyms=["--reader-property"], type=name_value, multiple=True,
         metavar="NAME=VALUE", help="As kafka-console-producer: parse.key=true, key.separator, parse.headers, "
         "headers.delimiter, headers.separator, headers.key.separator, null.marker, ignore.error."),
     INPUT("-c", "--count", type=IntRange(1), metavar="N", help="Stop after N records."),
-    RECORD("-k", "--key", metavar="KEY", help="The key of records without one."),
+    RECORD("-k", "--key", metavar="KEY", help="The key for records without a key."),
     RECORD("-H", "--header", "headers", type=header, multiple=True, metavar="NAME=VALUE",
-        help="Add a header; repeatable."),
+        help="Add a header. The option can be repeated."),
     RECORD("-p", "--partition", type=IntRange(BY_KEY), shell_complete=complete_partitions, metavar="N",
         help="Send all records to partition N. -1: the key selects the partition, and the partitions of --json "
         "are ignored.  [default: the partition of --json, or by key]"),
     RECORD("--partitioner", type=click.Choice(PARTITIONERS),
         help="How a key selects a partition.  [default: murmur2, as in Kafka]"),
     RECORD("-t", "--topic", type=topic_name, shell_complete=complete_topics, metavar="TOPIC",
-        help="The topic. All arguments are then FILES."),
+        help="The topic. With -t, all arguments are FILES."),
     SENDING("-z", "--codec", synonyms=["--compression-codec"], type=click.Choice(CODECS),
-        help="The compression.  [default: none]"),
+        help="The compression codec.  [default: none]"),
     SENDING("--acks", synonyms=["--request-required-acks"], type=click.Choice(ACKS),
-        help="Which replicas must have a record.  [default: all]"),
-    SENDING("--rate", type=rate, metavar="N[/s]", help="Send at most N records per second; also N/m, N/h."),
+        help="Which replicas must store a record before the broker acknowledges it.  [default: all]"),
+    SENDING(
+        "--rate", type=rate, metavar="N[/s]",
+        help="Send at most N records per second (N/s), minute (N/m) or hour (N/h).",
+    ),
     SENDING("--transaction", is_flag=True,
         help="Send all records in one transaction. It is committed at the end, and aborted after an error or Ctrl-C."),
     SENDING("--abort", is_flag=True, help="Send all records in one transaction, and abort it at the end."),

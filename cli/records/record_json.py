@@ -1,15 +1,17 @@
-"""A record as one line of JSON, and back, byte for byte.
+"""Convert a record to one line of JSON, and back to the same record, byte for byte.
 
-Bytes that are UTF-8 text become a string. Other bytes become base64, and their field has another name (`value_base64`),
-so that both forms cannot be confused::
+If a key or a value is UTF-8 text, it becomes a string. Otherwise it becomes base64, and the name of its field ends with
+`_base64`. A reader therefore knows which of the two forms it is::
 
     {"topic": "t", "partition": 0, "offset": 7, "timestamp": 1262332800000, "timestamp_type": "CreateTime",
      "key": "Seattle", "value_base64": "/w==", "headers": [{"key": "source", "value": "noaa"}]}
 
-A null key, value or header value is `null`. `hmb produce --json` uses key, value, headers, timestamp and partition of
-a line of JSON. A copy of a topic therefore has each record in the same partition as the original. With `-p`, the
-partition of the line is ignored. A line without a partition goes to the partition of its key. The topic comes from the
-command line, and the broker assigns the offsets.
+A null key, a null value and the null value of a header become `null`.
+
+`hmb produce --json` reads five fields of a line: key, value, headers, timestamp and partition. A copy of a topic
+therefore contains each record in the same partition as the original. The option `-p` replaces the partition of the
+line. If a line contains no partition, the key selects the partition. The command line names the topic, and the broker
+assigns new offsets.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ from .line_formats import HeaderPair, LineRecord, Parse
 if TYPE_CHECKING:
     from hmb.client.consuming.consumer import ConsumerRecord
 
-ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # json.dumps creates an encoder each time.
+ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # json.dumps creates one at each call.
 LABELS = {kind: kind.label for kind in TimestampType}
 BOM = "\ufeff".encode()
 
@@ -38,7 +40,7 @@ FIELDS = ("topic", "partition", "offset", "timestamp", "timestamp_type", "header
 
 
 def to_json(record: ConsumerRecord) -> str:
-    """Return a record as one line, without the newline."""
+    """Return a record as one line of JSON, without the newline."""
     fields: dict[str, object] = {
         "topic": record.topic,
         "partition": record.partition,
@@ -53,7 +55,7 @@ def to_json(record: ConsumerRecord) -> str:
 
 
 def from_json(line: bytes) -> LineRecord:
-    """Parse a line. Raises ValueError with a description of the first error in it."""
+    """Parse a line of JSON. Raises ValueError, which describes the first mistake in the line."""
     fields = _loads(line)
     if not isinstance(fields, dict):
         raise ValueError("not a JSON object")
@@ -67,14 +69,14 @@ def from_json(line: bytes) -> LineRecord:
     if timestamp is not None and not NO_TIMESTAMP <= timestamp < MAX_INT64:
         raise ValueError(f'"timestamp" is {timestamp}, not milliseconds since 1970, or -1 for none')
     if timestamp == NO_TIMESTAMP and fields.get("timestamp_type") != TimestampType.CREATE_TIME.label:
-        timestamp = None  # The record comes from a format without timestamps.
+        timestamp = None  # -1: the original record has no timestamp, because its format is old.
     partition = _get_int(fields, "partition", "the number of a partition")
     pairs = tuple(_header(header) for header in headers)
     return LineRecord(_get(fields, "key"), _get(fields, "value"), pairs, timestamp, partition)
 
 
 def json_line(key: bytes | None) -> Parse:
-    """Return the parser for --json. `key` is the key of lines without one."""
+    """Return the parser for --json. A line without a key becomes a record with the key `key`."""
     def parse(line: bytes) -> LineRecord:
         record = from_json(line)
         return record._replace(key=key) if record.key is None else record
@@ -107,7 +109,7 @@ def _is_header(header: object) -> bool:
 def _header(fields: Mapping[str, object]) -> HeaderPair:
     _check_names(fields, HEADER_FIELDS)
     name = str(fields["key"])
-    _encode("key", name)  # This call checks that the name can be encoded.
+    _encode("key", name)  # Called only for its error: it checks that the name can be encoded.
     return name, _get(fields, "value")
 
 

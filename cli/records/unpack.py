@@ -1,16 +1,17 @@
-r"""`%v{unpack[>I s]}`: binary values as text, by a description of their fields.
+r"""The modifier `%v{unpack[>I s]}`: print binary values as text. The letters describe the fields of a value.
 
-The letters are those of Python's struct module, which kcat's -s and rpk's unpack use, too:
+The letters are those of Python's struct module. kcat's option -s and rpk's modifier unpack have the same letters:
 
     <  >      the following numbers are little endian (the default) or big endian
     b B       a signed, an unsigned number of 8 bits       h H   of 16 bits
     i I       of 32 bits                                   q Q   of 64 bits
-    c  .      one byte, printed as it is                   x     nothing; like a space, it only separates letters
+    c  .      one byte, printed as it is                   x     no byte; like a space, it only separates letters
     s         all remaining bytes, printed as they are     $     checks that no bytes remain
 
-Numbers are printed in decimal, without anything between two fields. If the input is too short, or if `$` finds
-remaining bytes, a note is printed in place of the field. One unusual value therefore does not end the output. For
-example, `unpack[>hI]` prints the bytes 00 01 00 00 00 2a as `142`, and 00 01 as `1(I: 0 of 4 bytes)`.
+Numbers are printed in decimal, and nothing is printed between two fields. If the value is too short for a field, or if
+bytes remain at `$`, a note is printed in place of the field. The command then continues with the next record. For
+example, `unpack[>hI]` prints the bytes 00 01 00 00 00 2a as `142`, which is 1 and 42. It prints the bytes 00 01 as
+`1(I: 0 of 4 bytes)`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ Step = Callable[[bytes, int], tuple[bytes, int]]  # (input, position) -> (output
 
 
 class UnpackError(ValueError):
-    """An error in a description, with the index of its character."""
+    """A wrong letter in a description. `position` is the index of the letter."""
 
     def __init__(self, message: str, position: int) -> None:
         super().__init__(message)
@@ -34,7 +35,7 @@ class UnpackError(ValueError):
 
 
 def parse_unpack(description: str) -> Unpack:
-    """Return the function that prints bytes by a description. Raises UnpackError."""
+    """Return a function that converts bytes to text, by the letters of a description. Raises UnpackError."""
     steps: list[Step] = []
     order = "<"
     for position, letter in enumerate(description):
