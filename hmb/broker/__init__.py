@@ -40,9 +40,9 @@ A first reading needs only the first four of these files. It can skip all other 
 
 - *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
 - *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for clients
-- *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (a step of the tour of a Fetch)
-- *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (the thesis's threads),
-  `transactional.py` (transactions), the other handlers, and the other modules of `topics/` and `network/`
+- *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)
+- *conveniences*  `config/` (settings), `housekeeping.py` (periodic work), `network/staged.py` (threads as in the
+  thesis), `transactional.py` (transactions), the other handlers, and the other modules of `topics/` and `network/`
 """
 
 from hmb.broker.broker import BrokerServer

@@ -194,7 +194,7 @@ class FetchSessions:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, *, uses_ids: bool) -> Fetching:
-        """Begin a fetch: find or plan its session, and return the fetch with the partitions to read.
+        """Begin a fetch. Return an object that contains the partitions to read, and that later creates the response.
 
         Raises KafkaError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
         """

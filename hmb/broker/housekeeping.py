@@ -1,6 +1,6 @@
 """The periodic tasks of a broker, such as deleting old segments, syncing logs and compacting them.
 
-The time between two runs of a task is measured in real time. If a test replaces the broker's clock, the test must call
+The time between two runs of a task is measured in real time. So a test that moves the broker's clock forward must call
 `run` itself.
 """
 
@@ -42,7 +42,7 @@ class Housekeeper:
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline - time.monotonic()))
         if self._thread.is_alive():
-            LOGGER.warning("the stop does not wait for the housekeeper, whose task is still running")
+            LOGGER.warning("the broker stops while a periodic task is still running")
 
     def run(self, task: Task) -> None:
         """Run a task in the calling thread.

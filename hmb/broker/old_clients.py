@@ -51,7 +51,7 @@ class ByteBudget:
         size = min(size, self._size)
         with self._changed:
             if not self._changed.wait_for(lambda: self._free >= size, timeout):
-                raise TimeoutError(f"no room for {size} bytes of converted records")
+                raise TimeoutError(f"no memory for {size} bytes of converted records")
             self._free -= size
         try:
             yield
@@ -88,7 +88,7 @@ class ConvertedRecords:
                     with CONVERTING:
                         piece = next(pieces, None)
                 except KafkaError as error:
-                    raise OSError(f"the records have changed since they were measured: {error}") from error
+                    raise OSError(f"the records have changed during the conversion: {error}") from error
                 if piece is None:
                     return
                 yield piece

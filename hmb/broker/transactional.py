@@ -91,7 +91,7 @@ class TransactionalProduce:
         producers = set(partitions.values())
         try:
             if len(producers) > 1:
-                raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "batches of more than one producer")
+                raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "the batches have more than one producer")
             for producer in producers:
                 self._transactions.add_partitions(self._id, producer, partitions.keys(), VERSION_2)
         except KafkaError as error:

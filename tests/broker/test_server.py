@@ -316,7 +316,7 @@ def test_a_housekeeper_that_does_not_end_does_not_keep_the_broker_from_stopping(
     begun.wait(30)
     stop.request()
     housekeeper.join(time.monotonic())
-    assert "whose task is still running" in caplog.text
+    assert "stops while a periodic task is still running" in caplog.text
     end.set()
     housekeeper.join(time.monotonic() + 30)
 

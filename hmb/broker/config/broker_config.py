@@ -70,7 +70,7 @@ TIMES = {
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
 THREADING = ("connection", "staged")  # The modules network/server.py and network/staged.py contain the two layouts.
-OVERRULED = [*TIMES, "log.dir"]  # If a file sets one setting under two names, the value under these names is ignored.
+OVERRULED = [*TIMES, "log.dir"]  # ignored if the setting is also set under its other name
 
 
 def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **rest: Any) -> Any:
@@ -93,7 +93,7 @@ class BrokerConfig:
     )
     advertised_listeners: str = _key(
         "advertised.listeners", "",
-        "The addresses to which clients connect. If it is empty, these are the listeners.", is_list=True
+        "The addresses to which clients connect. If it is empty, they connect to the listeners.", is_list=True
     )
     listener_protocols: str = _key(
         "listener.security.protocol.map", PROTOCOL_MAP, "The security protocol of each listener name."
@@ -102,30 +102,32 @@ class BrokerConfig:
         "log.dirs", DEFAULT_DATA_DIR, "The data directory. The broker uses exactly one.", is_list=True
     )
     num_partitions: int = _key(
-        "num.partitions", 1, "The number of partitions of a new topic whose creator names no number.", 1, INT_MAX
+        "num.partitions", 1,
+        "The number of partitions of a new topic, if the client does not choose a number.", 1, INT_MAX
     )
     auto_create_topics: bool = _key(
-        "auto.create.topics.enable", True, "Create a topic when a client asks for one that does not exist."
+        "auto.create.topics.enable", True,
+        "Whether the broker creates a topic when a client requests a topic that does not exist."
     )
     threading: str = _key(
         "threading", "connection",
-        "The thread layout: one thread for each connection, or the stages of the thesis.", choices=THREADING
+        "How threads handle requests: one thread for each connection, or several stages with queues.", choices=THREADING
     )
     io_threads: int = _dynamic(
-        "num.io.threads", 8, "The number of threads that handle requests with threading=staged.", 1, INT_MAX
+        "num.io.threads", 8, "With threading=staged, the number of threads that handle requests.", 1, INT_MAX
     )
     queued_max_requests: int = _key(
         "queued.max.requests", 500,
-        "The number of requests that may wait for a handler with threading=staged.", 1, INT_MAX
+        "With threading=staged, the number of requests that may wait for a thread.", 1, INT_MAX
     )
     queued_max_bytes: int = _key(
-        "queued.max.request.bytes", 16 * MIB, "The memory of all requests together. -1 means no limit.", -1
+        "queued.max.request.bytes", 16 * MIB, "The largest memory of all requests together. -1 means no limit.", -1
     )
     request_max_bytes: int = _key(
         "socket.request.max.bytes", 100 * MIB, "The size of the largest request that the broker accepts.", 1, INT_MAX
     )
     max_connections: int = _dynamic(
-        "max.connections", 4096, "The number of clients that may be connected at the same time.", 0, INT_MAX
+        "max.connections", 4096, "The largest number of clients that may be connected at the same time.", 0, INT_MAX
     )
     connections_max_idle: int = _key(
         "connections.max.idle.ms", 600_000, "The broker closes a connection that is idle for this time.", 1
@@ -135,18 +137,19 @@ class BrokerConfig:
     )
     fetch_session_slots: int = _key(
         "max.incremental.fetch.session.cache.slots", 1000,
-        "The number of fetch sessions that the broker keeps.", 0, INT_MAX
+        "The largest number of fetch sessions that the broker stores.", 0, INT_MAX
     )
     fetch_session_eviction: int = _key(
         "min.incremental.fetch.session.eviction.ms", 120_000,
-        "A fetch session may be removed for a new one after this time.", 0, INT_MAX
+        "The time after which the broker may replace an unused fetch session by a new one.", 0, INT_MAX
     )
     max_partitions_described: int = _key(
         "max.request.partition.size.limit", 2000,
-        "The number of partitions in one response to DescribeTopicPartitions.", 1, INT_MAX
+        "The largest number of partitions in one response to DescribeTopicPartitions.", 1, INT_MAX
     )
     flush_acks_all: bool = _key(
-        "log.flush.acks.all", True, "Sync the records to disk before the response to a Produce with acks=all."
+        "log.flush.acks.all", True,
+        "Whether the broker syncs records to disk before it answers a Produce request with acks=all."
     )
     retention_check_interval: int = _key(
         "log.retention.check.interval.ms", 300_000, "The time between two deletions of old segments.", 1
@@ -344,7 +347,8 @@ def _broker_configs() -> Iterator[ConfigKey]:
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        default = None if name in finest_names else key.default  # Only the name in the coarsest unit has one.
+        # A time has several names, and only the name in the coarsest unit (such as hours) has a default.
+        default = None if name in finest_names else key.default
         yield dataclasses.replace(key, name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():
         key = TOPIC_KEYS[LOG_DEFAULTS[finest]]

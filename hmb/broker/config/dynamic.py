@@ -10,11 +10,13 @@ The value of a setting can come from four sources. The first source in this list
 
 The file `configs.json` contains the values that clients have set (store.py). Clients can alter only the settings that
 are declared as dynamic (broker_config.py). Most parts of the broker read a setting from `current` each time that they
-need it. A part that keeps a copy of a setting registers a function with `listen`, which is called after each change.
+need it. A part that keeps a copy of a setting passes a function to `listen`. The broker calls this function after each
+change.
 
 One setting can have several names. `log.retention.ms` of the broker is the default for `retention.ms` of a topic. A
-time also has names in coarser units, such as `log.retention.hours`. A *synonym* of a setting is one value that one
-source contains under one of these names. `synonyms` lists them in the order of the sources. A client requests a setting
+time also has names in coarser units, such as `log.retention.hours`. A *synonym* of a setting is a value that one source
+contains under one of these names. Example: the synonyms of `log.retention.ms` may be `log.retention.ms=5000` (set by a
+client) and `log.retention.hours=168` (the default). The first synonym is the current value. A client requests a setting
 by one name. HMB leaves out all synonyms before the first synonym with this name, as Kafka does.
 """
 
@@ -34,10 +36,10 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.state.identity import DataDirectoryError
 
 LOGGER = logging.getLogger(__name__)
-MOST_SETTINGS = 1000  # altered settings of one broker, most of which may be unknown settings
-MOST_GROUPS = 10_000  # groups with altered settings
-MOST_CHARACTERS = 1 << 20  # characters in one broker's altered settings; also characters in all group names
-MOST_WARNINGS = 10  # warnings about unknown settings in the log, for one request
+MOST_SETTINGS = 1000  # limit for the number of altered settings of one broker
+MOST_GROUPS = 10_000  # limit for the number of groups with altered settings
+MOST_CHARACTERS = 1 << 20  # limit for the length of one broker's altered settings together; also of all group names
+MOST_WARNINGS = 10  # limit for the warnings about unknown settings in one request
 IDS = ("broker.id", "node.id")
 
 
@@ -45,7 +47,7 @@ class Synonym(NamedTuple):
     """One value that is set for a setting: its source, and the name under which this source contains it."""
 
     name: str
-    value: str | None  # None if the value is sensitive
+    value: str | None  # None if the value may be a secret
     source: ConfigSource
 
 
@@ -151,15 +153,15 @@ class DynamicConfig:
 
 
 def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings with each value in its normal form: `true` for ` TRUE`. Raises INVALID_REQUEST.
+    """Return the settings with each value in its normal form: `true` for `TRUE`. Raises INVALID_REQUEST.
 
     The result also contains unknown settings, because Kafka stores them, too.
     """
     new = [name for name in configs if name not in before]
     if len(configs) > MOST_SETTINGS:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{len(configs)} settings, at most {MOST_SETTINGS} are kept")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"{len(configs)} settings, at most {MOST_SETTINGS} are allowed")
     if sum(len(name) + len(text) for name, text in configs.items()) > MOST_CHARACTERS:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"settings with more than {MOST_CHARACTERS} characters together")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"settings of more than {MOST_CHARACTERS} characters together")
     unknown = [name for name in new if name not in BROKER_CONFIGS]
     for name in unknown[:MOST_WARNINGS]:
         LOGGER.warning("unknown setting %.200r has no effect%s", name, nearest(name, BROKER_CONFIGS))

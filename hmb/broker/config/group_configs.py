@@ -46,7 +46,7 @@ class GroupResource:
 
     def __init__(self, name: str, broker: DynamicConfig) -> None:
         if not name:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "name a group: all groups have the broker's settings group.*")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "name a group; the broker's settings group.* are the defaults")
         self._name = name
         self._broker = broker
 

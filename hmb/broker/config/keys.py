@@ -109,7 +109,7 @@ class ConfigKey:
         return None if value is None else str(value)
 
     def normal(self, text: str) -> str:
-        """Convert the text of a value to its normal form: `true` for ` TRUE`, `7` for `07`. Raises ConfigError."""
+        """Convert the text of a value to its normal form: `true` for `TRUE`, `7` for `07`. Raises ConfigError."""
         return self.text(self.parse(text)) or ""
 
     @property

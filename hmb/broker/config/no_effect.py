@@ -15,6 +15,7 @@ ONE_BROKER = "This setting has no effect, because the cluster has one broker."
 NO_TIERS = "This setting has no effect, because HMB has no tiered storage."
 REPLICA = r"\*|\d+:\d+"  # an item is "*" (all replicas), or a partition and a broker, such as "0:1"
 THREADS = "This setting has no effect, because each connection has a thread."
+SYSTEM = "This setting has no effect, because the operating system decides."
 
 
 def _int(name: str, default: int, doc: str, minimum: float = 1, dynamic: bool = False) -> ConfigKey:
@@ -67,15 +68,15 @@ BROKER = [
     _list("controller.listener.names", None, ONE_BROKER),
     _list("controller.quorum.voters", "", ONE_BROKER),
     _list("controller.quorum.bootstrap.servers", "", ONE_BROKER),
-    _list("process.roles", None, f"{ONE_BROKER} It is its own controller."),
-    _bool("delete.topic.enable", True, "This setting has no effect: topics can be deleted."),
-    _bool("log.cleaner.enable", True, "This setting has no effect: the broker compacts compacted topics."),
-    _int("log.cleaner.threads", 1, "This setting has no effect: one thread compacts logs.", dynamic=True),
+    _list("process.roles", None, f"{ONE_BROKER} This broker is also the controller."),
+    _bool("delete.topic.enable", True, "This setting has no effect: clients can always delete topics."),
+    _bool("log.cleaner.enable", True, "This setting has no effect: compaction is always enabled."),
+    _int("log.cleaner.threads", 1, "This setting has no effect: one thread compacts all logs.", dynamic=True),
     _int("num.recovery.threads.per.data.dir", 2, "This setting has no effect: one thread checks logs.", dynamic=True),
     _int("num.network.threads", 3, THREADS, dynamic=True),
     _int("background.threads", 10, THREADS, dynamic=True),
-    _int("socket.send.buffer.bytes", 102_400, "no effect: the system decides", -1),
-    _int("socket.receive.buffer.bytes", 102_400, "no effect: the system decides", -1),
+    _int("socket.send.buffer.bytes", 102_400, SYSTEM, -1),
+    _int("socket.receive.buffer.bytes", 102_400, SYSTEM, -1),
 ]
 # Tools set these settings while they move replicas. DescribeConfigs returns such a setting only if it is set.
 RATES = [

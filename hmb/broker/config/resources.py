@@ -104,7 +104,7 @@ def alter_each(
             answers.append(answer := new_answer(**name, error_message=None))
             with answering(answer):
                 if times[each.resource_type, each.resource_name] > 1:
-                    raise KafkaError(ErrorCode.INVALID_REQUEST, "this resource is named twice")
+                    raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this resource twice")
                 resource = _find_alterable(each, broker)
                 configs = change(each, resource)
                 resource.check(configs)
@@ -117,8 +117,8 @@ def alter_each(
 
 
 def _find_alterable(named: Named, broker: BrokerContext) -> Resource:
-    if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # `find` would raise a different error.
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "a topic has no name; topic defaults are broker settings")
+    if named.resource_type == ResourceType.TOPIC and not named.resource_name:  # `find` would raise another error.
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "name a topic; settings of the broker are the defaults")
     return find(named.resource_type, named.resource_name, broker)
 
 

@@ -45,8 +45,8 @@ class ConfigStore:
             }
         except (DamagedStateFile, OSError, ValueError, AttributeError) as error:
             raise DataDirectoryError(
-                f"cannot use the altered settings {self.path}: {error}; put the file back from a copy; or move it and "
-                f"{self._manifest.path} away to go on without these settings"
+                f"cannot use the altered settings {self.path}: {error}; restore the file from a copy, or move it and "
+                f"{self._manifest.path} away to start without these settings"
             ) from error
 
     def write(

@@ -29,8 +29,8 @@ def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfig
 def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
     """Return the new settings of the resource, which are only the settings in the request."""
     if wanted.resource_type == ResourceType.BROKER_LOGGER:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "loggers are altered one by one, incrementally")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "alter the levels of loggers with IncrementalAlterConfigs")
     configs = {config.name: config.value for config in wanted.configs if config.value is not None}
     if len(configs) < len(wanted.configs):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "a setting is named twice, or has no value")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains a setting twice, or one without a value")
     return configs

@@ -34,7 +34,7 @@ def handle(request: CreatePartitionsRequest, context: RequestContext) -> CreateP
         response.results.append(answer)
         with answering(answer):
             if times[wanted.name] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "this topic is named twice")
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
             grown.append((answer, _checked(wanted, context)))
     if not request.validate_only:
         outcomes = context.broker.topics.add_partitions([partitions for _, partitions in grown])

@@ -37,7 +37,7 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
         response.topics.append(answer)
         with answering(answer):
             if times[wanted.name] > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "duplicate topic in the request")
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
             new.append((answer, _checked(wanted, context)))
     outcomes = _create([topic for _, topic in new], request, context)
     # New topics with the same settings share one list of settings in the response. To make a list for each topic would
@@ -78,7 +78,8 @@ def _partitions(wanted: Wanted, context: RequestContext) -> int:
     if wanted.assignments:
         if wanted.num_partitions != DEFAULT or wanted.replication_factor != DEFAULT:
             raise KafkaError(
-                ErrorCode.INVALID_REQUEST, "with a replica assignment, partitions and replication factor must be -1"
+                ErrorCode.INVALID_REQUEST,
+                "with a replica assignment, the number of partitions and the replication factor must be -1",
             )
         return len(wanted.assignments)
     return context.broker.config.num_partitions if wanted.num_partitions == DEFAULT else wanted.num_partitions
@@ -87,7 +88,7 @@ def _partitions(wanted: Wanted, context: RequestContext) -> int:
 def _check_replicas(wanted: Wanted, context: RequestContext) -> None:
     if wanted.assignments:
         if sorted(a.partition_index for a in wanted.assignments) != list(range(len(wanted.assignments))):
-            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions must be numbered 0, 1, 2 ...")
+            raise KafkaError(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "partitions must have the numbers 0, 1, 2, ...")
         if any(a.broker_ids != [context.broker.config.broker_id] for a in wanted.assignments):
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"the only broker is {context.broker.config.broker_id}"

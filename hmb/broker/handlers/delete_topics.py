@@ -40,7 +40,7 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
             if (wanted.name is None) != bool(wanted.topic_id.int):
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "a topic needs either a name or an id, not both")
             if count > 1:
-                raise KafkaError(ErrorCode.INVALID_REQUEST, "this topic is named twice")
+                raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
             topic = context.broker.topics.find(wanted.name, wanted.topic_id)
             answer.name, answer.topic_id = topic.name, topic.id
             doomed.append((answer, topic))

@@ -41,5 +41,5 @@ def _result(topic: str, number: int, election_type: int, context: RequestContext
         if election_type not in (PREFERRED, UNCLEAN):
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"election type {election_type} does not exist")
         context.broker.topics.log(topic, NO_TOPIC_ID, number)
-        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "this broker is the leader already")
+        raise KafkaError(ErrorCode.ELECTION_NOT_NEEDED, "this broker is already the leader")
     return result

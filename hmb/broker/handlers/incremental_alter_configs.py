@@ -38,7 +38,7 @@ def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
     """Return all settings that the resource will have after the changes in the request."""
     configs = dict(resource.altered)
     if len({change.name for change in wanted.configs}) < len(wanted.configs):
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "a setting is named twice")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains a setting twice")
     for change in wanted.configs:
         try:
             operation = ConfigOperation(change.config_operation)

@@ -27,7 +27,7 @@ def handle(request: InitProducerIdRequest, context: RequestContext) -> InitProdu
     response = InitProducerIdResponse(producer_id=-1, producer_epoch=-1)
     try:
         if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_PRODUCER_EPOCH):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, "a request contains both producer id and epoch, or neither")
+            raise KafkaError(ErrorCode.INVALID_REQUEST, "send both a producer id and an epoch, or neither")
         response.producer_id, response.producer_epoch = _allocate(request, context)
     except KafkaError as error:
         response.error_code = code_for_producer(error.code, context.header)

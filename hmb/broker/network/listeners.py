@@ -67,19 +67,19 @@ def parse_listeners(config: BrokerConfig) -> list[Listener]:
     listeners = []
     for name, host, port in _parse("listeners", config.listeners):
         if (protocol := protocols.get(name, PLAINTEXT)) != PLAINTEXT:
-            problem = f"{name} is {protocol}, but only PLAINTEXT is spoken here"
+            problem = f"listener {name} has the protocol {protocol}, but HMB supports only PLAINTEXT"
             raise ConfigError(problem, "listeners", config.listeners)
         default_host = host
         if host in WILDCARDS and name not in advertised:
             default_host = socket.gethostname()
             LOGGER.warning(
-                "clients connect to the advertised address %s; if that is wrong, set advertised.listeners=%s://host:port",
+                "clients connect to the advertised address %s; if it is wrong, set advertised.listeners=%s://host:port",
                 *(default_host, name),
             )
         told_host, told_port = advertised.pop(name, (default_host, port))
         listeners.append(Listener(name, host, port, told_host, told_port))
     if not listeners:
-        raise ConfigError("nothing to listen on", "listeners", config.listeners)
+        raise ConfigError("name a listener, such as PLAINTEXT://127.0.0.1:9092", "listeners", config.listeners)
     if advertised:
         problem = f"{', '.join(advertised)} is not among the listeners"
         raise ConfigError(problem, "advertised.listeners", config.advertised_listeners)
@@ -97,7 +97,7 @@ def bind(listener: Listener) -> tuple[socket.socket, Listener]:
     except (socket.gaierror, UnicodeError) as error:
         bound.close()
         raise BindError(
-            f"cannot resolve {listener.host!r} to listen there; check the name, or give an address"
+            f"cannot resolve {listener.host!r}, the host of a listener; check the name, or use an IP address"
         ) from error
     except OSError as error:
         bound.close()

@@ -120,7 +120,7 @@ class Account:
     def __init__(self, memory: RequestMemory | None, frame_size: int) -> None:
         """Create an account for a request with a frame of `frame_size` bytes.
 
-        If `memory` is None, it counts nothing.
+        If `memory` is None, the account counts nothing.
         """
         self._memory = memory
         self.frame_size = frame_size  # in bytes
@@ -134,7 +134,7 @@ class Account:
 
     @property
     def watchers(self) -> Watchers | None:
-        """A list of threads that are woken when a request waits for memory.
+        """The list to which a long poll adds itself, so that it is woken when another request waits for memory.
 
         None if this request has taken no memory.
         """

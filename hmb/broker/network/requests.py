@@ -1,4 +1,4 @@
-"""Reads the requests of one client, with limits for memory and time. It may read a request before it can be handled.
+"""Reads the requests of one client from its socket, with limits for memory and time.
 
 The simplest way to read a request is the function `read_frame` (protocol/framing.py). `Requests` does more:
 

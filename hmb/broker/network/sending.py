@@ -92,7 +92,7 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
         try:
             sent = os.sendfile(client.fileno(), file.fileno(), position, min(end - position, MOST))
             if not sent:
-                raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes before it should")
+                raise OSError(f"{region.file.path} ends at {position}, {end - position} bytes are missing")
         except BlockingIOError:  # The system call has waited for STALL seconds.
             sent = 0
         limit.taken += sent

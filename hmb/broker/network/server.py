@@ -166,7 +166,7 @@ class Server:
         silent = next((connection for connection in self._connections if connection.is_silent), None)
         if silent is None:
             return False
-        LOGGER.info("closing %s, which has sent no request, for a new connection", silent)
+        LOGGER.info("closing %s to make room for a new connection, because it has sent no request", silent)
         del self._connections[silent]
         silent.close()
         return True

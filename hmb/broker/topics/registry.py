@@ -79,13 +79,13 @@ class Topics:
             present = {found for found, _ in self._logs.items() if found.topic == name}
             wanted = {TopicPartition(name, number) for number in range(topic.partitions)}
             if wanted - present:
-                LOGGER.warning("topic %s has lost %d partitions, which begin empty", name, len(wanted - present))
+                LOGGER.warning("topic %s: %d partitions are lost, and begin again empty", name, len(wanted - present))
                 config = log_config(topic.configs, self._default)
                 topic_id = ids.get(name) or uuid.uuid4()
                 self._logs.create_all([NewLog(partition, config, topic_id) for partition in sorted(wanted - present)])
         for name in {found.topic for found, _ in self._logs.items()} - stored.keys():
             if name not in self._own:
-                LOGGER.warning("another broker created topic %s; its records stay until its settings are altered", name)
+                LOGGER.warning("another broker created topic %s; it keeps all records until its settings are set", name)
             stored[name] = StoredTopic(0, dict(self._own.get(name, ADOPTED)))
         if stored != before:
             self._write_store(stored)
@@ -196,7 +196,7 @@ class Topics:
             def check(name: str) -> None:
                 self._check_is_free(name)
                 if metric_name(name) in taken:
-                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name!r} collides with a new topic")
+                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name!r} and another new topic collide")
                 taken.add(metric_name(name))
 
             return self._make_partitions(new, [outcome_of(partial(check, each.topic.name)) for each in new])
@@ -298,7 +298,7 @@ class Topics:
                 topic.configs = configs
                 for log in topic.partitions.values():
                     log.reconfigure(settings)
-                LOGGER.info("altered topic %s, its own settings: %s", topic.name, configs)
+                LOGGER.info("altered topic %s, its own settings are now: %s", topic.name, configs)
             return outcomes
 
     def _checked_configs(self, configs: Mapping[str, str]) -> tuple[dict[str, str], LogConfig]:
@@ -355,7 +355,7 @@ class Topics:
             with self._lock:
                 self._remove_directories(directories)
         except OSError as error:  # The topics are deleted anyway. Only some of their files remain.
-            LOGGER.warning("files of deleted topics stay until the next start removes them: %s", error)
+            LOGGER.warning("cannot remove files of deleted topics; the next start removes them: %s", error)
 
     def _remove_directories(self, directories: Sequence[Path]) -> None:
         """Write the list of topics without the deleted topics, and then remove the empty directories of these topics.
@@ -367,7 +367,7 @@ class Topics:
 
     def _check_is_there(self, topic: Topic) -> None:
         if self._by_id.get(topic.id) is not topic:  # A newer topic may have the same name.
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is deleted already")
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is already deleted")
 
     def _check_is_free(self, name: str) -> None:
         """Raise INVALID_REQUEST, TOPIC_ALREADY_EXISTS or INVALID_TOPIC_EXCEPTION if no new topic may have this name."""
@@ -376,7 +376,7 @@ class Topics:
         if name in self._by_name:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
         if (other := self._by_metric_name.get(metric_name(name))) is not None:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"topic {name!r} collides with {other.name!r}")
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name!r} and {other.name!r} differ only in . and _")
 
     def _add(self, topic: Topic) -> None:
         self._by_name[topic.name] = self._by_id[topic.id] = self._by_metric_name[metric_name(topic.name)] = topic

@@ -63,5 +63,5 @@ class TopicStore:
 def _stored(entry: dict[str, object]) -> StoredTopic:
     partitions, configs = entry["partitions"], entry["configs"]
     if not (isinstance(partitions, int) and isinstance(configs, dict)):
-        raise ValueError(f"{entry} is not of the form partitions, configs")
+        raise ValueError(f"{entry} must contain partitions (a number) and configs")
     return StoredTopic(partitions, {str(name): str(value) for name, value in configs.items()})
