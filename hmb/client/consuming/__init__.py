@@ -1,32 +1,31 @@
-"""Consuming: how a consumer fetches batches before the application asks for their records.
+"""The consumer: it fetches batches from brokers before the application asks for their records.
 
-The problem: an application that fetches, works and fetches again waits for the network half of its time. The consumer
-therefore keeps one request to each leader in flight while the application works on earlier records.
-
-::
+The problem: an application could fetch records, process them, and only then fetch the next records. It would wait for
+the network for a large part of its time. The consumer therefore has one request to each leader in flight, even while
+the application processes earlier records. A call of `poll` uses these parts::
 
     poll()
-      GroupReading      partitions of the group, committed offsets
-      Discovery         topics and partitions of the subscription
-      AssignmentReader   a Position for each partition: consumed=13, fetched=20
+      GroupReading      learns from the group which partitions to read, and from which committed offsets
+      Discovery         finds the topics and partitions of the subscription
+      AssignmentReader  has a Position for each partition: consumed=13, fetched=20
         Fetcher         Fetch(weather-0 from 20) ----> leader
                                                  <---- batches 20-29
         RecordBuffer    decodes the batch 10-19
       returns the records 13-19
 
-Kafka's consumer works in the same way: the broker stores no state of its readers except committed offsets. The consumer
-knows its positions and can move them at any time.
+The consumer itself stores its position in each partition, and the application can move it at any time. A broker stores
+nothing about a consumer except the committed offsets of its group. Kafka's consumer works in the same way.
 
-Read in this order:
+Read the modules in this order:
 
-1. `simple_consumer`: the plain path, one request and one response.
-2. `consumer` and `assigned`: the public class.
-3. `positions`: the two offsets of a partition.
-4. `reader`: partitions, from their start to the buffer.
-5. `fetcher`: the requests to the leaders, and `partition_errors`: the errors in their responses.
-6. `buffer`: from batches to records.
-7. `subscription` and `group_reading`: the two ways to find partitions.
+1. `simple_consumer`: a simple consumer, which sends a request and waits for its response.
+2. `consumer` and `assigned`: the public class `Consumer`.
+3. `positions`: the position in a partition, which consists of two offsets.
+4. `reader`: reads partitions, from their first offset to the buffer.
+5. `fetcher`: sends requests to the leaders; `partition_errors` handles the errors in the responses.
+6. `buffer`: decodes batches to records.
+7. `subscription` and `group_reading`: find the partitions to read.
 
-These modules can be skipped in a first reading: `settings` (the keyword arguments), `arrow` (columns instead of
-records) and `single_thread` (a check for wrong use).
+You can skip these modules in a first reading: `settings` (keyword arguments), `arrow` (columns instead of records) and
+`single_thread` (a check that only one thread uses the consumer).
 """

@@ -1,7 +1,7 @@
-"""Arrow record batches for consumers: the fetched records of one partition as columns.
+"""Arrow record batches for consumers: they contain the fetched records of one partition as columns.
 
-`hmb.records.fast.columns` builds the columns. This module selects the batches that a consumer may read, and reports
-damage with the partition and the offset.
+`hmb.records.fast.columns` builds the columns. This module leaves out batches that the consumer must not return, for
+example batches of aborted transactions. If a batch is damaged, the error contains the partition and the offset.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def take_batch(buffer: RecordBuffer) -> pa.RecordBatch | None:
-    """Return the buffered records of the next partition as columns, or None if the buffer is empty."""
+    """Remove the next records of one partition from the buffer, and return them as Arrow columns.
+
+    Return None if the buffer contains no more records.
+    """
     records = buffer.take_decoded()
     if records:
         return columns_of_records(records)
@@ -30,7 +33,11 @@ def take_batch(buffer: RecordBuffer) -> pa.RecordBatch | None:
 
 
 def _readable(fetched: FetchedBatches, decoder: BatchDecoder) -> tuple[pa.RecordBatch, int, KafkaError | None]:
-    """Return the records before the first damaged batch, the next offset, and the error of that batch or None."""
+    """Return the records of all batches before the first damaged batch, as columns.
+
+    Also return the offset after these records, and the error of the damaged batch. The error is None if no batch is
+    damaged.
+    """
     position = fetched.position
     first, end = position.consumed, position.end
     batches, next_offset, error = decoder.checked(fetched)
@@ -45,5 +52,5 @@ def _readable(fetched: FetchedBatches, decoder: BatchDecoder) -> tuple[pa.Record
             table = columns(*position.partition, batches[:number], first, end)
             return table, next_offset, batch_error(position, batch, why)
         next_offset = batch.last_offset + 1
-    # Each batch fits alone, but all batches together are too large for one column.
+    # Each batch can be decoded alone, but all batches together are too large for one Arrow column.
     return columns(*position.partition, [], first, end), first, error

@@ -1,7 +1,7 @@
-"""The methods of a consumer that concern single partitions: positions, seeking, pausing, and the offsets of the log.
+"""The methods of a consumer for single partitions: positions, seeking, pausing, and the offsets of the log.
 
-`Consumer` inherits the methods of this module. They use only the reader of the partitions, and neither groups nor
-subscriptions.
+`Consumer` inherits these methods. They work in the same way for all consumers, with or without a group or a
+subscription.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from hmb.protocol.topics import TopicPartition
 
 
 class AssignedPartitions:
-    """The part of a consumer's interface that concerns single partitions."""
+    """The methods of a consumer that take a single partition as an argument. `Consumer` inherits them."""
 
     def __init__(self, reader: AssignmentReader, thread_check: SingleThreadCheck) -> None:
         self._reader, self._thread_check = reader, thread_check
 
     def position(self, partition: TopicPartition) -> int:
-        """Return the offset of the next record that `poll` will return. The method also works on a closed consumer."""
+        """Return the offset of the next record that `poll` will return. A closed consumer returns its last position."""
         if self._thread_check.is_closed:
             return self._reader.position(partition).consumed
         with self._thread_check:
             return self._reader.position_with_offset(partition).consumed
 
     def seek(self, partition: TopicPartition, offset: Offset, *more: Never) -> None:
-        """Continue at `offset`. The next poll raises an error if the log does not have this offset."""
+        """Set the position of a partition. If the log does not have this offset, the next `poll` raises an error."""
         if more:
             its_own = f"TopicPartition({partition!r}, {offset!r})"
             raise TypeError(f"a partition is one argument: seek({its_own}, {more[0]!r})")
@@ -41,25 +41,29 @@ class AssignedPartitions:
             self._reader.seek({partition: offset})
 
     def seek_to_time(self, timestamp: int, *partitions: TopicPartition) -> None:
-        """Continue at the first record at or after a time (ms since 1970), or at the end if no such record exists.
+        """Set the positions to the first record at or after a time, in ms since 1970.
 
-        Without `partitions`, all partitions move. Brokers before Kafka 0.10.1 only find the beginning of a segment,
-        which may contain older records, too.
+        If all records of a partition are older, its position becomes the end of the log. Without `partitions`, the
+        method sets the positions of all partitions. A broker older than Kafka 0.10.1 finds only the beginning of a
+        segment, so `poll` may first return older records.
         """
         self._seek_all(AtTime(timestamp), partitions)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Continue at the first record of each partition."""
+        """Set the positions to the first record of each partition. Without arguments, do this for all partitions."""
         self._seek_all("earliest", partitions)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Continue at the end of each partition. The next poll returns records that are produced after this call."""
+        """Set the positions to the end of each log. `poll` then returns only records that are written after this call.
+
+        Without `partitions`, the method sets the positions of all partitions.
+        """
         self._seek_all("latest", partitions)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Return no records of these partitions until `resume`.
+        """Let `poll` return no records of these partitions until `resume` is called.
 
-        The consumer then fetches the buffered records again.
+        The consumer discards the records that it has already fetched, and fetches them again after `resume`.
         """
         with self._thread_check:
             for partition in partitions:
@@ -83,22 +87,26 @@ class AssignedPartitions:
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset after the last record of each partition.
 
-        With `read_committed`, the end is the last stable offset: the first offset of the oldest open transaction.
+        A consumer with `read_committed` gets the last stable offset instead. This is the first offset of the oldest
+        open transaction.
         """
         return self._list_offsets(partitions, LATEST)
 
     def offsets_for_time(
         self, timestamp: int, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, int | None]:
-        """Return the offset of the first record at or after a time (ms since 1970), None if all records are older."""
+        """Return, for each partition, the offset of the first record at or after a time (ms since 1970).
+
+        The offset is None if all records of the partition are older.
+        """
         check_time(timestamp)
         found = self._list_offsets(partitions, timestamp)
         return {partition: None if offset == NOT_FOUND else offset for partition, offset in found.items()}
 
     def lag(self, partition: TopicPartition) -> int | None:
-        """Return the number of offsets from the position to the end of the log in the leader's last response.
+        """Return how many offsets the position is before the end of the log.
 
-        None before the first response.
+        The end comes from the leader's last response. Return None if no response has arrived yet.
         """
         return self._reader.lag(partition)
 

@@ -1,16 +1,17 @@
-"""The buffer of a consumer: batches that were fetched, and records that were not yet returned to the application.
+"""The buffer of a consumer: it contains fetched batches whose records the application has not received yet.
 
-A fetch returns up to `max_bytes` of encoded records. As Python objects, the same records take about five times the
-memory. The buffer therefore decodes one batch at a time, when the application asks for its records::
+A Fetch response contains up to `max_bytes` bytes of encoded records. As Python objects, the same records take about
+five times the memory. The buffer therefore stores the encoded batches. It decodes one batch at a time, when the
+application asks for records::
 
     leader -> FetchedBatches -> BatchDecoder -> records of one batch -> poll
 
-The buffer never skips data. If a batch cannot be decoded, the application first receives all earlier records, also
-those of other partitions. The next poll raises the error.
+The buffer never skips data without an error. If a batch cannot be decoded, the application first receives all records
+that were buffered before this batch, even those of other partitions. The next `poll` raises the error.
 
-With `read_committed`, a response lists the aborted transactions of its records: a producer id and the first offset of
-the transaction. From that offset on the decoder leaves out the transactional batches of the producer, up to the marker
-that ends the transaction.
+With `read_committed`, a Fetch response also lists aborted transactions. Each entry of the list contains a producer id
+and the first offset of the transaction. The decoder leaves out the transactional batches of this producer, from this
+offset to the marker at the end of the transaction.
 """
 
 from __future__ import annotations
@@ -30,20 +31,23 @@ from hmb.records.reading import Batch
 
 
 class AbortedTransactions:
-    """The aborted transactions that one response lists. `covers` must be called for its batches in their order."""
+    """The aborted transactions in one response. It decides for each batch whether the batch belongs to one of them.
+
+    The caller must call `covers` once for each batch of the response, in the order of the batches.
+    """
 
     def __init__(self, transactions: Iterable[tuple[int, int]]) -> None:
         self._later = deque(sorted((first_offset, producer_id) for producer_id, first_offset in transactions))
-        self._open: set[int] = set()  # the producer ids of the transactions that the batches have reached
+        self._open: set[int] = set()  # the producer ids of aborted transactions that have begun and not ended
 
     def copy(self) -> AbortedTransactions:
-        """Return a copy, which a caller can use to examine later batches without changing this object."""
+        """Return a copy. A caller can use the copy to examine further batches without a change of this object."""
         other = AbortedTransactions(())
         other._later, other._open = self._later.copy(), self._open.copy()
         return other
 
     def covers(self, batch: Batch) -> bool:
-        """Return whether the batch belongs to one of the aborted transactions."""
+        """Return whether this batch belongs to an aborted transaction."""
         while self._later and self._later[0][0] <= batch.last_offset:
             self._open.add(self._later.popleft()[1])
         if not batch.is_transactional or batch.producer_id not in self._open:
@@ -55,20 +59,23 @@ class AbortedTransactions:
 
 @dataclass(slots=True)
 class FetchedBatches:
-    """The batches of one partition in one response. `aborted` is None with `read_uncommitted`."""
+    """The batches of one partition in one response. `aborted` is None if the consumer uses `read_uncommitted`."""
 
     position: Position
     batches: deque[Batch]
     aborted: AbortedTransactions | None
 
     def leaves_out(self, batch: Batch) -> bool:
-        """Return whether the application must not receive the batch, because it has control records or was aborted."""
+        """Return whether the application must not receive the records of this batch.
+
+        This is so for control records, and for records of an aborted transaction.
+        """
         return (self.aborted is not None and self.aborted.covers(batch)) or batch.is_control
 
 
 @dataclass(frozen=True, slots=True)
 class BatchDecoder:
-    """The steps that turn a batch into records: check, decode, deserialize."""
+    """Turns a batch into records in three steps: it checks the CRC, decodes the records, and runs the deserializers."""
 
     check_crcs: bool = True
     key_deserializer: Deserializer | None = None
@@ -79,9 +86,9 @@ class BatchDecoder:
         return self.key_deserializer is not None or self.value_deserializer is not None
 
     def records(self, fetched: FetchedBatches, batch: Batch) -> tuple[list[ConsumerRecord], Exception | None]:
-        """Return the batch's records between the position's offset and its `end`.
+        """Return the records of a batch, and the error that stopped the decoding, or None.
 
-        Also return the error that stopped the decoding, or None.
+        The list contains only records from the position's offset to the offset before the position's `end`.
         """
         position = fetched.position
         try:
@@ -98,9 +105,10 @@ class BatchDecoder:
         return self._deserialized(records) if self.deserializes else (records, None)
 
     def checked(self, fetched: FetchedBatches) -> tuple[list[Batch], int, KafkaError | None]:
-        """Return the intact batches with records for the application, the next offset, and the error of the next batch.
+        """Return the batches before the first damaged one, the offset after them, and the error of the damaged one.
 
-        The method changes nothing, so that it can be repeated after Ctrl-C.
+        The list does not contain batches that the application must not receive. The error is None if no batch is
+        damaged. The method changes no object. If Ctrl-C interrupts it, the application can therefore call it again.
         """
         batches: list[Batch] = []
         next_offset = fetched.position.consumed
@@ -117,7 +125,10 @@ class BatchDecoder:
         return batches, next_offset, None
 
     def _deserialized(self, records: list[ConsumerRecord]) -> tuple[list[ConsumerRecord], Exception | None]:
-        """Run the deserializers. Null keys and values stay None."""
+        """Apply the deserializers to the keys and values. A key or value that is None stays None.
+
+        If a deserializer raises an exception, return the records before this one, and the error.
+        """
         results: list[ConsumerRecord] = []
         for record in records:
             field, key, value = "key", record.key, record.value
@@ -134,37 +145,40 @@ class BatchDecoder:
 
 
 def batch_error(position: Position, batch: Batch, error: KafkaError) -> KafkaError:
-    """Return the error with the partition and the offset of the batch."""
+    """Return a copy of an error, whose message also contains the partition and the last offset of the batch."""
     return KafkaError(
         error.code, f"{position.partition}, batch that ends at offset {batch.last_offset}: {error.message}"
     )
 
 
 class RecordBuffer:
-    """The fetched records of all partitions. It returns them in the order of their arrival and moves the positions."""
+    """The records of all partitions that are fetched and not yet returned to the application.
+
+    The buffer returns records in the order in which they arrived, and moves the positions past them.
+    """
 
     def __init__(self, decoder: BatchDecoder) -> None:
         self.decoder = decoder
         self._fetched: deque[FetchedBatches] = deque()
-        # The batch that was decoded last: its records, the index of the next record to return, and the position of its
-        # partition.
+        # The next three fields describe the batch that was decoded last: its records, the index of the next record to
+        # return, and the position of its partition.
         self._records: list[ConsumerRecord] = []
         self._next = 0
         self._position: Position
-        self._next_offset = 0  # the offset after the decoded batch
-        self.returned = 0  # the number of records returned since the consumer was made
+        self._next_offset = 0  # the offset after the batch that was decoded last
+        self.returned = 0  # the number of records that the application has received
 
     def add(self, fetched: FetchedBatches) -> None:
         self._fetched.append(fetched)
 
     def discard(self, position: Position) -> None:
-        """Discard the buffered records of a partition."""
+        """Remove all records of a partition from the buffer."""
         self._fetched = deque(fetched for fetched in self._fetched if fetched.position is not position)
         if self._records and self._position is position:
             self._records, self._next = [], 0
 
     def take(self, limit: int) -> list[ConsumerRecord]:
-        """Return up to `limit` records, and an empty list if the buffer is empty."""
+        """Remove up to `limit` records from the buffer, and return them. Move the positions past them."""
         taken: list[ConsumerRecord] = []
         before: dict[Position, int] = {}
         try:
@@ -175,7 +189,7 @@ class RecordBuffer:
                 is_finished = self._next == len(self._records)
                 self._position.consumed = self._next_offset if is_finished else self._records[self._next].offset
                 taken += part
-        except BaseException:  # Ctrl-C: nobody receives the records in `taken`, so they are not consumed.
+        except BaseException:  # After Ctrl-C, the application has not received `taken`. Fetch these records again.
             for position, consumed in before.items():
                 position.consumed = consumed
                 self.fetch_again(position)
@@ -184,22 +198,23 @@ class RecordBuffer:
         return taken
 
     def fetch_again(self, position: Position) -> None:
-        """Discard the buffered records of a partition, and move its position back so that they are fetched again."""
+        """Remove all records of a partition from the buffer, and let the fetcher fetch them again."""
         position.fetched, position.error = position.consumed, None
         self.discard(position)
 
     def take_decoded(self) -> list[ConsumerRecord]:
-        """Return the remaining records of the decoded batch."""
+        """Return the remaining records of the batch that was decoded last."""
         return self.take(len(self._records) - self._next)
 
     def next_fetched(self) -> FetchedBatches | None:
-        """Return the next undecoded batches without removing them from the buffer, or None."""
+        """Return the next batches that are not decoded, or None. The batches stay in the buffer."""
         return self._fetched[0] if self._fetched else None
 
     def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:
-        """Remove the batches that `next_fetched` returned, after `count` of their records went to the application.
+        """Remove the batches that `next_fetched` returned from the buffer. Move the position to `next_offset`.
 
-        Move the position to `next_offset`. If `error` is set, the partition is not read further.
+        `count` is the number of their records that the application receives. If `error` is not None, the consumer reads
+        this partition no further, and a later `poll` raises the error.
         """
         position = self._fetched.popleft().position
         position.consumed = next_offset if position.end is None else min(next_offset, position.end)
@@ -207,7 +222,7 @@ class RecordBuffer:
         self.returned += count
 
     def one_by_one(self, limit: int) -> Iterator[ConsumerRecord]:
-        """Yield up to `limit` records. The position moves with each record."""
+        """Yield up to `limit` records, one after another. Before each one is yielded, its position moves past it."""
         for _ in range(limit):
             if self._next == len(self._records) and not self.has_records():
                 return
@@ -219,11 +234,11 @@ class RecordBuffer:
             yield record
 
     def has_batches(self) -> bool:
-        """Return whether anything is buffered. The batches may turn out to contain no records for the application."""
+        """Return whether the buffer contains a record or a batch. A batch may contain no record for the application."""
         return self._next < len(self._records) or bool(self._fetched)
 
     def has_records(self) -> bool:
-        """Return whether the buffer has a record for the application. Decode batches until one is found."""
+        """Return whether the buffer has a record for the application. Decode batches until a record is found."""
         while self._next == len(self._records):
             while self._fetched and not self._fetched[0].batches:
                 self._fetched.popleft()
@@ -235,7 +250,7 @@ class RecordBuffer:
     def _decode(self, fetched: FetchedBatches) -> None:
         batch, position = fetched.batches[0], fetched.position
         records, error = self.decoder.records(fetched, batch)
-        fetched.batches.popleft()  # This line follows the decoding, so that Ctrl-C does not lose the batch.
+        fetched.batches.popleft()  # This call comes after the decoding, so that Ctrl-C does not lose the batch.
         next_offset = batch.last_offset + 1
         if error is not None:
             position.error = error

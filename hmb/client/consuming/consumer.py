@@ -1,33 +1,37 @@
-"""The consumer: returns the records of partitions in the order of their offsets.
+"""The consumer: it reads the records of partitions, and returns them in the order of their offsets.
 
-An application gives a start and optionally an end::
+Two settings determine which records a consumer reads in each partition::
 
-    offset    where to begin: "earliest", "latest", an offset, -n (n before the end), FromStart(n), AtTime(ms)
-    until     where to end: "end" (the end of the log when reading begins), an offset, AtTime(ms); None: never
+    offset    the first record: "earliest", "latest", an offset, -n (n offsets before the end), FromStart(n), AtTime(ms)
+    until     where reading ends: "end" (the end of the log when reading begins), an offset, AtTime(ms); with None, the
+              consumer reads for ever
 
 A consumer finds its partitions in one of three ways:
 
-- With topic names, or with a pattern for names, a consumer reads all partitions of these topics. It also finds topics
-  and partitions that are created later.
-- With a `group`, the members of the group share the partitions. Reading begins at the offsets that the group has
-  committed. The setting `offset` only concerns partitions without a committed offset.
-- With `assign`, a consumer reads exactly the given partitions.
+- With topic names or a pattern, the consumer reads all partitions of these topics. It also finds topics and partitions
+  that are created later.
+- With a `group`, all members of the group share the partitions. A consumer begins at the offsets that the group has
+  committed. The setting `offset` applies only to a partition for which the group has committed no offset.
+- With `assign`, the consumer reads exactly the partitions that the application chooses.
 
-For example, `Consumer("localhost:9092", "weather", until="end")` reads all records that "weather" has now.
+For example, `Consumer("localhost:9092", "weather", until="end")` reads all records that are in the topic "weather" when
+the consumer starts.
 
-Records of one partition arrive in the order of the log. Records of several partitions arrive interleaved. Every record
-is returned once. The consumer raises the error of a partition after it has returned all buffered records. Every poll
-raises a permanent error, for example a damaged batch, until the application seeks past it or pauses the partition.
+The consumer returns the records of one partition in the order of the log. Between the records of one partition, it may
+return records of other partitions. It returns each record once. If a partition has an error, the consumer first returns
+all records that it has already fetched, and then `poll` raises the error. If the error is permanent, for example a
+damaged batch, each further `poll` raises it again. The application can seek past the damaged batch, or pause the
+partition.
 
-Without a group, the constructor already finds the start offsets. With "latest", the application therefore receives
-every record that is produced after the constructor has returned. The consumer does not retry its first request. It
-retries later requests for `retry_for` seconds.
+Without a group, the constructor already finds the start offsets. With "latest", the application therefore receives each
+record that is written after the constructor has returned. If the very first request of a consumer fails, the consumer
+raises the error at once. It repeats later requests for up to `retry_for` seconds after an error.
 
-A consumer belongs to one thread, and works only while that thread polls it. Only the heartbeats of a group have a
-thread of their own. The objects behind it::
+Only one thread may use a consumer. The consumer works only while this thread calls `poll`. One exception exists: a
+second thread sends the heartbeats of a group. A consumer consists of these objects::
 
-    Consumer -> AssignmentReader -> Fetcher         fetches batches from the leaders
-                                -> RecordBuffer    decodes them, also into Arrow columns (`arrow`)
+    Consumer -> AssignmentReader -> Fetcher        fetches batches from the leaders
+                                 -> RecordBuffer   decodes batches to records or to Arrow columns (`arrow`)
              -> GroupReading                       partitions and committed offsets of the group
              -> Discovery                          topics and partitions of the subscription
 """
@@ -65,11 +69,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Consumer", "ConsumerRecord"]
 
-LONGEST_WAIT = 0.5  # seconds; a longer poll checks the group and the metadata after each such interval
+LONGEST_WAIT = 0.5  # seconds; during a longer poll, the consumer checks group and metadata at this interval
 
 
 class Consumer(AssignedPartitions):
-    """Reads the records of topics. A consumer belongs to one thread.
+    """A client that reads the records of topics. Only one thread may use a consumer.
 
     `ConsumerSettings` declares the keyword arguments. `help(hmb.Consumer)` shows them with their defaults.
     """
@@ -78,9 +82,10 @@ class Consumer(AssignedPartitions):
     def __init__(
         self, bootstrap_servers: str | Iterable[str], *topics: str, **settings: Unpack[ConsumerSettings]
     ) -> None:
-        """Read `topics`, or topics by `pattern`. Without both, call `subscribe` or `assign` later.
+        """Subscribe to `topics`, or to the topics that match the setting `pattern`.
 
-        Raises TypeError and ValueError for invalid settings, and ConnectionFailed if no broker answers.
+        Without topics and pattern, the application must call `subscribe` or `assign` later. Raises TypeError or
+        ValueError if a setting is not valid, and ConnectionFailed if no broker answers.
         """
         chosen = cast(ConsumerSettings, with_defaults(ConsumerSettings, settings, "Consumer"))
         _check(chosen)
@@ -105,9 +110,9 @@ class Consumer(AssignedPartitions):
     # -- subscription and assignment
 
     def subscribe(self, *topics: str, pattern: Pattern | None = None, exclude: Pattern | None = None) -> None:
-        """Read these topics, or topics that match `pattern` and not `exclude`.
+        """Read these topics, or all topics whose names match `pattern` and do not match `exclude`.
 
-        They replace the earlier subscription.
+        The new subscription replaces the old one.
         """
         with self._thread_check:
             subscription = Subscription.to(topics, pattern, exclude)
@@ -116,10 +121,12 @@ class Consumer(AssignedPartitions):
             self._subscribe(subscription)
 
     def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, Offset]) -> None:
-        """Read exactly these partitions. They replace the earlier partitions.
+        """Read exactly these partitions. They replace the partitions that the consumer has read before.
 
-        A mapping contains the start of each partition. Otherwise a consumer with a `group` begins at the committed
-        offsets, and other consumers begin at their `offset`. The consumer does not join the group, but commits for it.
+        If `partitions` is a mapping, it contains the first offset for each partition. Otherwise a consumer with a
+        `group` begins at the committed offsets of the group, and a consumer without a group begins at its setting
+        `offset`. After `assign`, the consumer is not a member of the group, but it can still commit offsets for the
+        group.
         """
         with self._thread_check:
             has_starts = isinstance(partitions, Mapping)
@@ -136,7 +143,7 @@ class Consumer(AssignedPartitions):
                 self._reader.add_with_offsets(starts)
 
     def unsubscribe(self) -> None:
-        """Stop reading all partitions. With a group, commit first and leave the group."""
+        """Stop reading all partitions. A consumer with a group first commits its positions, and leaves the group."""
         with self._thread_check:
             self._discovery = None
             if self._group is not None:
@@ -145,7 +152,7 @@ class Consumer(AssignedPartitions):
 
     @property
     def subscription(self) -> frozenset[str]:
-        """The topics of the subscription. For a pattern: the topics that matched it last."""
+        """The names of the topics in the subscription. For a pattern: the names that matched at the last check."""
         return frozenset() if self._discovery is None else frozenset(self._discovery.names)
 
     @property
@@ -157,16 +164,17 @@ class Consumer(AssignedPartitions):
 
     @property
     def at_end(self) -> bool:
-        """Whether every partition was read up to `until`. Always False without `until`."""
+        """Whether the consumer has read all partitions up to `until`. Always False without `until`."""
         if self._until is None or self._thread_check.is_closed:
             return self._was_at_end
         return (self._group is None or self._group.has_assignment) and self._reader.at_end
 
     def poll(self, timeout: float = 0.0, max_records: int | None = None) -> list[ConsumerRecord]:
-        """Return the next records: at most `max_records`, or the consumer's `max_poll_records`.
+        """Return the next records: at most `max_records`, or `max_poll_records` if `max_records` is None.
 
-        The list is empty if no record arrived within about `timeout` seconds, or at the end (see `at_end`). Raises
-        KafkaError and ConnectionFailed for errors of partitions and groups, and DeserializationError.
+        The list is empty if no record has arrived within about `timeout` seconds, or if the consumer has read
+        everything up to `until`. Raises KafkaError or ConnectionFailed for an error of a partition or of the group.
+        Raises DeserializationError if a deserializer fails.
         """
         if not self._fill_buffer(timeout):
             return []
@@ -174,17 +182,20 @@ class Consumer(AssignedPartitions):
             return self._reader.buffer.take(self._limit if max_records is None else max_records)
 
     def __iter__(self) -> Iterator[ConsumerRecord]:
-        """Yield each record up to `until`, then close the consumer. The position moves with each record."""
+        """Yield each record up to `until`, then close the consumer.
+
+        When a record is yielded, the position of its partition already is the next offset.
+        """
         while not self.at_end:
             if self._fill_buffer(LONGEST_WAIT):
                 yield from self._reader.buffer.one_by_one(self._limit)
         self.close()
 
     def poll_arrow(self, timeout: float = 0.0) -> pyarrow.RecordBatch | None:
-        """Return the next records of one partition as Arrow columns (see `arrow`), or None if no records arrived.
+        """Return the next records of one partition as Arrow columns, or None if no record has arrived in time.
 
-        The method makes no Python objects for records, and therefore runs no deserializers. Raises ValueError if the
-        consumer has deserializers. Needs `pip install 'hmb[arrow]'`.
+        The method creates no Python object for a record, so deserializers cannot run. Raises ValueError if the consumer
+        has deserializers. The method needs pyarrow: `pip install 'hmb[arrow]'`.
         """
         from hmb.client.consuming.arrow import take_batch
 
@@ -194,12 +205,12 @@ class Consumer(AssignedPartitions):
         while self._fill_buffer(max(0.0, deadline - time.monotonic()), decoded=False):
             with self._thread_check:
                 batch = take_batch(self._reader.buffer)
-            if batch is not None:  # None: the batches only contained markers or aborted transactions.
+            if batch is not None:  # It is None if the batches contained only control records or aborted transactions.
                 return batch
         return None
 
     def arrow_batches(self) -> Iterator[pyarrow.RecordBatch]:
-        """Yield the batches of `poll_arrow` up to `until`, then close the consumer."""
+        """Yield all records up to `until` as Arrow columns, then close the consumer."""
         while not self.at_end:
             batch = self.poll_arrow(LONGEST_WAIT)
             if batch is not None:
@@ -209,39 +220,45 @@ class Consumer(AssignedPartitions):
     # -- committed offsets
 
     def commit(self, offsets: Offsets | None = None) -> None:
-        """Commit these offsets, or the positions of all partitions, and wait for the response.
+        """Commit these offsets, and wait for the response. Without `offsets`, commit the positions of all partitions.
 
-        A committed offset is the offset of the next record to read.
+        A committed offset is the offset of the first record that the application has not processed.
         """
         with self._thread_check:
             self._in_group().commit(offsets)
 
     def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
-        """Commit without waiting. A later poll calls `callback` with the offsets, and with the error or None."""
+        """Send a commit, and do not wait for the response. A later `poll` handles the response.
+
+        This `poll` calls `callback` with two arguments: the offsets, and the error or None.
+        """
         with self._thread_check:
             self._in_group().commit_async(offsets, callback)
 
     def committed(self, *partitions: TopicPartition) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return the committed offset of each given or assigned partition. None if the group has committed none."""
+        """Return the committed offset of each partition, or None if the group has committed no offset for it.
+
+        Without `partitions`, return the offsets of all partitions that this consumer reads.
+        """
         with self._thread_check:
             return self._in_group().offsets.committed(partitions or tuple(self._reader.positions))
 
     @property
     def group_metadata(self) -> GroupMetadata:
-        """The identity of this consumer in its group, for `Producer.send_offsets_to_transaction`."""
+        """The group id, member id and generation of this consumer, for `Producer.send_offsets_to_transaction`."""
         return self._in_group().metadata
 
     def metrics(self) -> ConsumerMetrics:
-        """Return counts since the consumer was made."""
+        """Return counts of records, bytes, fetches and failures since the consumer was created."""
         return self._reader.metrics()
 
     # -- closing
 
     def close(self, timeout: float | None = None) -> None:
-        """Commit, leave the group and close all connections. A second call does nothing.
+        """Commit the positions, leave the group and close all connections. A second call does nothing.
 
-        Each response of the coordinator may take `timeout` or `request_timeout` seconds. If no broker can be reached,
-        the positions are not committed, and the method returns after 0.1 s.
+        The method waits at most `timeout` seconds for each response of the coordinator, or `request_timeout` seconds
+        without `timeout`. If no broker can be reached, the method does not commit, and returns after 0.1 s.
         """
         if self._thread_check.is_closed:
             return
@@ -252,7 +269,7 @@ class Consumer(AssignedPartitions):
             self._is_closing = True
             try:
                 if self._group is not None:
-                    self._group.leave(timeout)  # The callback `on_revoked` may still commit.
+                    self._group.leave(timeout)  # This calls `on_revoked`, which may still commit.
             finally:
                 self._thread_check.is_closed = True
                 self._reader.close()
@@ -270,9 +287,9 @@ class Consumer(AssignedPartitions):
         return self._group
 
     def _subscribe(self, subscription: Subscription) -> None:
-        """Find the topics of a subscription, and read them.
+        """Find the topics of a subscription, and start to read them.
 
-        If a topic does not exist, the earlier subscription remains.
+        If a topic does not exist, raise an error and keep the old subscription.
         """
         discovery = Discovery(
             self._cluster, subscription, self._numbers, self._max_age, wait_for_topics=self._wait_for_topics
@@ -287,9 +304,9 @@ class Consumer(AssignedPartitions):
             self._group.subscribe(discovery.names)
 
     def _fill_buffer(self, timeout: float, *, decoded: bool = True) -> bool:
-        """Return whether the buffer has records, after fetches for up to `timeout` seconds.
+        """Fetch until the buffer has records or `timeout` seconds have passed. Return whether the buffer has records.
 
-        Raises the error of a partition after all buffered records were returned.
+        If the buffer is empty and a partition has an error, raise the error.
         """
         if self.at_end:
             return False
@@ -309,14 +326,14 @@ class Consumer(AssignedPartitions):
                     return self._reader.has_records(decoded)
 
     def _poll_group(self, deadline: float) -> None:
-        """Take part in a rebalance. A consumer without partitions waits for it until the deadline."""
+        """Take part in a rebalance of the group. A consumer without partitions waits for its end until the deadline."""
         if self._discovery is None and not self._reader.positions:
             raise ValueError("nothing to read: subscribe() to topics or assign() partitions first")
         if self._group is not None:
             self._group.poll(0.0 if self._reader.positions else max(0.0, deadline - time.monotonic()))
 
     def _update_partitions(self) -> None:
-        """Add new partitions, remove the partitions of deleted topics, and find the start offsets of new partitions."""
+        """Add partitions that were created, remove partitions of deleted topics, and find missing start offsets."""
         if self._discovery is not None:
             before = self._discovery.names
             new = self._discovery.new_partitions()
@@ -324,8 +341,8 @@ class Consumer(AssignedPartitions):
             if self._group is not None and names != before:
                 self._group.subscribe(names, created=names - before if self._until is None else ())
             if self._group is None and self._until is None:
-                # A single response may lack a topic that exists. When the topic is in the next response, its partitions
-                # seem to be new. But they keep the positions that they already have.
+                # A metadata response may lack a topic that exists. The next response contains it again, so its
+                # partitions seem to be new. They must keep their positions, and are therefore not added again.
                 self._reader.add({it: "earliest" for it in new if it not in self._reader.positions})
             if self._discovery.is_by_pattern:
                 self._reader.remove_deleted()
@@ -358,7 +375,7 @@ def _reader(cluster: Cluster, settings: ConsumerSettings) -> AssignmentReader:
 
 
 def _group_reading(cluster: Cluster, reader: AssignmentReader, settings: ConsumerSettings) -> GroupReading | None:
-    """Return the reader that takes part in the group that the settings name. Return None if they name no group."""
+    """Return the object that connects the reader with its group. Return None if the settings contain no group."""
     if settings["group"] is None:
         return None
     group = MemberSettings(

@@ -1,25 +1,26 @@
-"""Fetching: one request to each leader is always in flight, and its response waits until the buffer is empty.
+"""Fetching: the consumer always has one Fetch request to each leader in flight.
 
-A Fetch request contains an offset for each partition. The broker answers when it has `min_bytes` of records, or after
-`max_wait_ms` (a *long poll*). The response contains whole batches as they are stored in the log. The first batch may
-begin before the requested offset, and the decoder skips its earlier records.
+A Fetch request contains an offset for each partition. The broker sends its response when it has `min_bytes` of records,
+or after `max_wait_ms` (a *long poll*). The response contains whole batches, as the log stores them. The first batch may
+begin below the requested offset. The decoder then skips its records below this offset.
 
-The idea: the header of the last batch already contains the next offset to fetch. The fetcher therefore sends the next
-request before a single record is decoded. While the application works on one response, the broker prepares the next
-one::
+The idea: the header of the last batch in a response already determines the next offset to fetch. The fetcher therefore
+sends the next request before any record is decoded. While the application processes the records of one response, the
+broker prepares the next response::
 
     application    |  works on 0-499  |  works on 500-999   |
     fetcher        Fetch(500)         Fetch(1000)
     broker            |  reads 500-999   |  reads 1000-1499 |
 
-A response waits in the socket until the application has received all buffered records. The fetcher reads one response
-at a time. A consumer therefore holds at most `max_bytes` of fetched bytes, with any number of leaders.
+A response waits in the socket until the application has received all buffered records. The fetcher then reads one
+response. A consumer therefore stores at most `max_bytes` bytes of batches in its memory, even if it reads from many
+leaders.
 
-The module `partition_errors` decides what happens after an error of one partition.
+If one partition in a response has an error, the module `partition_errors` decides what happens.
 
-Limits: fetch sessions (KIP-227) are missing, so a consumer of thousands of partitions lists all of them in each
-request. A partition costs about 15 us in client and broker each. Fetching from followers (KIP-392) and the detection of
-truncated logs (KIP-320) are missing, too.
+Limits: the fetcher does not use fetch sessions (KIP-227). A consumer of thousands of partitions therefore lists all of
+them in each request. Each partition in a request costs about 15 us of work in the client, and about 15 us in the
+broker. The fetcher does not fetch from followers (KIP-392), and does not detect that a log was truncated (KIP-320).
 
 Source: Kafka's `Fetcher` and `FetchRequest`.
 """
@@ -46,7 +47,7 @@ from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import Batch, iter_batches
 
-NEWEST_FETCH = FetchRequest.first_version("topics.topic_id")  # Later versions of Fetch only concern followers.
+NEWEST_FETCH = FetchRequest.first_version("topics.topic_id")  # Newer versions only add fields for followers.
 NEWEST_BY_NAME = NEWEST_FETCH - 1
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
@@ -54,10 +55,11 @@ PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """The settings of a fetcher. The first three are Kafka's fetch.max.wait.ms, fetch.min.bytes and fetch.max.bytes.
+    """The settings of a fetcher.
 
-    `reset` is the offset at which to continue if an offset does not exist. None means that this is an error. Times are
-    in seconds.
+    `max_wait_ms`, `min_bytes` and `max_bytes` are Kafka's `fetch.max.wait.ms`, `fetch.min.bytes` and `fetch.max.bytes`.
+    If the log does not have the requested offset, the fetcher continues at `reset`, or raises an error if `reset` is
+    None. The other times are in seconds.
     """
 
     max_wait_ms: int
@@ -71,17 +73,17 @@ class FetchSettings:
 
 @dataclass(slots=True)
 class _PendingFetch:
-    """A fetch without a response: its positions with the requested offsets, and the deadline of the response."""
+    """A Fetch request whose response has not arrived yet: the requested offsets, and the deadline for the response."""
 
     positions: dict[TopicPartition, tuple[Position, int]]
     deadline: float
-    names: dict[UUID, str]  # topic names by id, because a response may name topics by id only
+    names: dict[UUID, str]  # the name of each topic id, because newer responses contain only ids
 
     def unchanged_positions(self, response: FetchResponse) -> Iterator[tuple[Position, PartitionData]]:
-        """Yield each position of this fetch with its part of the response, if the position has not changed since.
+        """Yield each position of this request together with its part of the response.
 
-        The application may have moved, paused or removed a partition since the request. Records of such a partition are
-        skipped.
+        After the request was sent, the application may have moved the position, or paused or removed the partition. The
+        method does not yield such a position, so its records are not used.
         """
         for topic in response.responses:
             name = topic.topic or self.names.get(topic.topic_id, "")
@@ -92,22 +94,22 @@ class _PendingFetch:
 
 
 class Fetcher:
-    """Fetches batches for positions, and moves `fetched` of each position past them."""
+    """Fetches batches of all partitions of a consumer. It sets `fetched` of each position to the offset after them."""
 
     def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, Position], settings: FetchSettings) -> None:
         self._cluster = cluster
         self._positions = positions
         self._settings = settings
         self._connections: dict[Node, Connection] = {}
-        self._pending: dict[Node, _PendingFetch] = {}  # pending fetches by leader, the oldest first
+        self._pending: dict[Node, _PendingFetch] = {}  # the unanswered request to each leader, the oldest first
         self.errors = PartitionErrors(cluster, positions, settings.reset, settings.retry_for)
         self.fetches = self.fetched_bytes = 0
 
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
-        """Yield the batches of the next response of any leader, or nothing after `timeout` seconds.
+        """Wait at most `timeout` seconds for a response of any leader, and yield its batches.
 
-        The caller must store each item at once, because the position has already moved and the item is not fetched
-        again. A Ctrl-C may interrupt the rest of this method.
+        The caller must store each item at once. The position has already moved past its batches, so they are not
+        fetched again. Ctrl-C may interrupt the method before it has yielded all items.
         """
         self.post()
         leader = self._wait(timeout)
@@ -116,7 +118,7 @@ class Fetcher:
             self.post()  # Send the next requests before the application works on these records.
 
     def post(self) -> None:
-        """Send a Fetch request to each leader that has no unanswered one."""
+        """Send a Fetch request to each leader to which no request is in flight."""
         now = time.monotonic()
         by_topic: dict[str, list[Position]] = {}
         for position in self._positions.values():
@@ -131,13 +133,16 @@ class Fetcher:
                 self._send(leader, positions)
 
     def close(self) -> None:
-        """Close all connections. The responses to pending fetches are lost."""
+        """Close all connections. The responses to the requests in flight are lost."""
         for connection in self._connections.values():
             connection.close()
         self._pending.clear()
 
     def _leaders(self, name: str, positions: list[Position]) -> Iterator[tuple[Position, Node]]:
-        """Yield positions of one topic, each with the leader of its partition. Store the errors of other positions."""
+        """Yield each position of one topic with the leader of its partition.
+
+        If the leader of a partition cannot be found, store the error in the position instead.
+        """
         try:
             topic = self._cluster.topic(name)
         except (ConnectionFailed, KafkaError) as error:
@@ -166,7 +171,7 @@ class Fetcher:
             for position in positions:
                 self.errors.failed(position, error)
             return
-        except BaseException:  # After Ctrl-C, only a part of the request may have been sent.
+        except BaseException:  # After Ctrl-C, close the connection: only a part of the request may have been sent.
             connection.close()
             raise
         deadline = time.monotonic() + self._settings.request_timeout + self._settings.max_wait_ms / 1000
@@ -194,7 +199,10 @@ class Fetcher:
         )
 
     def _wait(self, timeout: float) -> Node | None:
-        """Return the leader whose response has begun to arrive or is overdue. None after `timeout` seconds."""
+        """Wait until a response begins to arrive or its deadline passes. Return the leader of this response.
+
+        Return None if `timeout` seconds have passed before.
+        """
         now = time.monotonic()
         if not self._pending:
             time.sleep(max(0.0, min(timeout, self.errors.next_retry() - now)))
@@ -209,7 +217,7 @@ class Fetcher:
         return next((leader for leader, it in self._pending.items() if leader in ready or it.deadline <= now), None)
 
     def _receive(self, leader: Node) -> Iterator[FetchedBatches]:
-        """Read the response of a leader, yield its batches and move the positions."""
+        """Read the response of a leader, and yield its batches. Move each position past its batches."""
         pending, connection = self._pending.pop(leader), self._connections[leader]
         for position, _ in pending.positions.values():
             position.is_in_flight = False
@@ -223,7 +231,7 @@ class Fetcher:
             for position, _ in pending.positions.values():
                 self.errors.failed(position, error)
             return
-        except BaseException:  # After Ctrl-C, a later request must not receive the rest of this response.
+        except BaseException:  # Close the connection, so that no later request receives the rest of this response.
             connection.close()
             raise
         self.fetches += 1
@@ -253,8 +261,8 @@ class Fetcher:
                 if batch.last_offset >= position.fetched:
                     batches.append(batch)
         except KafkaError as error:
-            # The error is raised only if the damaged batch is the first batch of the response. Otherwise the intact
-            # batches before it are returned, and the next fetch begins with the damaged batch and raises the error.
+            # If batches come before the damaged one, this method yields them without an error. The next response then
+            # begins with the damaged batch. Only in this case, the method raises the error.
             if not batches:
                 where = f"{position.partition} from offset {position.fetched}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error

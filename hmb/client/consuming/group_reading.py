@@ -1,15 +1,17 @@
-"""Reading as a member of a group: partitions from the group, committed offsets, and automatic commits.
+"""A consumer that is a member of a group: it reads the partitions that the group assigns, and commits offsets.
 
-The membership (`hmb.client.group.membership`) knows which partitions belong to this consumer. `GroupReading` is its
-listener: it adds and removes partitions of the consumer's reader. New partitions begin at the offsets that the group
-has committed. Before partitions are given up, their positions are committed, and the next owner continues there. A
-commit saves the offset of the first record that was *not* returned to the application yet.
+The module `hmb.client.group.membership` learns from the group which partitions belong to this consumer. When the group
+assigns or revokes partitions, it calls `GroupReading`, which adds the partitions to the consumer's reader, or removes
+them. The consumer begins to read a new partition at the offset that the group has committed. Before the consumer gives
+up a partition, it commits its position, and the next owner of the partition continues at this offset. The committed
+offset is the offset of the first record that `poll` has *not* returned yet.
 
-*Automatic commits* run inside `poll`, every `auto_commit_interval` seconds. They assume that the application has
-processed all records of earlier polls. After a crash, some records are read twice and none is left out (at least once).
+If *automatic commits* are enabled, `poll` commits the positions every `auto_commit_interval` seconds. `poll` assumes
+that the application has processed all records that earlier calls have returned. If a consumer crashes, some records may
+therefore be read twice, but no record is left out (at least once).
 
-For example, a poll returns the records 0 to 9 and the next poll commits offset 10. If the consumer crashes before that,
-the next owner begins at offset 0 again.
+For example, a `poll` returns the records 0 to 9, and the next `poll` commits the offset 10. If the consumer crashes
+before this commit, the next owner of the partition begins at offset 0 again.
 """
 
 from __future__ import annotations
@@ -38,9 +40,9 @@ Offsets = Mapping[TopicPartition, int | OffsetAndMetadata]
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """The application's functions for a rebalance. `poll` and `close` call them.
+    """Functions of the application that `poll` and `close` call when the partitions of this consumer change.
 
-    Without `on_lost`, `on_revoked` is called for lost partitions, too.
+    If `on_lost` is None, `on_revoked` is also called for lost partitions.
     """
 
     on_assigned: Callback | None = None
@@ -49,7 +51,10 @@ class Callbacks:
 
 
 class GroupReading:
-    """The link between a consumer's reader and its group. It implements `RebalanceListener`."""
+    """Connects the reader of a consumer with its group: it adds and removes partitions, and commits positions.
+
+    The class implements `RebalanceListener`, whose methods the membership calls during a rebalance.
+    """
 
     def __init__(
         self,
@@ -64,19 +69,22 @@ class GroupReading:
         self._offset = offset
         self._created: set[str] = set()  # topics that did not exist when this consumer started
         self._callbacks = callbacks
-        self._interval = auto_commit_interval  # None: only the application commits
+        self._interval = auto_commit_interval  # in seconds; None if only the application commits
         self._commit_at = time.monotonic() + (auto_commit_interval or 0.0)
-        self._saved: dict[TopicPartition, int] = {}  # the positions that automatic commits have saved
+        self._saved: dict[TopicPartition, int] = {}  # the positions that were committed automatically
         self._membership: GroupMembership | None = None
         reader.committed = self.committed
-        self._offsets_without_membership: CommittedOffsets | None = None  # used if `assign` chose the partitions
+        self._offsets_without_membership: CommittedOffsets | None = None  # used after `assign`
         self._is_leaving = False
         self._close_timeout: float | None = None  # seconds for the last commit; None means `request_timeout`
         self.has_assignment = False  # whether the group or `assign` has chosen partitions
 
     @property
     def offsets(self) -> CommittedOffsets:
-        """The committed offsets of the group. After `assign`, the consumer commits without a membership."""
+        """The object that commits and reads the offsets of the group.
+
+        After `assign`, the consumer is not a member of the group, but it can still commit for the group.
+        """
         if self._membership is not None:
             return self._membership.offsets
         if self._offsets_without_membership is None:
@@ -85,13 +93,14 @@ class GroupReading:
 
     @property
     def metadata(self) -> GroupMetadata:
-        """The identity of this consumer in its group."""
+        """The group id, and the member id and generation of this consumer in the group."""
         return self.offsets.metadata if self._membership is None else self._membership.metadata
 
     def subscribe(self, topics: Collection[str], *, created: Collection[str] = ()) -> None:
-        """Subscribe to these topics.
+        """Subscribe to these topics. If the consumer is not a member of the group yet, join it.
 
-        The consumer reads topics in `created` from their start, because all their records are newer than the consumer.
+        `created` contains the topics that were created after the consumer had started. The consumer reads them from
+        their first record.
         """
         self._created |= set(created)
         if self._membership is None:
@@ -99,7 +108,7 @@ class GroupReading:
         self._membership.subscribe(topics)
 
     def poll(self, timeout: float) -> None:
-        """Take part in a rebalance for at most `timeout` seconds, and commit if the interval has passed."""
+        """Take part in a rebalance, for at most `timeout` seconds. Then make an automatic commit if it is due."""
         if self._membership is not None:
             self._membership.poll(timeout)
         else:
@@ -112,8 +121,8 @@ class GroupReading:
                 self.offsets.commit_async(unsaved, self._auto_committed)
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        # The coordinator of a KIP-848 group answers before it has computed an assignment. The first assignment may be
-        # empty.
+        # In the new group protocol (KIP-848), the coordinator answers before it has computed an assignment. Its first
+        # assignment may therefore be empty, and does not count.
         self.has_assignment |= bool(partitions) or self._settings.group_protocol == GroupType.CLASSIC
         offsets: dict[TopicPartition, Offset] = {
             partition: "earliest" if partition.topic in self._created else self._offset for partition in partitions
@@ -145,16 +154,22 @@ class GroupReading:
         self.offsets.commit_async(self._with_metadata(offsets), callback)
 
     def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Return the committed offsets of these partitions. The method does not retry, because a poll must not wait."""
+        """Return the committed offsets of these partitions.
+
+        `poll` calls this method and must not wait, so the method does not repeat a failed request.
+        """
         found = self.offsets.committed(partitions, timeout=0.0)
         return {partition: it.offset for partition, it in found.items() if it is not None}
 
     def leave(self, timeout: float | None = None) -> None:
-        """Commit, give up all partitions and leave the group. The commit may take `timeout` seconds."""
+        """Commit the positions, give up all partitions and leave the group.
+
+        The commit takes at most `timeout` seconds.
+        """
         self._is_leaving, self._close_timeout = True, timeout
         try:
             if self._membership is not None:
-                self._membership.close(timeout)  # This call leads to `on_revoked`.
+                self._membership.close(timeout)  # This calls `on_revoked`, which commits.
             else:
                 self._commit_before_leaving(self._reader.positions)
         finally:
@@ -164,7 +179,7 @@ class GroupReading:
             self.has_assignment = self._is_leaving = False
 
     def _with_metadata(self, offsets: Offsets | None) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the offsets as `OffsetAndMetadata`. None stands for the positions of all partitions."""
+        """Return the offsets as `OffsetAndMetadata`. If `offsets` is None, use the positions of all partitions."""
         if offsets is None:
             positions = self._reader.positions.values()
             return {it.partition: OffsetAndMetadata(it.consumed) for it in positions if it.has_offset}
@@ -174,7 +189,7 @@ class GroupReading:
         }
 
     def _unsaved(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the positions that automatic commits have not saved yet."""
+        """Return the positions that have changed after the last automatic commit."""
         positions = [self._reader.positions[it] for it in partitions if it in self._reader.positions]
         return {
             it.partition: OffsetAndMetadata(it.consumed)
@@ -183,9 +198,9 @@ class GroupReading:
         }
 
     def _commit_before_leaving(self, partitions: Iterable[TopicPartition]) -> None:
-        """Save the positions of partitions that are given up.
+        """Commit the positions of partitions that the consumer gives up, if automatic commits are enabled.
 
-        A failed commit is only logged, because its consequence is that some records are read twice.
+        If the commit fails, only log the error. The next owner of the partitions then reads some records twice.
         """
         unsaved = self._unsaved(partitions) if self._interval is not None else {}
         if not unsaved:

@@ -1,18 +1,20 @@
-"""The errors of partitions: which errors the fetcher retries, how long, and from which offset it continues.
+"""The errors of single partitions in a fetch: which errors are temporary, and where the consumer continues.
 
-A fetch covers many partitions, and each of them can fail alone. Each error is therefore stored in the position of its
-partition. A temporary error, for example of a broker that is down, is retried for `retry_for` seconds. The consumer
-raises an error after the application has received all buffered records.
+A Fetch request contains many partitions, and each of them can have its own error. The fetcher therefore stores an error
+in the position of the partition. After a temporary error, for example because a broker is down, it fetches the
+partition again, for at most `retry_for` seconds. If the error remains, `poll` raises it, after the application has
+received all buffered records.
 
-Three errors change the position before the next attempt:
+After three errors, the fetcher changes the position or the request before it fetches again:
 
-- *The offset does not exist*, because retention has deleted its records. A consumer in a group continues at its
-  `offset` setting. Any other consumer gets an error with the offsets that exist.
-- *The topic was deleted and created again.* The new topic has a new id, so the fetcher does not mistake its records for
-  those of the old topic. Brokers before Kafka 3.1 do not check the id in a fetch. With them, the fetcher notices the
-  new topic when it reads the metadata again.
-- *The first message is larger than the limit of a fetch.* Brokers before Fetch v3 then send only a part of it. The next
-  fetch asks for twice as many bytes.
+- *The offset does not exist*, because retention has deleted its records. A consumer in a group continues at its setting
+  `offset`. Any other consumer raises an error, which contains the first offset and the end of the log.
+- *The topic was deleted, and created again with the same name.* The new topic has a new id. The request contains the
+  old id, so the broker does not return records of the new topic. A broker older than Kafka 3.1 does not check the id.
+  The fetcher then notices the new topic when it requests the metadata again.
+- *The first message is larger than the requested number of bytes.* A broker without version 3 of Fetch then sends only
+a
+  part of the message. The next request asks for twice as many bytes.
 """
 
 from __future__ import annotations
@@ -31,16 +33,17 @@ from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 
-GONE_AFTER = 5.0  # seconds; after this time, a topic that no broker knows is an error
-LARGEST_FETCH = 256 * 1024 * 1024  # bytes of one partition
+GONE_AFTER = 5.0  # seconds; a topic that stays unknown for longer is an error
+LARGEST_FETCH = 256 * 1024 * 1024  # bytes; the most that the consumer requests of one partition
 
 LOGGER = logging.getLogger(__name__)
 
 
 class PartitionErrors:
-    """The errors of a consumer's partitions. `count` is the number of failed fetches.
+    """Decides what happens after an error of a partition. `count` is the number of errors so far.
 
-    `reset` is the offset at which to continue if an offset does not exist. None means that this is an error.
+    If the log does not have the requested offset, the consumer continues at `reset`, or raises an error if `reset` is
+    None.
     """
 
     def __init__(
@@ -57,10 +60,10 @@ class PartitionErrors:
         self.count = 0
 
     def failed(self, position: Position, error: ConnectionFailed | KafkaError) -> None:
-        """Store an error of a partition. The fetcher retries it until `_is_hopeless` returns True.
+        """Handle an error of a partition. If the error is temporary, let the fetcher fetch the partition again later.
 
-        A broker that begins to lead a partition may answer UNKNOWN_SERVER_ERROR. The next fetch usually succeeds, so
-        the fetcher retries it, too, as Kafka's consumer does.
+        A broker that has just become the leader of a partition may answer UNKNOWN_SERVER_ERROR. The next fetch usually
+        succeeds. This error therefore counts as temporary, as in Kafka's consumer.
         """
         self.count += 1
         now = time.monotonic()
@@ -73,7 +76,10 @@ class PartitionErrors:
             position.error = error
 
     def fetch_failed(self, position: Position, error: KafkaError) -> None:
-        """Handle the error of one partition in a response. In a group, an offset that does not exist is reset."""
+        """Handle an error code of one partition in a Fetch response.
+
+        If the log does not have the requested offset, a consumer in a group continues at another offset (`reset`).
+        """
         if error.code is not ErrorCode.OFFSET_OUT_OF_RANGE:
             self.failed(position, error)
         elif self._reset is None:
@@ -95,32 +101,43 @@ class PartitionErrors:
             what = f"{position.partition} was deleted and created again since offset {position.fetched}"
             if self._reset is None:
                 raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: seek to an offset of the new topic")
-            # The topic was deleted, and created again with another id. The consumer has read no records of the new
-            # topic, so it begins at the start.
+            # The consumer has not read any record of the new topic, so it begins with the first record.
             position.start, position.topic_id = "earliest", None
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, what)
 
     def message_was_cut(self, position: Position) -> None:
-        """Let the next fetch ask for twice as many bytes. Raises KafkaError if the message is larger than any fetch."""
+        """Let the next fetch of the partition request twice as many bytes, because a message did not fit.
+
+        Raises KafkaError if the message is larger than `LARGEST_FETCH`.
+        """
         if position.max_bytes >= LARGEST_FETCH:
             what = f"{position.partition}: the message at {position.fetched} is too large"
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
         position.max_bytes *= 2
 
     def next_retry(self) -> float:
-        """Return the time at which the next failed partition may be retried, or infinity without one."""
+        """Return the earliest time at which a failed partition may be fetched again.
+
+        Return infinity if no partition has failed.
+        """
         return min(
             (it.retry_at for it in self._positions.values() if it.failing_since and it.may_fetch), default=math.inf
         )
 
     def _is_hopeless(self, position: Position, now: float) -> bool:
-        """Return whether an error has lasted too long. An unknown topic becomes an error after `GONE_AFTER` seconds."""
+        """Return whether the errors of a partition have lasted too long.
+
+        The limit is `retry_for` seconds, or `GONE_AFTER` seconds if no broker knows the topic.
+        """
         if position.missing_since is not None and now - position.missing_since >= GONE_AFTER:
             return True
         return position.failing_since is not None and now - position.failing_since >= self._retry_for
 
     def _out_of_range(self, position: Position) -> ConnectionFailed | KafkaError:
-        """Return an error that names the offsets that exist, or the error of the request for these offsets."""
+        """Return an error whose message contains the first offset and the end of the log.
+
+        If the request for these two offsets fails, return its error instead.
+        """
         partition = position.partition
         try:
             first = list_offsets(self._cluster, [partition], EARLIEST)[partition]
@@ -136,5 +153,8 @@ def is_unknown_topic(error: Exception) -> bool:
 
 
 def is_final(error: Exception) -> bool:
-    """Return whether a retry cannot help. A corrupt batch stays corrupt, although Kafka calls the error retriable."""
+    """Return whether the same request would fail again.
+
+    Kafka counts CORRUPT_MESSAGE as retriable. But a batch that is corrupt in the log stays corrupt.
+    """
     return isinstance(error, KafkaError) and (not error.code.retriable or error.code is ErrorCode.CORRUPT_MESSAGE)

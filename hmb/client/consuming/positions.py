@@ -1,15 +1,16 @@
-"""A consumer's position in each partition: two offsets, and the state of reading.
+"""The position of a consumer in each partition. A position consists of two offsets, and of the state of reading.
 
-::
+The two offsets are::
 
-    consumed   the offset of the next record to return to the application; `position` returns it, and a commit saves it
-    fetched    the offset of the next record to fetch from the leader
+    consumed   the offset of the next record that `poll` returns; a commit saves this offset
+    fetched    the offset of the next record that the consumer fetches from the leader
 
-`fetched` is ahead of `consumed` by the records that were fetched and not yet returned. For example, a fetch returns the
-records 10 to 19, and the application has received 10 to 12: `consumed` is 13, `fetched` is 20. A seek sets both
-offsets, and discards the records between them.
+The records from `consumed` to the record before `fetched` are in the consumer's buffer. For example, a Fetch response
+contained the records 10 to 19, and `poll` has returned the records 10 to 12. `consumed` is now 13, and `fetched` is 20.
+A seek sets both offsets to the same value, and the consumer discards the records in the buffer.
 
-A new position has no offset yet, only a *start* such as "latest". The reader finds the offset before the first fetch.
+A new position does not have an offset yet. It has only a *start*, for example "latest". The reader replaces the start
+by an offset before it fetches the partition for the first time.
 """
 
 from __future__ import annotations
@@ -28,20 +29,19 @@ class Position:
     """A consumer's position in one partition."""
 
     partition: TopicPartition
-    max_bytes: int  # bytes to fetch at once
-    start: Offset | None = None  # the start of reading; None if the offset is known
-    in_group: bool = False  # whether the group's committed offset has precedence over `start`
+    max_bytes: int  # the largest number of bytes to request in one fetch
+    start: Offset | None = None  # where reading begins, for example "latest"; None once the offset is known
+    in_group: bool = False  # whether reading begins at the group's committed offset, if it exists, instead of `start`
     topic_id: UUID | None = None  # the id of the topic to which the offsets belong; None if it is not known yet
     consumed: int = UNKNOWN
     fetched: int = UNKNOWN
-    end: int | None = None  # the first offset that the consumer does not read; None if it reads without an end
+    end: int | None = None  # the consumer reads the offsets below this one; None if it reads for ever
     is_paused: bool = False
-    is_in_flight: bool = False  # whether a fetch for this partition has not been answered yet
-    is_removed: bool = False  # whether the consumer has given up the partition, or has a new position for it
-    error: Exception | None = None  # the reason why the consumer cannot read further than the buffered records
-    failing_since: float | None = None  # time.monotonic() of the first of consecutive failures
-    # The time (time.monotonic) of the first response in which the broker did not know the topic, or None while it knows
-    # it.
+    is_in_flight: bool = False  # whether a Fetch request for this partition is in flight
+    is_removed: bool = False  # whether the consumer no longer uses this position
+    error: Exception | None = None  # `poll` raises it when the buffer is empty
+    failing_since: float | None = None  # since when all fetches have failed (time.monotonic()), or None
+    # Since when brokers have answered that they do not know the topic (time.monotonic()), or None.
     missing_since: float | None = None
     retry_at: float = 0.0
     high_watermark: int = UNKNOWN
@@ -57,19 +57,19 @@ class Position:
 
     @property
     def may_fetch(self) -> bool:
-        """Whether records of this partition can be fetched now."""
+        """Whether the consumer may fetch records of this partition now."""
         if self.is_paused or self.error is not None or self.start is not None:
             return False
         return self.end is None or self.fetched < self.end
 
     def move_to(self, offset: int) -> None:
-        """Continue at `offset`, and forget errors of the old position."""
+        """Set the position to `offset`, and forget the errors of the old position."""
         self.consumed = self.fetched = offset
         self.start = self.error = self.failing_since = self.missing_since = self.topic_id = None
-        self.in_group = False  # The committed offset is used once. If the offset is gone, `start` decides.
+        self.in_group = False  # If this offset does not exist later, the consumer uses `start` instead.
         self.retry_at = 0.0
 
     def lag(self, committed_only: bool) -> int | None:
-        """Return the number of offsets from the position to the end of the log, or None before the first response."""
+        """Return how many offsets the position is before the end of the log, or None if no response has arrived yet."""
         end = self.last_stable if committed_only and self.last_stable != UNKNOWN else self.high_watermark
         return None if end == UNKNOWN or not self.has_offset else max(0, end - self.consumed)

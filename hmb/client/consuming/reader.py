@@ -1,7 +1,7 @@
-"""The partition reader: the positions of a consumer, the fetcher that fetches for them, and the buffer.
+"""The partition reader of a consumer: it reads partitions, without a group and without a subscription.
 
-The reader is a consumer without groups and subscriptions. It reads a partition from the call of `add` until the call of
-`remove`::
+The reader consists of the positions, the fetcher and the buffer. The method `add` adds a partition, and the reader then
+reads this partition until `remove` is called. One partition passes through these steps::
 
     add -> Position with a start -> find_offsets -> Position with an offset -> fetch -> RecordBuffer -> poll
 """
@@ -30,15 +30,17 @@ from hmb.protocol.topics import TopicPartition
 LOGGER = logging.getLogger(__name__)
 
 T = TypeVar("T")
-Committed = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]  # returns committed offsets
+# A function that returns the committed offsets of these partitions.
+Committed = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMetrics:
-    """Counts since the consumer was made.
+    """Counts since the consumer was created.
 
-    `fetches` counts responses, also empty ones. `fetched_bytes` counts batches before they are decompressed. `records`
-    counts the records that the application has received. `failures` counts failed fetches, also if a retry succeeded.
+    `fetches` is the number of Fetch responses, including empty ones. `fetched_bytes` is the size of all fetched batches
+    before decompression. `records` is the number of records that the application has received. `failures` is the number
+    of failed fetches, including those that succeeded when they were repeated.
     """
 
     fetches: int
@@ -48,7 +50,7 @@ class ConsumerMetrics:
 
 
 class AssignmentReader:
-    """Reads the partitions that were added, each from its position on."""
+    """Reads the partitions that were added to it. Each partition is read from its position."""
 
     def __init__(
         self, cluster: Cluster, settings: FetchSettings, decoder: BatchDecoder, max_partition_bytes: int, until: Until
@@ -60,7 +62,7 @@ class AssignmentReader:
         self.positions: dict[TopicPartition, Position] = {}
         self.buffer = RecordBuffer(decoder)
         self.fetcher = Fetcher(cluster, self.positions, settings)
-        self.committed: Committed = lambda partitions: {}  # A group replaces this function with its own.
+        self.committed: Committed = lambda partitions: {}  # If the consumer has a group, `GroupReading` replaces it.
 
     @property
     def at_end(self) -> bool:
@@ -68,11 +70,11 @@ class AssignmentReader:
         return self._until is not None and all(position.at_end for position in self.positions.values())
 
     def has_records(self, decoded: bool = True) -> bool:
-        """Return whether records are buffered. Without `decoded`, undecoded batches count, too."""
+        """Return whether the buffer contains a record. If `decoded` is False, a batch counts before it is decoded."""
         return self.buffer.has_records() if decoded else self.buffer.has_batches()
 
     def fetch(self, timeout: float) -> None:
-        """Move the next response into the buffer, if one arrives within `timeout` seconds."""
+        """Wait at most `timeout` seconds for a response of a leader, and add its batches to the buffer."""
         for fetched in self.fetcher.fetch(timeout):
             self.buffer.add(fetched)
 
@@ -81,16 +83,16 @@ class AssignmentReader:
         return ConsumerMetrics(fetcher.fetches, fetcher.fetched_bytes, self.buffer.returned, fetcher.errors.count)
 
     def add(self, starts: Mapping[TopicPartition, Offset], *, in_group: bool = False) -> None:
-        """Start to read these partitions.
+        """Start to read these partitions. `starts` contains the start of each one, for example "latest".
 
-        With `in_group`, the group's committed offset has precedence over the start.
+        If `in_group` is true and the group has committed an offset, reading begins at the committed offset instead.
         """
         for partition, start in starts.items():
             self.remove([partition])
             self.positions[partition] = Position(partition, self._max_partition_bytes, start, in_group=in_group)
 
     def remove(self, partitions: Iterable[TopicPartition]) -> None:
-        """Stop reading these partitions, and discard their buffered records."""
+        """Stop reading these partitions, and remove their records from the buffer."""
         for partition in partitions:
             position = self.positions.pop(partition, None)
             if position is not None:
@@ -100,7 +102,7 @@ class AssignmentReader:
     def position(self, partition: TopicPartition) -> Position:
         """Return the position of a partition.
 
-        Raises ValueError if the consumer does not read it, and TypeError if it is not a `TopicPartition`.
+        Raises ValueError if the consumer does not read this partition, and TypeError if it is not a `TopicPartition`.
         """
         check_partition(partition)
         try:
@@ -110,7 +112,7 @@ class AssignmentReader:
             raise ValueError(f"{partition} is not assigned to this consumer, which reads {read}") from None
 
     def seek(self, offsets: Mapping[TopicPartition, Offset]) -> None:
-        """Continue at these offsets, and discard the buffered records of the partitions."""
+        """Set the positions of partitions to these offsets, and remove their records from the buffer."""
         for partition in offsets:
             self.position(partition)
         level = self._settings.isolation_level
@@ -121,7 +123,10 @@ class AssignmentReader:
             position.move_to(offset)
 
     def pause(self, partition: TopicPartition) -> None:
-        """Return no records of this partition. Its buffered records are discarded, and fetched again after `resume`."""
+        """Return no records of this partition until `resume` is called.
+
+        The method removes the records of the partition from the buffer. After `resume`, the reader fetches them again.
+        """
         position = self.position(partition)
         if not position.is_paused:
             position.is_paused = True
@@ -132,7 +137,7 @@ class AssignmentReader:
         self.position(partition).is_paused = False
 
     def position_with_offset(self, partition: TopicPartition) -> Position:
-        """Return the position of a partition, and wait until its offset is known."""
+        """Return the position of a partition. If its offset is not known yet, first find the offset."""
         position = self.position(partition)
         while not position.has_offset:
             self.find_offsets()
@@ -148,13 +153,13 @@ class AssignmentReader:
         return self.with_retries(lambda: list_offsets(self._cluster, partitions, timestamp, level), topics)
 
     def add_with_offsets(self, starts: Mapping[TopicPartition, Offset]) -> None:
-        """Add these partitions, and wait until their offsets are known."""
+        """Start to read these partitions, and find the offsets of their starts at once."""
         self.add(starts)
         level = self._settings.isolation_level
         self.with_retries(lambda: self._set_offsets(resolve(self._cluster, starts, level)), {it.topic for it in starts})
 
     def find_offsets(self) -> None:
-        """Find the offsets of new positions: the committed offset of the group, or the offset of the start."""
+        """Find the offset of each new position: the committed offset of the group, or the offset of the start."""
         now = time.monotonic()
         waiting = [
             it for it in self.positions.values() if it.start is not None and it.error is None and it.retry_at <= now
@@ -183,20 +188,23 @@ class AssignmentReader:
                 self._resolve_starts([position])
 
     def _set_offsets(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Set the offsets at which positions begin, and find the offsets at which they end (`until`)."""
+        """Set the positions of partitions to these offsets. With `until`, also find the offsets where reading ends."""
         if self._until is not None:
             wanted: Offset = "latest" if self._until == "end" else self._until
             ends = resolve(self._cluster, dict.fromkeys(offsets, wanted), self._settings.isolation_level)
             for partition, end in ends.items():
-                # No record has an offset after the end of the log. The reader still fetches this offset, because the
-                # fetch raises an error that explains it.
+                # An offset after the end of the log does not exist. The reader fetches it anyway, so that the broker's
+                # error reports this mistake to the application.
                 is_after_end = self._until == "end" and offsets[partition] > end
                 self.positions[partition].end = offsets[partition] + 1 if is_after_end else end
         for partition, offset in offsets.items():
             self.positions[partition].move_to(offset)
 
     def with_retries(self, action: Callable[[], T], topics: Collection[str]) -> T:
-        """Run `action`. Retry temporary errors for `retry_for` seconds, with new metadata of `topics`."""
+        """Call `action`, and return its result. After a temporary error, call `action` again.
+
+        Before each further call, mark the metadata of `topics` as outdated. The retries end after `retry_for` seconds.
+        """
 
         def retry_for(error: ConnectionFailed | KafkaError) -> float:
             is_hopeless = is_final(error) or not self._cluster.was_reached or is_unknown_topic(error)
@@ -210,7 +218,10 @@ class AssignmentReader:
         return with_retries(action, retry_for, wait)
 
     def raise_errors(self) -> None:
-        """Raise the error of a partition that is not paused. Temporary errors are retried afterwards."""
+        """If a partition that is not paused has an error, raise the error.
+
+        After a temporary error, the reader fetches the partition again at the next `poll`.
+        """
         self._raise_first(it for it in self.positions.values() if not it.is_paused)
 
     def _raise_first(self, positions: Iterable[Position]) -> None:
@@ -218,13 +229,13 @@ class AssignmentReader:
         if error is None:
             return
         if isinstance(error, ConnectionFailed | KafkaError) and not is_final(error):
-            for position in self.positions.values():  # Partitions of one topic can share an error. It is raised once.
+            for position in self.positions.values():  # Several partitions may have the same error. Raise it only once.
                 if str(position.error) == str(error):
                     position.error = position.failing_since = position.missing_since = None
-        raise error.with_traceback(None)  # The traceback would grow with each raise.
+        raise error.with_traceback(None)  # Otherwise the traceback would grow at each raise.
 
     def remove_deleted(self) -> None:
-        """Stop reading topics that have been deleted."""
+        """Stop reading the partitions of topics that were deleted."""
         deleted = [it.partition for it in self.positions.values() if it.error and is_unknown_topic(it.error)]
         for partition in deleted:
             LOGGER.warning("%s was deleted", partition)

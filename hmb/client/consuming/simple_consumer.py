@@ -1,6 +1,6 @@
-"""The low-level consumer of Kafka 0.7 and of the thesis: one broker, and an offset in every request.
+"""The simple consumer of Kafka 0.7 and of the thesis: it reads from one broker, and each request contains an offset.
 
-::
+This program reads the partition 0 of the topic "events" from the beginning::
 
     consumer = hmb.SimpleConsumer("localhost:9092")
     offset = 0
@@ -10,15 +10,15 @@
             ...
         offset = fetched.next_offset
 
-The class shows the protocol without any convenience. It stores no positions, commits nothing, finds no leaders and
-retries nothing. The application must fetch a partition from the broker that leads it, and decides what to do about an
-error. `hmb.Consumer` is built on the same three requests: fetch one partition, fetch several partitions in one round
-trip, and list offsets.
+The class shows what the protocol itself offers. It stores no positions, commits no offsets, finds no leaders and
+repeats no requests. The application must connect to the leader of the partition, and must handle errors itself. The
+class has three operations: fetch one partition, fetch several partitions with one request, and list offsets.
+`hmb.Consumer` uses the same requests.
 
-Kafka 0.7 had no index of timestamps. Instead, a consumer could ask for the offsets at which *segments* begin, the
-newest first. To read the records of the last hour, it started in the last segment that began before that hour. Brokers
-before Kafka 4.0 still return these offsets (ListOffsets v0). Newer brokers find a single record by its timestamp. With
-newer brokers, `offsets_before` returns the offset of that record and the first offset of the log.
+Kafka 0.7 had no index of timestamps. A consumer could only request the offsets at which the *segments* of a log begin,
+the newest first. To read the records of the last hour, it started at the last segment that began before that hour.
+Brokers older than Kafka 4.0 still support this request (ListOffsets v0). Newer brokers instead find a single record by
+its timestamp. From a newer broker, `offsets_before` returns the offset of this record, and the first offset of the log.
 
 Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """
@@ -41,15 +41,16 @@ from hmb.records import iter_batches
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.consumer_records import consumer_records
 
-NEWEST_FETCH_BY_NAME = FetchRequest.first_version("topics.topic_id") - 1  # Later versions have topic ids.
+# The newest version of Fetch in which a request contains topic names, not topic ids.
+NEWEST_FETCH_BY_NAME = FetchRequest.first_version("topics.topic_id") - 1
 MAX_BYTES = 1024 * 1024
-SEGMENTS = 0  # the version of ListOffsets that lists the offsets of segments
+SEGMENTS = 0  # the version of ListOffsets whose response lists the offsets at which segments begin
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 
 
 class PartitionFetch(NamedTuple):
-    """A fetch of one partition: its first offset, and the largest number of bytes to return."""
+    """One partition to fetch: the offset of the first record, and the largest number of bytes in the response."""
 
     topic: str
     partition: int
@@ -59,9 +60,10 @@ class PartitionFetch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FetchedRecords:
-    """Fetched records of one partition.
+    """The records of one partition in a Fetch response.
 
-    `next_offset` is the offset for the next fetch. `high_watermark` is the offset after the last readable record.
+    `next_offset` is the offset at which the next fetch must begin. `high_watermark` is the offset after the last record
+    that consumers may read.
     """
 
     records: list[ConsumerRecord]
@@ -76,9 +78,9 @@ class FetchedRecords:
 
 
 class SimpleConsumer:
-    """A connection to one broker. It belongs to one thread. `timeout` is in seconds.
+    """A consumer that reads from one broker. Only one thread may use it.
 
-    `host` may contain the port: "localhost:9092".
+    `host` may contain the port, for example "localhost:9092". `timeout` is in seconds.
     """
 
     def __init__(self, host: str, port: int | None = None, client_id: str = "hmb", timeout: float = 30.0) -> None:
@@ -96,11 +98,12 @@ class SimpleConsumer:
     def fetch(
         self, topic: str, partition: int, offset: int, max_bytes: int = MAX_BYTES, *, max_wait: float = 0.0
     ) -> FetchedRecords:
-        """Return the records from an offset on: as many as fit into `max_bytes`.
+        """Return the records that begin at `offset`, as many as fit into `max_bytes` bytes.
 
-        Brokers from Kafka 0.10.1 on return at least one batch. At the end of the log, the broker waits up to `max_wait`
-        seconds for records. Raises KafkaError with OFFSET_OUT_OF_RANGE, NOT_LEADER_OR_FOLLOWER, or MESSAGE_TOO_LARGE if
-        not even one message fits.
+        A broker of Kafka 0.10.1 or newer returns at least one batch, even if the batch is larger. If `offset` is the
+        end of the log, the broker waits at most `max_wait` seconds for new records. Raises KafkaError with
+        OFFSET_OUT_OF_RANGE if the log does not have the offset, NOT_LEADER_OR_FOLLOWER if the broker is not the leader,
+        and MESSAGE_TOO_LARGE if not even one message fits.
         """
         (fetched,) = self.multifetch([PartitionFetch(topic, partition, offset, max_bytes)], max_wait=max_wait)
         if isinstance(fetched, KafkaError):
@@ -110,9 +113,10 @@ class SimpleConsumer:
     def multifetch(
         self, partitions: Iterable[PartitionFetch], *, max_wait: float = 0.0
     ) -> list[FetchedRecords | KafkaError]:
-        """Fetch several partitions in one request. Return the result or the error of each partition, in the same order.
+        """Fetch several partitions with one request. Return the records or the error of each partition.
 
-        If no partition has records, the broker waits up to `max_wait` seconds.
+        The order of the results is the order of `partitions`. If no partition has new records, the broker waits at most
+        `max_wait` seconds for records.
         """
         wanted = list(partitions)
         by_partition = {TopicPartition(it.topic, it.partition): it for it in wanted}
@@ -132,10 +136,11 @@ class SimpleConsumer:
         return [found.get(partition, nothing) for partition in by_partition]
 
     def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:
-        """Return up to `max_offsets` offsets at which segments begin that are older than `time`, the newest first.
+        """Return at most `max_offsets` offsets at which segments begin, the newest first.
 
-        `time` is in ms since 1970. With LATEST (-1), the list begins with the end of the log. With EARLIEST (-2), it
-        only contains the start of the log.
+        The list contains only segments that are older than `time`, in ms since 1970. If `time` is LATEST (-1), the
+        first offset in the list is the end of the log. If `time` is EARLIEST (-2), the list contains only the first
+        offset of the log.
         """
         if max_offsets < 1:
             raise ValueError(f"max_offsets must be 1 or more, not {max_offsets}")
@@ -202,7 +207,7 @@ def _records(partition: TopicPartition, wanted: PartitionFetch, data: PartitionD
     next_offset = wanted.offset
     try:
         for batch in iter_batches(answered):
-            if batch.last_offset >= wanted.offset:  # The broker sends whole batches, so earlier records may come first.
+            if batch.last_offset >= wanted.offset:  # The response may begin with older batches.
                 batch.check()
                 next_offset = batch.last_offset + 1
                 records += () if batch.is_control else consumer_records(batch, *partition)

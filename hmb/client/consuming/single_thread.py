@@ -1,4 +1,4 @@
-"""A check that only one thread at a time uses an object."""
+"""A check that raises an error if two threads use an object at the same time."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from types import TracebackType
 
 
 class SingleThreadCheck:
-    """A context manager for the methods of an object that belongs to one thread at a time.
+    """A context manager for the methods of an object that only one thread may use at a time.
 
-    A second thread gets an error at once, because waiting would hide the mistake. The thread that uses the object may
-    enter again, for example in a callback. After `is_closed` is set, every use raises an error.
+    If a second thread calls a method meanwhile, it gets an error at once. It does not wait, because waiting would hide
+    the mistake. The thread that is already in a method may call another method, for example in a callback. After
+    `is_closed` is set, each call raises an error.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lock = threading.RLock()  # No thread ever waits for this lock.
+        self._lock = threading.RLock()  # A thread that does not get this lock raises an error instead of waiting.
         self.is_closed = False
 
     def __enter__(self) -> None:

@@ -1,13 +1,13 @@
-"""The subscription of a consumer: topics by name, or topics whose names match a pattern.
+"""The subscription of a consumer: names of topics, or a pattern for names of topics.
 
-Kafka 0.7 called patterns topic filters. A *whitelist* was a regular expression for topics to read, and a *blacklist*
-was one for topics not to read. The settings `pattern` and `exclude` are HMB's names for these expressions. The consumer
-reads the topics that match `pattern` and do not match `exclude`. An expression must match the whole name. Patterns
-never match Kafka's internal topics.
+Kafka 0.7 called a pattern a topic filter. A *whitelist* was a regular expression for the topics to read, and a
+*blacklist* was a regular expression for the topics to leave out. In HMB, these are the settings `pattern` and
+`exclude`. The consumer reads the topics whose names match `pattern` and do not match `exclude`. An expression must
+match the whole name. A pattern never matches Kafka's internal topics.
 
-Topics appear, disappear and get more partitions, and brokers do not notify consumers. A `Discovery` therefore reads the
-metadata again every `metadata_max_age` seconds. The consumer reads a partition that appears later from its beginning,
-because all its records are newer than the consumer.
+Users create topics, delete topics and add partitions to topics. Brokers do not notify consumers of these changes. A
+`Discovery` therefore requests the metadata again every `metadata_max_age` seconds. The consumer reads a new partition
+from its first record, because all records of the partition were written after the consumer had started.
 
 Source: Kafka 0.7 design, "High-level API" (`TopicFilter`).
 """
@@ -28,12 +28,12 @@ from hmb.protocol.topics import INTERNAL_TOPICS, TopicPartition, check_topic_nam
 
 LOGGER = logging.getLogger(__name__)
 
-RETRY_AFTER = 1.0  # seconds
+RETRY_AFTER = 1.0  # seconds until the next search, after a search that failed or did not find all topics
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """Topic names, or patterns for topic names."""
+    """The topics that a consumer reads, as a list of names or as patterns for names."""
 
     topics: tuple[str, ...] = ()
     pattern: re.Pattern[str] | None = None
@@ -41,10 +41,11 @@ class Subscription:
 
     @classmethod
     def to(cls, topics: Iterable[str], pattern: Pattern | None, exclude: Pattern | None) -> Subscription:
-        """Return a subscription after a check of its arguments.
+        """Check the arguments, and return the subscription.
 
-        Raises TypeError for a collection in place of a name, ValueError for names together with patterns and for an
-        invalid expression, and KafkaError with INVALID_TOPIC_EXCEPTION for an invalid name.
+        Raises TypeError if a topic is a collection instead of a name. Raises ValueError if both names and patterns are
+        given, or if a pattern is not a regular expression. Raises KafkaError with INVALID_TOPIC_EXCEPTION if a name is
+        not valid.
         """
         topics = tuple(topics)
         for name in topics:
@@ -64,7 +65,7 @@ class Subscription:
         return self.pattern is not None or self.exclude is not None
 
     def matches(self, topic: TopicMetadata) -> bool:
-        """Return whether the patterns match this topic."""
+        """Return whether the subscription with patterns contains this topic."""
         if topic.is_internal or topic.name in INTERNAL_TOPICS:
             return False
         if self.exclude is not None and self.exclude.fullmatch(topic.name):
@@ -80,7 +81,7 @@ def _compiled(argument: str, pattern: Pattern | None) -> re.Pattern[str] | None:
 
 
 class Discovery:
-    """Finds the topics and partitions of a subscription, also topics and partitions that are created later."""
+    """Finds the topics and partitions of a subscription, including those that are created later."""
 
     def __init__(
         self,
@@ -93,10 +94,10 @@ class Discovery:
     ) -> None:
         self._cluster = cluster
         self._subscription = subscription
-        self._wait_for_topics = wait_for_topics  # whether a topic of the subscription may be created later
+        self._wait_for_topics = wait_for_topics  # whether a topic of the subscription need not exist yet
         self._numbers = None if numbers is None else sorted(set(numbers))
         self._max_age = max_age
-        self._refresh_at = 0.0  # time.monotonic() of the next refresh
+        self._refresh_at = 0.0  # the earliest time of the next refresh (time.monotonic())
         self._topics: dict[str, TopicMetadata] = {}  # the topics that the last refresh found
 
     @property
@@ -109,11 +110,11 @@ class Discovery:
         return set(self._topics)
 
     def refresh(self) -> list[TopicPartition]:
-        """Find the topics of the subscription. Return the partitions that are new since the last refresh.
+        """Find the topics of the subscription. Return the partitions that the last refresh did not find.
 
-        Raises KafkaError if a named topic does not exist, unless the discovery waits for topics.
+        Raises KafkaError if a topic of the subscription does not exist, unless `wait_for_topics` is set.
         """
-        # If this refresh fails, the next one is tried at this time.
+        # This value is the time of the next refresh if the present refresh fails.
         self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]
@@ -125,7 +126,10 @@ class Discovery:
         return new
 
     def new_partitions(self) -> list[TopicPartition]:
-        """Return new partitions. Send a request only if a refresh is due, so that every poll can call this."""
+        """Return the partitions that were created after the last call. Each `poll` calls this method.
+
+        The method sends a request only if the last metadata is too old.
+        """
         if self.is_by_pattern or self._is_incomplete:
             if time.monotonic() < self._refresh_at:
                 return []
@@ -139,7 +143,7 @@ class Discovery:
 
     @property
     def _is_incomplete(self) -> bool:
-        """Whether a named topic does not exist yet."""
+        """Whether a topic of the subscription does not exist yet."""
         return self._wait_for_topics and len(self._topics) < len(self._subscription.topics)
 
     def _named(self, name: str) -> TopicMetadata | None:
@@ -161,7 +165,7 @@ class Discovery:
         return found
 
     def _partitions(self, topic: TopicMetadata) -> list[TopicPartition]:
-        """Return the topic's partitions, or only those with the chosen numbers."""
+        """Return the partitions of a topic. With the setting `partitions`, return only those with these numbers."""
         for number in self._numbers or ():
             if number not in topic.leaders and not self.is_by_pattern:
                 raise no_such_partition(topic, number)
