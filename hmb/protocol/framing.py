@@ -1,6 +1,6 @@
 """Frames: a length before each message shows where the message ends in a stream of bytes.
 
-    int32 length: the number of bytes that follow, big-endian
+    int32   length: the number of bytes that follow, big-endian
     bytes   header and body of one request or response
 
 TCP transports a stream of bytes, and does not show where a message begins or ends. So the sender writes the length of

@@ -1,9 +1,11 @@
-"""Group membership: how the consumers of a group agree who reads which partition.
+"""Group membership: how the consumers of a group divide the partitions among themselves.
 
-The problem: several consumers share the partitions of a topic. Each partition must have exactly one reader, also when
-consumers start, stop or crash. One broker, the group's *coordinator*, decides who is a member. Two protocols exist.
+The problem: several consumers of a group read a topic together. Each partition must be read by exactly one of them,
+also when consumers start, stop or crash. One broker, the group's *coordinator*, knows which consumers are members of
+the group. There are two protocols between the members and the coordinator.
 
-In the *classic* protocol all members meet at a barrier, and one of them, the leader, assigns the partitions::
+In the *classic* protocol, the coordinator waits until all members have joined. Then one of the members, the leader,
+assigns the partitions::
 
     member                                 coordinator
     JoinGroup(subscription)        ----->  collects all members
@@ -12,21 +14,22 @@ In the *classic* protocol all members meet at a barrier, and one of them, the le
                                    <-----  your assignment: [0]
     Heartbeat, Heartbeat, ...      ----->  no error, until the next rebalance
 
-In the *consumer* protocol (KIP-848) the coordinator assigns the partitions itself. One request, the heartbeat, carries
-the subscription and the owned partitions of the member, and its response carries the assignment.
+In the *consumer* protocol (KIP-848), the coordinator itself assigns the partitions. A member sends only one kind of
+request, the heartbeat. It contains the member's subscription and the partitions that the member owns. The response
+contains the member's assignment.
 
-The classic protocol and the consumer protocol look the same to the consumer. The consumer polls its membership, and the
-membership calls `on_assigned`, `on_revoked` and `on_lost`.
+The code of the consumer is the same for both protocols. When the consumer polls, it calls `GroupMembership.poll`. This
+method calls the consumer's methods `on_assigned`, `on_revoked` and `on_lost` when its partitions change.
 
 Read in this order:
 
-1. `interface`: settings, identity, and the listener of a rebalance.
-2. `member` and `member_states`: what every member does, and the tables of states.
-3. `classic_member`: the member of the classic protocol.
+1. `interface`: the settings and the identity of a member, and the callbacks of a rebalance.
+2. `member` and `member_states`: the interface of both kinds of members, and the tables of their states.
+3. `classic_member`: a member that uses the classic protocol.
 4. `assignors`: the functions that assign partitions.
-5. `membership`: the threads that drive a member.
-6. `commits`: committed offsets.
+5. `membership`: the thread that sends a member's requests, and the methods that the consumer calls.
+6. `commits`: commits offsets, and fetches committed offsets.
 
-These modules can be skipped in a first reading: `consumer_member` (the member of the consumer protocol),
-`member_metadata` and `offset_messages` (wire formats) and `errors` (messages for the user).
+You can skip these modules when you read this folder for the first time: `consumer_member` (a member that uses the
+consumer protocol), `member_metadata` and `offset_messages` (formats of messages) and `errors` (error messages).
 """

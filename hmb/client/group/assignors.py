@@ -1,26 +1,31 @@
 """The assignors of a classic group: functions that assign the partitions to the members.
 
-The problem: each partition of a topic has to belong to exactly one of the members that read the topic. In the classic
-protocol one member, the group's *leader*, computes the assignment. The leader receives from each member the topics that
-it reads and the partitions that it owned until now. The group uses the first assignor that all of its members know.
+The problem: each partition of a topic must belong to exactly one of the members that read the topic. In the classic
+protocol, one member is the group's *leader* and computes the assignment. Each member sends the topics that it reads and
+the partitions that it owned before the rebalance to the coordinator. The leader receives this information about all
+members. Each member also lists the assignors that it supports. The group uses an assignor that all members support.
 
-- *range* (the algorithm of Kafka 0.7): the members divide each topic into ranges. With five partitions and two members,
-  the first member gets 0 to 2 and the second one 3 and 4. Topics with the same number of partitions have the same
-  ranges, so that a program can join their records by key. With many small topics, the first members get most of the
-  work.
-- *roundrobin*: the assignor deals the partitions of all topics to the members like cards. The result is even. When one
-  member leaves, nearly all partitions move.
-- *sticky*: the result is as even as possible, and as few partitions as possible move (KIP-54).
-- *cooperative-sticky*: assigns as sticky does, but a member continues to read the partitions that it keeps. A partition
-  that moves is left out of the assignment at first. Its owner sees this, gives the partition up and joins again. The
-  next assignment gives it to its new owner (KIP-429).
+- *range* (the algorithm of Kafka 0.7): each member gets a range of the partitions of each topic. For example, a topic
+  has five partitions, and there are two members. The first member gets the partitions 0 to 2, and the second member
+  gets 3 and 4. If two topics have the same number of partitions, a member gets the same partition numbers of both
+  topics. So a program can join the records of both topics by key. If there are many topics with few partitions, the
+  first members get more partitions than the others.
+- *roundrobin*: the first partition goes to the first member, the second partition to the second member, and so on.
+  After the last member, the first member is next. All members get nearly the same number of partitions. But when one
+  member leaves, nearly all partitions move to other members.
+- *sticky*: all members get nearly the same number of partitions, and as few partitions as possible move (KIP-54).
+- *cooperative-sticky*: assigns like sticky, but the members continue to read their other partitions during the
+  rebalance (KIP-429). If a partition must move, the first assignment does not contain it. The old owner sees that the
+  partition is missing, gives it up, and joins again. This starts a second rebalance, in which the new owner gets the
+  partition.
 
-The assignors range, roundrobin and sticky are *eager*: every member gives up all partitions before it joins.
+The assignors range, roundrobin and sticky are *eager*: every member gives up all its partitions before it joins.
 
-The result of an assignor depends only on its arguments, and not on the order of the members. Members are sorted before
-the assignment. Static members come first, sorted by instance id, because their member ids change at every start.
+The order in which the members have joined does not change the result, because an assignor first sorts the members.
+Static members come first. They are sorted by their instance ids, because a static member gets a new member id each time
+it starts. All other members are sorted by their member ids.
 
-Limits: racks are missing (KIP-881).
+Limits: these assignors do not consider the racks of members and partitions (KIP-881).
 
 Source: org.apache.kafka.clients.consumer.{Range,RoundRobin,Sticky,CooperativeSticky}Assignor; Kafka 0.7 design,
 "Consumer rebalancing algorithm".
@@ -36,11 +41,14 @@ from typing import NamedTuple
 from hmb.protocol.enums import NO_GENERATION
 from hmb.protocol.topics import TopicPartition
 
-Assignment = dict[str, set[TopicPartition]]  # by member id; every member has an entry
+Assignment = dict[str, set[TopicPartition]]  # member id -> partitions, for every member
 
 
 class SubscribedMember(NamedTuple):
-    """A member as the leader sees it. `generation` is the generation in which the member received `owned`."""
+    """A member, as the leader knows it: its ids, its topics, and the partitions that it owned before the rebalance.
+
+    `generation` is the generation in which the member received the partitions in `owned`.
+    """
 
     member_id: str
     topics: frozenset[str]
@@ -50,12 +58,12 @@ class SubscribedMember(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, str]:
-        """The sort key of a member: static members first, by instance id."""
+        """The key by which members are sorted: static members first, by instance id, then all others, by member id."""
         return (self.instance_id is None, self.member_id if self.instance_id is None else self.instance_id)
 
 
 Members = Iterable[SubscribedMember]
-Counts = Mapping[str, int]  # the partition count of each topic that exists
+Counts = Mapping[str, int]  # topic -> number of its partitions, for existing topics
 
 
 def assign_range(members: Members, counts: Counts) -> Assignment:
@@ -92,7 +100,8 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
         topic: [member.member_id for member in in_order if topic in member.topics]
         for topic in {partition.topic for partition in every}
     }
-    # Topics with few readers come first. Their readers then receive fewer partitions of other topics.
+    # Assign the partitions of topics with few readers first. The readers of these topics then get fewer partitions of
+    # other topics.
     for partition in sorted(every, key=lambda it: len(readers[it.topic])):
         if partition not in owners:
             owners[partition] = min(readers[partition.topic], key=lambda reader: len(kept[reader]))
@@ -102,14 +111,14 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
 
 
 def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
-    """Assign as `assign_sticky` does, but leave out partitions that another member still owns."""
+    """Return the assignment of `assign_sticky`, but without the partitions that another member still owns."""
     all_members = list(members)
     assignment = assign_sticky(all_members, counts)
     claims = Counter(partition for member in all_members for partition in member.owned)
     kept = _kept(all_members, set(claims))
     for member_id, _, _, owned, _ in all_members:
         new = assignment[member_id] - kept[member_id]
-        # A partition that another member claims too is left out.
+        # Remove the partitions that another member also lists as owned.
         assignment[member_id] -= {it for it in new if claims[it] > (it in owned)}
     return assignment
 
@@ -128,7 +137,8 @@ def _all_partitions(members: list[SubscribedMember], counts: Counts) -> list[Top
 def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assignment:
     """Return the partitions that each member may keep.
 
-    They exist, the member still reads their topic, and no other member received them in a later generation (KIP-792).
+    A member may keep a partition if the partition exists, and if the member still reads its topic. In addition, no
+    other member may have received the partition in the same or a later generation (KIP-792).
     """
     latest: dict[TopicPartition, int] = {}
     claims: dict[TopicPartition, list[SubscribedMember]] = {}
@@ -140,17 +150,18 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
                 claims[partition].append(member)
     kept: Assignment = {member.member_id: set() for member in members}
     for partition, claimants in claims.items():
-        # If two members claim a partition with the same generation, it is unknown which of them is right. So neither
-        # keeps the partition.
+        # If two members own a partition in the same generation, one of them must be wrong. It is unknown which one, so
+        # neither of them keeps the partition.
         if len(claimants) == 1 and partition.topic in claimants[0].topics:
             kept[claimants[0].member_id].add(partition)
     return kept
 
 
 def _cut_to_quotas(kept: Assignment, count: int) -> None:
-    """Limit each member to its equal part of `count` partitions, if all members read the same topics.
+    """Remove partitions from each member that keeps more than its equal share of `count` partitions.
 
-    The remainder of the division goes to the members that keep most partitions.
+    All members must read the same topics. For example, 7 partitions and 3 members make shares of 3, 2 and 2. The
+    members that keep the most partitions get the larger shares.
     """
     quota, extra = divmod(count, len(kept))
     for rank, member_id in enumerate(sorted(kept, key=lambda member_id: -len(kept[member_id]))):
@@ -158,9 +169,12 @@ def _cut_to_quotas(kept: Assignment, count: int) -> None:
 
 
 def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapping[str, list[str]]) -> None:
-    """Move partitions until no member has two more than another member that reads the same topic.
+    """Move partitions until the members have nearly equal numbers of partitions.
 
-    The loop ends, because each move makes the sum of the squares of all sizes smaller.
+    A partition moves if its owner has at least two partitions more than another member that reads the partition's
+    topic.
+
+    The loop ends, because each move makes the sum of the squares of these numbers smaller.
     """
     moved = True
     while moved:
@@ -176,7 +190,7 @@ def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapp
 
 
 class Assignor(NamedTuple):
-    """An assignor: its function, and whether its members may keep partitions while they join."""
+    """The function of an assignor, and whether members may keep their partitions while they join (cooperative)."""
 
     assign: Callable[[Members, Counts], Assignment]
     is_cooperative: bool = False
@@ -191,7 +205,7 @@ ASSIGNORS = {
 
 
 def check_assignors(names: Iterable[str]) -> None:
-    """Check the names of assignors. Raises ValueError for an unknown name, and if there is no name at all."""
+    """Check the names of assignors. Raises ValueError if a name is unknown, or if `names` is empty."""
     wanted = list(names)
     unknown = [name for name in wanted if name not in ASSIGNORS]
     if unknown or not wanted:
@@ -200,8 +214,8 @@ def check_assignors(names: Iterable[str]) -> None:
 
 
 def are_cooperative(names: Iterable[str]) -> bool:
-    """Return whether a member keeps its partitions while it joins.
+    """Return True if a member with these assignors may keep its partitions while it joins.
 
-    It keeps them only if none of its assignors is eager.
+    The group may choose any of the member's assignors, so none of them may be eager.
     """
     return all(ASSIGNORS[name].is_cooperative for name in names)

@@ -1,27 +1,31 @@
-"""A member of a classic group: joins, receives its partitions from the leader, and sends heartbeats.
+"""A member of a classic group: joins the group, receives its partitions from the leader, and sends heartbeats.
 
-The problem: all members have to agree who reads which partition, although no member knows the other members. The idea:
-the coordinator collects all members at a *barrier*, and one member, the *leader*, assigns the partitions to all. A pass
-through the barrier starts a new *generation*. One rebalance runs through these states::
+The problem: the members must divide the partitions among themselves, although they do not know each other. The idea:
+the coordinator waits until all members have joined. This point is called the *barrier*. Then one member, the *leader*,
+assigns the partitions to all members. This starts a new *generation* of the group. During one rebalance, a member
+passes through these states::
 
-    UNJOINED    The consumer gives up partitions. An *eager* member gives up all, a *cooperative* one only the
-                partitions of topics to which it no longer subscribes.
+    UNJOINED    The consumer gives up partitions before it joins. An *eager* member gives up all partitions. A
+                *cooperative* member gives up only partitions of topics that it no longer subscribes to.
     JOINING     JoinGroup waits at the coordinator until all members have joined. This is the barrier.
-    ASSIGNING   Only the leader: it looks up the topics of all members, and runs the assignor.
+    ASSIGNING   Only the leader has this state: it looks up the topics of all members, and calls the assignor.
     SYNCING     SyncGroup waits at the coordinator until the leader has sent the assignment.
     APPLYING    The consumer takes over its new partitions. A cooperative member gives up the partitions that move to
                 other members, and then joins again.
     STABLE      The consumer reads its partitions.
 
-Only the consumer's thread leaves UNJOINED and APPLYING, because it has to call the listener. Both states last until the
-consumer polls. Heartbeats continue while they last, so that a slow consumer stays a member. In JOINING, ASSIGNING and
-SYNCING a request waits at the coordinator, and heartbeats are not needed.
+To leave the states UNJOINED and APPLYING, the consumer's thread must first call the rebalance listener. It does so when
+the consumer polls. Until then the other thread continues to send heartbeats, so that a slow consumer stays a member. In
+JOINING and SYNCING, the member's request waits at the coordinator. This request shows that the member is alive, so no
+heartbeats are needed.
 
-A rebalance starts for three reasons: the coordinator answers a heartbeat with REBALANCE_IN_PROGRESS, the consumer
-changes its subscription, or the leader finds that a topic has changed. UNKNOWN_MEMBER_ID and ILLEGAL_GENERATION show
-that the group has removed this member: all its partitions are *lost*.
+A member begins a rebalance for one of three reasons. The coordinator has responded to a heartbeat with
+REBALANCE_IN_PROGRESS. Or the consumer has changed its subscription. Or the member is the leader, and a topic now has
+another number of partitions. If the coordinator responds with UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION, it has removed
+the member from the group. All partitions of the member are then *lost*: they may already belong to other members.
 
-A consumer that has not polled for `max_poll_interval` leaves the group. A static member only stops its heartbeats.
+If the consumer has not polled for `max_poll_interval`, the member leaves the group. A static member does not send a
+LeaveGroup request. It only stops its heartbeats.
 
 Source: Kafka's `AbstractCoordinator` and `ConsumerCoordinator`; KIP-62, KIP-345, KIP-394, KIP-429.
 """
@@ -61,17 +65,17 @@ LOGGER = logging.getLogger(__name__)
 REMOVED_FROM_GROUP = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION})
 
 
-# The states in which a member sends heartbeats. In other states its JoinGroup or SyncGroup request waits at the
-# coordinator. That request shows that the member is alive.
+# The states in which a member sends heartbeats. In JOINING and SYNCING, a request of the member waits at the
+# coordinator, and shows that the member is alive. ASSIGNING takes only a short time.
 HEARTBEATING = frozenset(
     {ClassicMemberState.UNJOINED, ClassicMemberState.APPLYING, ClassicMemberState.STABLE}
 )
 
 
 class ClassicGroupMember:
-    """A `GroupMember` of the classic protocol.
+    """A `GroupMember` that uses the classic protocol.
 
-    The generation is -1 before the member has joined. Only `call_finished` changes `assignment`.
+    The generation is -1 until the member has joined. Only the method `call_finished` changes `assignment`.
     """
 
     def __init__(self, settings: MemberSettings) -> None:
@@ -80,15 +84,15 @@ class ClassicGroupMember:
         self.error: KafkaError | None = None
         self.state = ClassicMemberState.UNJOINED
         self._member_id, self._generation, self._protocol = "", NO_GENERATION, ""
-        self._topics: frozenset[str] | None = None  # the topics of the subscription; None before the first `subscribe`
+        self._topics: frozenset[str] | None = None  # None before the first call of `subscribe`
         self._assignment = NO_PARTITIONS
         self._target = NO_PARTITIONS  # the partitions in the last SyncGroup response
         self._target_generation = NO_GENERATION  # the generation of the last SyncGroup response
-        self._is_lost = False  # whether the listener must learn that the partitions are lost
-        self._must_rejoin = False  # whether another rebalance follows the current rebalance
-        self._members: list[member_metadata.JoinedMember] = []  # empty unless this member is the leader
-        self._counts: dict[str, int] | None = None  # the partition counts that the leader's assignment used
-        self._assignments: dict[str, bytes] = {}  # the leader's assignment, by member id
+        self._is_lost = False  # True until `on_lost` has been called for lost partitions
+        self._must_rejoin = False  # whether another rebalance must follow this one
+        self._members: list[member_metadata.JoinedMember] = []  # all members if this one is the leader, or else empty
+        self._counts: dict[str, int] | None = None  # the leader's last lookup: topic -> partitions
+        self._assignments: dict[str, bytes] = {}  # only the leader: member id -> assignment
         self._backoff = Backoff(settings.retry_backoff)
         self._heartbeat_at = self._lookup_at = self._leave_at = NEVER
 
@@ -160,7 +164,7 @@ class ClassicGroupMember:
 
     def leave_request(self, reason: str = "the consumer was closed") -> Request | None:
         if not self._member_id or self._settings.group_instance_id is not None:
-            return None  # The coordinator keeps a static member until its session expires, because it may return.
+            return None  # A static member stays in the group until its session expires.
         leaving = LeaveGroupRequest.MemberIdentity(member_id=self._member_id, reason=reason)
         return LeaveGroupRequest(group_id=self._settings.group_id, members=[leaving])
 
@@ -184,7 +188,11 @@ class ClassicGroupMember:
         return max(due, self._backoff.retry_at)
 
     def response_timeout(self, request: Request) -> float | None:
-        """Return a longer timeout for the barrier: the slowest member may take `max_poll_interval` to join."""
+        """Return the timeout (seconds) for a response. JoinGroup and SyncGroup have a longer timeout.
+
+        The coordinator responds to these requests only after all members have joined. A slow member may take
+        `max_poll_interval` until it joins.
+        """
         waits = isinstance(request, JoinGroupRequest | SyncGroupRequest)
         return self._settings.max_poll_interval + self._settings.request_timeout if waits else None
 
@@ -195,7 +203,7 @@ class ClassicGroupMember:
             TopicLookupResult: self._lookup_answered,
             HeartbeatResponse: self._heartbeat_response,
         }
-        step = steps.get(type(response))  # A response to LeaveGroup needs no step.
+        step = steps.get(type(response))  # None for a LeaveGroup response
         if step is not None:
             step(response, now)
         self._backoff.answered(now)
@@ -205,7 +213,7 @@ class ClassicGroupMember:
 
     def fail(self, error: KafkaError) -> None:
         self.error = error
-        self._is_lost = True  # Without heartbeats, the coordinator soon assigns the partitions to other members.
+        self._is_lost = True  # No heartbeats follow, so other members will get the partitions.
 
     # -- requests
 
@@ -280,7 +288,8 @@ class ClassicGroupMember:
         self._heartbeat_at = now + self._settings.heartbeat_interval
         self._lookup_at = now
         self._parse(lambda: member_metadata.subscribed_topics(self._members))
-        # A static leader that returns receives `skip_assignment`: the coordinator still has the assignment (KIP-814).
+        # If the leader is a static member that has restarted, the coordinator still has the assignment. It then sets
+        # `skip_assignment` (KIP-814).
         must_assign = is_leader and not response.skip_assignment
         self._change(ClassicMemberEvent.JOINED_AS_LEADER if must_assign else ClassicMemberEvent.JOINED)
 
@@ -297,7 +306,7 @@ class ClassicGroupMember:
         self._counts = counts
 
     def _parse(self, step: Callable[[], object]) -> None:
-        """Run a step that parses bytes of other members. Bytes that cannot be parsed are a fatal error."""
+        """Call `step`, which decodes bytes from other members. If the bytes are malformed, store a fatal error."""
         try:
             step()
         except ProtocolError as error:
@@ -319,7 +328,7 @@ class ClassicGroupMember:
 
     def _heartbeat_response(self, response: HeartbeatResponse, now: float) -> None:
         if self.state not in HEARTBEATING:
-            return  # The member has begun to join since it sent this heartbeat, so the response is out of date.
+            return  # The member has begun to join after it sent this heartbeat.
         self._heartbeat_at = now + self._settings.heartbeat_interval
         if response.error_code in TRY_AGAIN:
             self.request_failed(now)
@@ -352,14 +361,17 @@ class ClassicGroupMember:
         return self._is_cooperative and topic in (self._topics or ())
 
     def _rebalance(self) -> None:
-        """Begin a rebalance now, or after the rebalance that is in progress."""
+        """Begin a rebalance. If a rebalance is in progress, begin another one after it."""
         if CLASSIC_MEMBER.allows(self.state, ClassicMemberEvent.REBALANCE_DUE):
             self._change(ClassicMemberEvent.REBALANCE_DUE)
         else:
             self._must_rejoin = True
 
     def _removed(self, code: int) -> None:
-        """Lose all partitions and join again. After ILLEGAL_GENERATION, the member keeps its member id."""
+        """Mark all partitions as lost, and join again. `code` is the coordinator's error.
+
+        After UNKNOWN_MEMBER_ID, the member joins without a member id. After ILLEGAL_GENERATION, it keeps its member id.
+        """
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._member_id = ""
         self._generation, self._members = NO_GENERATION, []

@@ -1,11 +1,12 @@
-"""A group's committed offsets: OffsetCommit and OffsetFetch at the group's coordinator.
+"""A group's committed offsets: sends OffsetCommit and OffsetFetch requests to the group's coordinator.
 
-A commit contains the member's id and its generation (in KIP-848's groups: its epoch). The coordinator can therefore
-refuse a commit of a member that has lost its partitions since. A consumer that chose its partitions with `assign` has
-no member id. The group is then only a name for a set of offsets, and the coordinator accepts a commit from anybody as
-long as the group has no members.
+A commit contains the member id and the generation of the consumer (with the consumer protocol, its member epoch). If
+the consumer has lost its partitions, its generation is old, and the coordinator refuses the commit. A consumer that
+chose its partitions with `assign` is not a member of the group, and has no member id. Its group id is only a name for a
+set of offsets. As long as the group has no members, the coordinator accepts such commits from any client.
 
-`commit_async` sends a request and does not wait. The response stays in the connection until the next call reads it.
+`commit_async` sends a request, and does not wait for the response. The next call of `poll`, `commit` or `committed`
+reads the response.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 Committed = dict[TopicPartition, OffsetAndMetadata | None]
 T = TypeVar("T")
 
-SHORTEST_ATTEMPT = 1.0  # seconds; the last attempt lasts this long, so that its error shows the true reason
-RECONNECT_FOR = 0.1  # seconds; a consumer that is closed does not wait for a broker that is gone
+SHORTEST_ATTEMPT = 1.0  # seconds; the minimum for an attempt; a shorter one would only time out
+RECONNECT_FOR = 0.1  # seconds; see `commit_before_leaving`
 PARTITION_ERRORS = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -56,13 +57,13 @@ PARTITION_ERRORS = frozenset(
     }
 )
 HAS_MEMBERS = "group {!r} has members, and only they may commit; use another group for partitions assigned by hand"
-# STALE_MEMBER_EPOCH means that the member has an old epoch. The response to its next heartbeat contains the new one, so
-# a later commit succeeds.
+# STALE_MEMBER_EPOCH means that the member sent an old epoch. The response to its next heartbeat contains the new epoch.
+# So a later attempt to commit will succeed.
 TEMPORARY = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
 
 
 class _PendingCommit(NamedTuple):
-    """A commit that has been sent, but not answered yet."""
+    """A commit whose response has not been read yet."""
 
     offsets: Offsets
     identity: GroupMetadata
@@ -70,10 +71,12 @@ class _PendingCommit(NamedTuple):
 
 
 class CommittedOffsets:
-    """The committed offsets of one group. It belongs to the consumer's thread, and has a connection of its own.
+    """Commits and fetches the offsets of one group.
 
-    `identity` returns the identity for the next commit. `refused` is called for each commit that the coordinator
-    refuses.
+    Only the consumer's thread uses this object. It has its own connection to the coordinator.
+
+    The function `identity` returns the member id and the generation for the next commit. The function `refused` is
+    called for each commit that the coordinator refuses.
     """
 
     def __init__(
@@ -87,30 +90,34 @@ class CommittedOffsets:
         self._identity, self._refused = identity, refused
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, settings.group_id)
         self._pending: deque[_PendingCommit] = deque()
-        self._is_lost = False  # whether the last commit before leaving has found no coordinator
+        self._is_lost = False  # whether `commit_before_leaving` found no coordinator
 
     @property
     def metadata(self) -> GroupMetadata:
         return self._identity()
 
     def poll(self) -> None:
-        """Read the responses that have arrived, and call their callbacks. The method does not wait."""
-        with suppress(ConnectionFailed):  # The callbacks have received the error.
+        """Read the responses to asynchronous commits that have arrived, and call their callbacks, without waiting."""
+        with suppress(ConnectionFailed):  # `_connection_lost` has passed the error to the callbacks.
             while self._pending and self._coordinator.connection().is_answered:
                 self._receive_one()
 
     def commit(self, offsets: Offsets, timeout: float | None = None) -> None:
-        """Commit, and wait for the response. Retry temporary errors for `timeout` or `request_timeout` seconds.
+        """Commit offsets, and wait for the response.
 
-        Raises KafkaError if the coordinator refuses the commit, and ConnectionFailed if it cannot be reached.
+        The method retries after temporary errors, for `timeout` seconds. None stands for `request_timeout`.
+
+        Raises KafkaError if the coordinator refuses the commit, and ConnectionFailed if the coordinator cannot be
+        reached.
         """
         if offsets:
             self._until_done(partial(self._commit, offsets), timeout)
 
     def commit_before_leaving(self, offsets: Offsets, timeout: float | None = None) -> None:
-        """Commit as `commit` does, but retry a lost connection for only 0.1 s.
+        """Commit like `commit`, but after a lost connection retry for only 0.1 s.
 
-        A consumer that is closed must not wait for a broker that is gone. The next consumer reads some records again.
+        `Consumer.close` calls this method, and must not wait long for a broker that has stopped. If the commit fails,
+        the next consumer reads some records again.
         """
         try:
             attempt = partial(self._commit, offsets)
@@ -120,7 +127,10 @@ class CommittedOffsets:
             raise
 
     def commit_async(self, offsets: Offsets, callback: CommitCallback | None = None) -> None:
-        """Send a commit once, without waiting. A later `poll` or `commit` calls `callback` with the error or None."""
+        """Send a commit, without waiting for the response and without retries.
+
+        A later call of `poll` or `commit` calls `callback` with the offsets, and with the error or None.
+        """
         try:
             connection, identity = self._coordinator.connection(), self._identity()
             version = connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME)
@@ -133,14 +143,19 @@ class CommittedOffsets:
             self._pending.append(_PendingCommit(offsets, identity, callback))
 
     def committed(self, partitions: Iterable[TopicPartition], timeout: float | None = None) -> Committed:
-        """Return the committed offset of each partition, or None. Retry as `commit` does."""
+        """Return the committed offset of each partition, or None if the group has none.
+
+        The method retries like `commit`.
+        """
         wanted = list(partitions)
         return self._until_done(partial(self._fetch, wanted), timeout) if wanted else {}
 
     def send_leave_request(self, request: Request, timeout: float) -> None:
-        """Send the member's LeaveGroup or last heartbeat, after all pending commits.
+        """Send the request with which the member leaves the group.
 
-        If the last commit has found no coordinator, nothing is sent, because a second attempt would only take time.
+        Before, wait for the responses to all pending commits.
+
+        If the last commit could not reach the coordinator, send nothing, because the request would also fail.
         """
         if self._is_lost:
             return
@@ -148,7 +163,10 @@ class CommittedOffsets:
         self._coordinator.send(type(request), partial(for_version, request), timeout=timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Wait for pending commits, each for `timeout` or `request_timeout` seconds, and close the connection."""
+        """Wait for the responses to pending commits, and close the connection.
+
+        The method waits `timeout` seconds for each response. None stands for `request_timeout`.
+        """
         with suppress(ConnectionFailed):
             self._receive_all(timeout)
         self._coordinator.forget()
@@ -161,10 +179,10 @@ class CommittedOffsets:
         reconnect_for: float = math.inf,
         shortest: float = SHORTEST_ATTEMPT,
     ) -> T:
-        """Retry while errors are temporary, for `timeout` or `request_timeout` seconds.
+        """Call `attempt` until it succeeds, or raises an error that is not temporary, or the time limit is over.
 
-        `attempt` is called with the remaining seconds, at least `shortest`. Lost connections are retried for at most
-        `reconnect_for` seconds.
+        The limit is `timeout` seconds, or `request_timeout` if it is None. After a lost connection it is at most
+        `reconnect_for` seconds. The argument of `attempt` is the number of remaining seconds, but at least `shortest`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit
@@ -193,11 +211,10 @@ class CommittedOffsets:
         return with_retries(try_once, retry_for, wait)
 
     def _connection_lost(self, error: ConnectionFailed | KafkaError) -> None:
-        """Close the connection if it was lost or the coordinator has moved.
+        """Close the connection after `error`, unless the connection still leads to the coordinator.
 
-        Call the callbacks of pending commits with the error.
-
-        The next request finds the coordinator again.
+        When the method closes the connection, it also calls the callbacks of all pending commits with the error. The
+        next request looks up the coordinator again.
         """
         if isinstance(error, KafkaError) and error.code not in MOVED:
             return
@@ -220,13 +237,13 @@ class CommittedOffsets:
             self._receive_one(timeout)
 
     def _receive_one(self, timeout: float | None = None) -> None:
-        """Read the response to the oldest pending commit, and call its callback."""
+        """Wait for the response to the oldest pending commit, and call the callback of this commit."""
         try:
             response = self._coordinator.connection().receive(timeout)
         except ConnectionFailed as error:
             self._connection_lost(error)
             raise
-        except BaseException:  # After Ctrl-C, a later request must not receive the rest of this response.
+        except BaseException:  # After Ctrl-C, the response may be read only in part.
             self._coordinator.connection().close()
             raise
         offsets, identity, callback = self._pending.popleft()
@@ -240,7 +257,7 @@ class CommittedOffsets:
             callback(offsets, failure)
 
     def _check(self, response: OffsetCommitResponse, identity: GroupMetadata) -> None:
-        """Raise the first error in the response."""
+        """Raise an exception for the first error in the response, if there is an error."""
         for partition, code in commit_codes(response):
             if code:
                 error = self._error(partition, code)

@@ -1,32 +1,33 @@
-"""A member of a KIP-848 group: one request, the heartbeat, carries its subscription, its partitions and its assignment.
+"""A member of a group that uses the consumer protocol (KIP-848).
 
-The problem: at the barrier of a classic group, every member waits for the slowest one. The idea: the coordinator
-assigns the partitions, and each member *reconciles* at its own pace. It compares the assignment in a heartbeat's
-response with the partitions that it owns. For example, a member owns a1 and a2::
+The problem: during a rebalance of a classic group, every member waits for the slowest member. The idea: the coordinator
+assigns the partitions, and no member waits for another one. A member *reconciles*: it compares the partitions that it
+owns with the assignment in a heartbeat response, and gives up or takes over the partitions that differ. For example, a
+member owns the partitions a1 and a2::
 
     heartbeat response   epoch 7, assignment {a0, a1}
-    listener             on_revoked(a2), on_assigned(a0)       in the consumer's thread, while it polls
+    calls                on_revoked(a2), on_assigned(a0)       by the consumer's thread, while it polls
     next heartbeat       epoch 7, owned partitions {a0, a1}    now the coordinator may assign a2 to another member
 
-The coordinator assigns a partition only after its last owner has given it up. A member can therefore take over new
-partitions at once. *Epochs* replace the generations of the classic protocol. In a request, epoch 0 joins, -1 leaves,
-and -2 is a static member that leaves and may return.
+The coordinator assigns a partition only after the previous owner has given it up. So a member can read a new partition
+immediately. A number, the member *epoch*, replaces the generation of the classic protocol. In a request, epoch 0 means
+that the member joins, and -1 that it leaves. Epoch -2 means that a static member leaves and may return.
 
 A member has these states::
 
     UNSUBSCRIBED   The consumer has not subscribed to anything yet.
-    JOINING        The next heartbeat has epoch 0.
-    RECONCILING    The consumer has not taken over the latest assignment completely.
-    STABLE         The member owns its assignment, and sends heartbeats.
+    JOINING        The member joins the group: its next heartbeat has epoch 0.
+    RECONCILING    The member does not yet own exactly the partitions of its latest assignment.
+    STABLE         The member owns exactly the partitions of its assignment.
     FENCED         The coordinator has removed the member, or the consumer has not polled for `max_poll_interval`.
-                   Its partitions are lost. When the consumer polls, it calls `on_lost`, and the member joins again.
-    FATAL          An error that no retry repairs. The member sends nothing any more.
+                   Its partitions are lost. The next poll calls `on_lost`, and then the member joins again.
+    FATAL          After an error that a retry cannot solve. The member sends no more requests.
 
-Assignments contain topic ids. The member looks up the topic names with Metadata. A topic without a known name waits,
-and the member stays RECONCILING until a lookup returns the name.
+Assignments contain topic ids. The member sends a Metadata request to find the names of the topics. It stays RECONCILING
+until it knows all names.
 
-Limits: the coordinator could match a regular expression with topic names itself. This client matches it and sends the
-names.
+Limits: the protocol allows a member to subscribe with a regular expression, which the coordinator compares with all
+topic names. HMB's client does not use this. It compares the names itself, and sends the matching names.
 
 Source: KIP-848, KIP-1082 (the member chooses its own id); Kafka's `ConsumerMembershipManager`.
 """
@@ -58,7 +59,7 @@ from hmb.protocol.topics import TopicPartition
 
 JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
 FENCED_CODES = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
-# In these states the member sends no heartbeats.
+# The states in which the member sends no heartbeats.
 SILENT = frozenset({ConsumerMemberState.UNSUBSCRIBED, ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})
 LOSING = frozenset({ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})
 
@@ -67,9 +68,10 @@ Targets = dict[UUID, list[int]]
 
 
 class ConsumerGroupMember:
-    """A `GroupMember` of the KIP-848 protocol.
+    """A `GroupMember` that uses the consumer protocol (KIP-848).
 
-    The coordinator has assigned every partition that the member owns, and has not assigned it to another member since.
+    The member owns only partitions that the coordinator has assigned to it. As long as the member has not given up a
+    partition, the coordinator assigns it to no other member, unless it removes this member.
     """
 
     def __init__(self, settings: MemberSettings) -> None:
@@ -79,21 +81,21 @@ class ConsumerGroupMember:
         self._member_id, self._epoch = str(uuid4()), JOIN_EPOCH
         self._topics: frozenset[str] = frozenset()
         self._assignment = NO_PARTITIONS
-        self._targets: Targets = {}  # the assignment to reconcile with, by topic id
+        self._targets: Targets = {}  # the latest assignment: topic id -> partitions
         self._assigned_ids: frozenset[UUID] = frozenset()  # the topics of the latest assignment
-        self._must_call_assigned = False  # whether the listener has not been called for the latest assignment yet
+        self._must_call_assigned = False  # whether `on_assigned` must be called
         self._names: dict[UUID, str] = {}
-        self._has_looked_up = True  # whether unknown names were looked up since the latest assignment arrived
-        # The topics that the coordinator has received from this member, or None if that is unknown, because a response
-        # was lost.
+        self._has_looked_up = True  # whether unknown topic ids have been looked up
+        # The topics that the member has sent to the coordinator. None means that the response was lost, so it is
+        # unknown whether the coordinator has received them.
         self._sent_topics: frozenset[str] | None = None
         self._sent_owned: Owned | None = NO_PARTITIONS
         self._backoff = Backoff(settings.retry_backoff)
-        # The time (seconds) between two heartbeats: at first the consumer's own setting, later the interval of the last
-        # response.
+        # The time (seconds) between two heartbeats. The first value is the consumer's setting. Each heartbeat response
+        # then contains a new value.
         self._interval = settings.heartbeat_interval
         self._heartbeat_at = self._lookup_at = -NEVER
-        self._leave_at = NEVER  # NEVER if the consumer has not polled yet, or not since the member left
+        self._leave_at = NEVER  # NEVER before the first poll, and after the member has left
 
     @property
     def metadata(self) -> GroupMetadata:
@@ -186,14 +188,14 @@ class ConsumerGroupMember:
             self._names.update(response.names)
             self._has_looked_up = True
             self._lookup_at = now + self._interval
-        # A response with another epoch is out of date: the coordinator has fenced the member meanwhile, or this was the
-        # request to leave the group.
+        # Ignore the response if the member's epoch has changed after the request was sent. The coordinator has then
+        # removed the member, or the request was the one that leaves the group.
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == self._epoch:
             self._heartbeat_answered(request, response, now)
         self._backoff.answered(now)
 
     def request_failed(self, now: float) -> None:
-        """Send all fields again after a pause, because the coordinator may not have received them."""
+        """Retry after a pause, and then send all fields, because the coordinator may not have received them."""
         self._sent_topics, self._sent_owned = None, None
         self._backoff.failed(now)
 
@@ -204,13 +206,14 @@ class ConsumerGroupMember:
     # -- heartbeats
 
     def _has_changes(self) -> bool:
-        """Return whether a heartbeat must be sent before its regular time."""
+        """Return True if a heartbeat must be sent immediately, and not at the next regular time."""
         return not self.is_member or self._topics != self._sent_topics or self._must_send_owned()
 
     def _must_send_owned(self) -> bool:
-        """Return whether the next heartbeat lists the owned partitions.
+        """Return True if the next heartbeat must list the owned partitions.
 
-        A member that reconciles lists them only if a response was lost. Otherwise it waits until it has finished.
+        This is necessary if the owned partitions have changed. While the member is still giving up and taking over
+        partitions, it waits until this is complete. If a response was lost, the member lists them in any case.
         """
         if self._sent_owned is None:
             return True
@@ -276,7 +279,7 @@ class ConsumerGroupMember:
             self._change(ConsumerMemberEvent.JOINED)
 
     def _removed(self) -> None:
-        """Lose all partitions, and join again after the listener was called for the lost partitions."""
+        """Mark all partitions as lost. The member joins again after `on_lost` has been called for these partitions."""
         self._epoch = JOIN_EPOCH
         self._sent_topics, self._sent_owned = None, None
         self._change(ConsumerMemberEvent.REMOVED)
@@ -287,7 +290,7 @@ class ConsumerGroupMember:
     # -- topic names
 
     def _unnamed(self) -> frozenset[UUID]:
-        """Return the ids of assigned topics whose names are not known yet."""
+        """Return the ids of the assigned topics whose names the member does not know yet."""
         if self.state is not ConsumerMemberState.RECONCILING:
             return frozenset()
         return frozenset(self._targets) - self._names.keys()
@@ -302,8 +305,8 @@ class ConsumerGroupMember:
 
     def _by_id(self, owned: Owned) -> list[TopicPartitions]:
         topics: dict[UUID, list[int]] = {}
-        # A topic that was deleted and created again has one name and two ids. The id in the assignment is the valid
-        # one.
+        # If a topic was deleted and created again, two ids have the same name. The id in the latest assignment is the
+        # valid one, so it comes last and replaces the old id.
         by_age = sorted(self._names, key=lambda topic_id: topic_id in self._assigned_ids)
         ids = {self._names[topic_id]: topic_id for topic_id in by_age}
         for name, number in sorted(owned):

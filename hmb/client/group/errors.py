@@ -1,4 +1,4 @@
-"""Errors that a group's coordinator returns, with an explanation and advice for the user."""
+"""Converts the error codes of a group's coordinator to exceptions, with an explanation and advice for the user."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WHY[ErrorCode.FENCED_MEMBER_EPOCH] = _WHY[ErrorCode.ILLEGAL_GENERATION]
 
 
 def group_error(settings: MemberSettings, number: int, message: str | None = None) -> KafkaError:
-    """Return the exception for an error code. `message` is the coordinator's own text, if the response has one."""
+    """Return the exception for an error code. `message` is the error message in the response, or None."""
     try:
         code = ErrorCode(number)
     except ValueError:

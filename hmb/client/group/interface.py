@@ -1,20 +1,21 @@
-"""The names that a consumer and its group share: settings, offsets, identity and the listener of a rebalance.
+"""The types that a consumer and its group membership exchange: settings, offsets, identity and rebalance listener.
 
-The members of a group share the partitions of the topics that they subscribe to. Each partition belongs to one member
-at a time. The broker that manages the group is its *coordinator*. Heartbeats show the coordinator that a member is
-alive. The group *rebalances* when members join or leave, or when a member changes its subscription.
+The members of a group divide the partitions of their topics among themselves. At any time, a partition belongs to at
+most one member. One broker manages the group, and is called its *coordinator*. A member sends heartbeats to the
+coordinator, to show that it is alive. When a member joins or leaves, or changes its subscription, the partitions are
+assigned again. This is called a *rebalance*.
 
-A rebalance changes which partitions the consumer reads. It therefore runs in the consumer's thread, and only while the
-consumer polls::
+A rebalance changes the partitions that the consumer reads. So the consumer's own thread must handle the change. When
+the consumer polls, the membership calls these methods::
 
-    on_revoked(partitions)    these partitions go to other members: commit their positions now
+    on_revoked(partitions)    other members will get these partitions: commit their positions now
     (the member reports to the coordinator that it has given them up)
-    on_assigned(partitions)   these partitions belong to this member now: begin at the committed offsets
-    on_lost(partitions)       these partitions already belong to other members: do not commit
+    on_assigned(partitions)   this member gets these partitions: read from the committed offsets on
+    on_lost(partitions)       these partitions may already belong to other members: do not commit
 
-The membership has a thread of its own. That thread sends heartbeats and waits for other members, and never touches the
-consumer's data. A consumer that does not poll for `max_poll_interval` leaves the group. The membership calls the
-consumer's listener at the next poll, as Kafka's own consumer does.
+A second thread, the membership thread, sends heartbeats and waits for other members. It does not use the consumer's
+data, and does not call these methods. So a rebalance must wait until the consumer polls, as in Kafka's own client. If
+the consumer does not poll for `max_poll_interval`, the member leaves the group.
 
 Source: KIP-62 (heartbeats in a thread of their own, max.poll.interval.ms), KIP-429 (incremental rebalances), KIP-848.
 """
@@ -31,7 +32,7 @@ from hmb.protocol.topics import TopicPartition
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed offset: the offset of the next record to read, and a text that the application chooses."""
+    """A committed offset: the offset of the next record to read, with a text that the application can choose."""
 
     offset: int
     metadata: str = ""
@@ -39,9 +40,11 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class GroupMetadata(NamedTuple):
-    """The identity of a member. A transactional producer sends it with the offsets that it commits (KIP-447).
+    """The identity of a group member.
 
-    The defaults -1 and "" mean that the consumer is not a member, because its partitions were assigned with `assign`.
+    A transactional producer sends the identity with the offsets that it commits for the consumer (KIP-447).
+
+    The default values -1 and "" mean that the consumer is not a member, because it chose its partitions with `assign`.
     """
 
     group_id: str
@@ -51,18 +54,23 @@ class GroupMetadata(NamedTuple):
 
 
 PROTOCOLS = (GroupType.CLASSIC, GroupType.CONSUMER)
-LONGEST = 2**31 // 1000  # seconds; as milliseconds, this number just fits into an int32
+LONGEST = 2**31 // 1000  # seconds; the longest time whose milliseconds fit into an int32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberSettings:
-    """A member's settings. Kafka's settings have the same names, and times are in seconds.
+    """The settings of a group member. Times are in seconds.
 
-    A member with a `group_instance_id` is static: it may be absent for `session_timeout`, and the group does not
-    rebalance. `assignors` belong to the classic protocol, in the order of preference. `remote_assignor` belongs to
-    KIP-848: it is "uniform" or "range", and None leaves the choice to the broker. The leader of a classic group checks
-    every `metadata_max_age` seconds whether the topics have changed. With `require_stable`, the member waits for
-    offsets that an open transaction may still commit (read_committed).
+    Settings of Kafka's consumer have the same meaning, and similar names.
+
+    - A member with a `group_instance_id` is *static*. If it stops and starts again within `session_timeout`, the group
+      does not rebalance.
+    - `assignors` lists assignors for the classic protocol. The first is the preferred one.
+    - `remote_assignor` is the assignor for the consumer protocol (KIP-848): "uniform" or "range". None means that the
+      broker chooses.
+    - The leader of a classic group checks every `metadata_max_age` seconds whether its topics have new partitions.
+    - If an open transaction may still commit other offsets, a member with `require_stable` waits until the transaction
+      has ended before it uses a committed offset.
     """
 
     group_id: str
@@ -81,7 +89,7 @@ class MemberSettings:
     def __post_init__(self) -> None:
         """Check the settings.
 
-        Raises TypeError for a group id that is not a str, and ValueError for values that no broker can accept.
+        Raises TypeError if the group id is not a str, and ValueError if no broker would accept a value.
         """
         if not isinstance(self.group_id, str):
             raise TypeError(f"a group's name is a str, not {self.group_id!r}")
@@ -101,17 +109,26 @@ CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception
 
 
 class RebalanceListener(Protocol):
-    """The methods of a consumer that its membership calls, always in the consumer's thread.
+    """The methods that a group membership calls during a rebalance, always in the consumer's thread.
 
-    An exception that a method raises does not stop the rebalance. `GroupMembership.poll` raises the first exception
-    after the rebalance has ended.
+    If a method raises an exception, the rebalance continues. `GroupMembership.poll` then raises the first exception
+    after all calls.
     """
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Start to read these partitions, too. The call follows each rebalance, even if no partition is new."""
+        """Start to read these partitions, in addition to the other ones.
+
+        This method is called after each rebalance, even with no partitions.
+        """
 
     def on_revoked(self, partitions: Collection[TopicPartition]) -> None:
-        """Commit and give up these partitions, at least one. They belong to this member until the method returns."""
+        """Commit the positions of these partitions, and stop reading them.
+
+        The partitions belong to this member until the method returns. There is at least one.
+        """
 
     def on_lost(self, partitions: Collection[TopicPartition]) -> None:
-        """Stop reading these partitions, at least one. They already belong to other members, so do not commit."""
+        """Stop reading these partitions, without committing their positions.
+
+        The partitions may already belong to other members. There is at least one.
+        """

@@ -1,15 +1,15 @@
-"""The interface of a group member: which request the member sends next, and which callback of the consumer comes next.
+"""The interface of a group member: it decides which request and which call of the rebalance listener is next.
 
-Each of the two group protocols has one class that implements this interface: `ClassicGroupMember` and
-`ConsumerGroupMember`. Both are state machines without threads, clocks and sockets. Therefore a test can drive them step
-by step. The parameter `now` is the time in seconds of a clock that never jumps.
+Two classes implement this interface: `ClassicGroupMember` for the classic protocol, and `ConsumerGroupMember` for the
+consumer protocol. Both are state machines, and use no threads, clocks or sockets. So a test can run them step by step.
+The parameter `now` is the current time in seconds. It comes from a monotonic clock, which is never set back.
 
-Two threads drive a member alternately, under one lock (`membership`)::
+Two threads call a member's methods, while they hold the same lock (see `membership`)::
 
-    membership thread    next_request -> send it -> response_received, or request_failed     repeat, then wait
-    consumer's thread    next_call -> call the listener -> call_finished                     repeat, then fetch records
+    membership thread    next_request, send the request, response_received or request_failed, and so on
+    consumer's thread    next_call, call the rebalance listener, call_finished, and so on; then fetch records
 
-The coordinator answers every request except a `TopicLookup`. Any broker answers a lookup.
+All requests go to the group's coordinator, except a `TopicLookup`, which can go to any broker.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LONGEST_BACKOFF = 1.0  # seconds
 
 
 class ListenerMethod(Enum):
-    """A method of the `RebalanceListener`. The value is its name."""
+    """The methods of `RebalanceListener`. The value of a member is the method's name."""
 
     ON_ASSIGNED = "on_assigned"
     ON_REVOKED = "on_revoked"
@@ -42,7 +42,7 @@ class ListenerMethod(Enum):
 
 
 class ListenerCall(NamedTuple):
-    """A call of the listener that is due."""
+    """A method of the rebalance listener that must be called now, and the partitions to pass to it."""
 
     method: ListenerMethod
     partitions: Owned
@@ -50,7 +50,10 @@ class ListenerCall(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicLookup:
-    """A question to any broker: the partition counts of topics by name, or the names of topics by id."""
+    """A request for information about topics, which any broker can answer.
+
+    For the topics in `names`, the member needs the number of partitions. For the topics in `ids`, it needs their names.
+    """
 
     names: frozenset[str] = frozenset()
     ids: frozenset[UUID] = frozenset()
@@ -58,14 +61,17 @@ class TopicLookup:
 
 @dataclass(frozen=True, slots=True)
 class TopicLookupResult:
-    """The answer to a `TopicLookup`. Topics that do not exist are missing in it."""
+    """The response to a `TopicLookup`: numbers of partitions by topic name, and topic names by topic id.
+
+    It does not contain topics that do not exist.
+    """
 
     counts: Mapping[str, int]
     names: Mapping[UUID, str]
 
 
 class GroupMember(Protocol):
-    """One member of a group. No method waits, and no method raises: a fatal error is stored in `error`."""
+    """One member of a group. Its methods never wait and never raise. They store a fatal error in `error`."""
 
     error: KafkaError | None
 
@@ -77,55 +83,58 @@ class GroupMember(Protocol):
 
     @property
     def is_member(self) -> bool:
-        """Whether the member has joined. The coordinator may have removed it since."""
+        """True if the member has joined. It may not know yet that the coordinator has removed it."""
 
     @property
     def is_stable(self) -> bool:
-        """Whether no rebalance is in progress, so that the consumer need not wait for the group."""
+        """True if no rebalance is in progress. The consumer then need not wait for the group."""
 
     def subscribe(self, topics: Collection[str]) -> None: ...
 
     # -- called by the consumer's thread
 
     def polled(self, now: float) -> None:
-        """Note that the consumer has polled, so that the member may stay in the group."""
+        """Store the time of the consumer's last poll. Without polls, the member leaves the group after a time."""
 
     def next_call(self) -> ListenerCall | None:
-        """Return the call of the listener that is due now, or None."""
+        """Return the next call of the rebalance listener, or None if no call is necessary now."""
 
     def last_call(self) -> ListenerCall | None:
-        """Return the call of the listener that is due when the consumer is closed, or None."""
+        """Return the call of the rebalance listener that is necessary before the consumer is closed, or None."""
 
     def call_finished(self, call: ListenerCall) -> None:
-        """Update the member after the listener has returned from `call`."""
+        """Update the member's state after the rebalance listener has returned from `call`."""
 
     def commit_refused(self, code: ErrorCode, identity: GroupMetadata) -> None:
-        """Update the member after the coordinator has refused a commit that `identity` sent."""
+        """Update the member's state after the coordinator has refused a commit with this identity."""
 
     def leave_request(self) -> Request | None:
-        """Return the request that leaves the group, or None if the coordinator needs none."""
+        """Return the request with which the member leaves the group, or None if no request is necessary."""
 
     # -- called by the membership's thread
 
     def next_request(self, now: float) -> Request | TopicLookup | None:
-        """Return the request to send now, or None.
+        """Return the next request, or None if no request is necessary now.
 
-        After `request_failed` the member may return the same request again.
+        If the last request has failed, the method may return the same request again.
         """
 
     def deadline(self) -> float:
-        """Return the time at which `next_request` may return a request, if no other method is called before."""
+        """Return the time until which `next_request` returns None.
+
+        The time can change when another method is called.
+        """
 
     def response_timeout(self, request: Request) -> float | None:
-        """Return how many seconds a response may take. None means the timeout of the connection."""
+        """Return the timeout (seconds) for the response. None stands for the timeout of the connection."""
 
     def response_received(self, request: Request | TopicLookup, response: Any, now: float) -> None: ...
 
     def request_failed(self, now: float) -> None:
-        """Note that a request got no response. The member sends it again after a pause."""
+        """Start a pause, because a request got no response. After the pause, the member sends the request again."""
 
     def fail(self, error: KafkaError) -> None:
-        """Store a fatal error. The member sends no more requests, and its partitions are lost."""
+        """Store a fatal error. From then on the member sends no requests, and its partitions are lost."""
 
 
 def warn_of_missing_polls(settings: MemberSettings) -> None:
@@ -138,7 +147,7 @@ def warn_of_missing_polls(settings: MemberSettings) -> None:
 
 
 class Backoff:
-    """The pause before the next attempt. Each failure doubles it, up to `LONGEST_BACKOFF`."""
+    """Computes the pause before the next attempt. Each failure doubles the pause, up to `LONGEST_BACKOFF` seconds."""
 
     def __init__(self, first: float) -> None:
         self._first = first
@@ -150,6 +159,9 @@ class Backoff:
         self._failures = min(self._failures + 1, 16)
 
     def answered(self, now: float) -> None:
-        """Reset the pause to its first value, unless this response was itself counted as a failure."""
+        """Reset the pause to its first value after a response.
+
+        Do not reset it if `failed` was just called for this response. The pause is then not over yet.
+        """
         if self.retry_at <= now:
             self._failures = 0

@@ -1,16 +1,18 @@
-"""The bytes that the members of a classic group exchange: subscriptions and assignments.
+"""Encodes and decodes what the members of a classic group send to each other: subscriptions and assignments.
 
-The coordinator does not read these bytes. A member sends one subscription for each of its assignors in JoinGroup, and
-the leader receives the subscriptions of all members. The leader sends the assignments in SyncGroup.
+The coordinator passes these bytes on, and does not decode them. In JoinGroup, a member sends one subscription for each
+of its assignors. The leader receives the subscriptions of all members. In SyncGroup, the leader sends the assignments
+of all members, and each member receives its own assignment.
 
-A subscription also contains the partitions that the member had until now. A cooperative member lists the partitions
-that it still owns. An eager member has given up everything by then, so the sticky assignor stores its earlier
-partitions in the field `user_data`. Both add the generation in which the member received these partitions. The leader
-needs the generation, because a member that missed a rebalance may list partitions that belong to other members by now.
+A subscription also contains the partitions that the member owned before the rebalance. A cooperative member still owns
+them, and lists them in `owned_partitions`. An eager member has already given up all partitions. So the sticky assignor,
+which is eager, lists the earlier partitions in the field `user_data`. Both also contain the generation in which the
+member received these partitions. The leader needs the generation: if a member has missed a rebalance, its partitions
+may already belong to other members.
 
-Clients encode subscriptions in different formats. Cooperative members of librdkafka write their generation as the
-sticky assignor does. Members in Java write it as an int32. The leader therefore tries each known format of the user
-data. If none fits, the leader treats the member as one that had no partitions.
+Not all clients encode `user_data` in the same format. With the cooperative-sticky assignor, librdkafka uses the format
+of the sticky assignor, and Java clients write only the generation as an int32. So the leader tries each known format.
+If no format fits, the leader assumes that the member owned no partitions.
 
 Source: KIP-54, KIP-429, KIP-792.
 """
@@ -44,7 +46,7 @@ T = TypeVar("T")
 
 
 class HasPartitions(Protocol):
-    """A topic with partition numbers, in any of the messages of this module."""
+    """The fields that all messages of this module have for a topic: its name and partition numbers."""
 
     topic: str
     partitions: list[int]
@@ -53,9 +55,10 @@ class HasPartitions(Protocol):
 def subscriptions(
     assignors: Sequence[str], topics: Iterable[str], owned: Owned, previous: Owned, generation: int
 ) -> list[JoinProtocol]:
-    """Return one subscription for each assignor.
+    """Encode one subscription for each assignor.
 
-    `owned` are the partitions that the member still owns. `previous` are those that it received in `generation`.
+    `owned` contains the partitions that the member still owns. `previous` contains the partitions that it received in
+    the generation `generation`.
     """
     return [
         JoinProtocol(
@@ -81,7 +84,10 @@ def _user_data(assignor: str, previous: Owned, generation: int) -> bytes | None:
 
 
 def subscribed_member(assignor: str, member: JoinedMember) -> SubscribedMember:
-    """Return the assignor's view of a member from the bytes of its JoinGroup. Raises ProtocolError."""
+    """Decode the subscription of a member, for the assignor that the group uses.
+
+    Raises ProtocolError if the bytes are not a subscription.
+    """
     sent, version = ConsumerProtocolSubscription.parse(member.metadata)
     owned = _partitions(sent.owned_partitions)
     generation = sent.generation_id if version >= FIRST_VERSION_OF_GENERATIONS else NO_GENERATION
@@ -94,7 +100,7 @@ def subscribed_member(assignor: str, member: JoinedMember) -> SubscribedMember:
 
 
 def _parse_user_data(data: bytes | memoryview) -> StickyUserData:
-    """Parse the user data of any client. Return empty user data if no known format fits."""
+    """Decode the user data of any client. If no known format fits, return user data without partitions."""
     for version in reversed(StickyUserData.versions):
         with suppress(ProtocolError):
             return StickyUserData.decode(data, version)
@@ -104,9 +110,9 @@ def _parse_user_data(data: bytes | memoryview) -> StickyUserData:
 
 
 def assign(assignor: str, members: Sequence[JoinedMember], counts: Mapping[str, int]) -> dict[str, bytes]:
-    """Run the assignor. Return the encoded assignment of each member, by member id.
+    """Call the assignor, and return the encoded assignments of all members by member id.
 
-    Raises ProtocolError if the bytes of a member are not a subscription.
+    Raises ProtocolError if the subscription of a member cannot be decoded.
     """
     assignment = ASSIGNORS[assignor].assign([subscribed_member(assignor, member) for member in members], counts)
     return {
@@ -118,14 +124,17 @@ def assign(assignor: str, members: Sequence[JoinedMember], counts: Mapping[str, 
 
 
 def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
-    """Return all topics that at least one member reads. Raises ProtocolError."""
+    """Return all topics that at least one member reads.
+
+    Raises ProtocolError if the subscription of a member cannot be decoded.
+    """
     return frozenset().union(*(ConsumerProtocolSubscription.parse(member.metadata)[0].topics for member in members))
 
 
 def parse_assignment(data: bytes | memoryview) -> Owned:
-    """Return the partitions in an encoded assignment. Raises ProtocolError.
+    """Decode an assignment, and return its partitions. Raises ProtocolError if the bytes are malformed.
 
-    Some leaders send no bytes for a member that receives no partitions.
+    If the bytes are empty, the assignment is also empty. Some leaders send it so if a member gets no partitions.
     """
     if not data:
         return frozenset()

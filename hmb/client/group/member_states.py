@@ -1,7 +1,8 @@
 """The states of a group member: one table for each of the two group protocols.
 
-Each table drives its machine: `classic_member` and `consumer_member` ask the table for the next state. The members do
-not share a table, because a member of a KIP-848 group has no barrier to wait for.
+A table contains, for each state and event, the next state of the member. The modules `classic_member` and
+`consumer_member` look up the next state in their table. The tables differ, because only a member of a classic group
+must wait until all members have joined.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from hmb.state_table import StateTable
 
 
 class ClassicMemberState(Enum):
-    """The state of a member of a classic group. `classic_member` explains each state."""
+    """The states of a member of a classic group. The module `classic_member` explains each state."""
 
     UNJOINED = "unjoined"
     JOINING = "joining"
@@ -23,7 +24,7 @@ class ClassicMemberState(Enum):
 
 
 class ClassicMemberEvent(Enum):
-    """An event that changes the state of a member of a classic group."""
+    """The events that change the state of a member of a classic group."""
 
     READY_TO_JOIN = "the consumer has given up what it must not keep"
     JOINED = "JoinGroup is answered, another member leads or the assignment exists"
@@ -57,7 +58,10 @@ CLASSIC_MEMBER = StateTable(
 
 
 class ConsumerMemberState(Enum):
-    """The state of a member of a KIP-848 group. `consumer_member` explains each state."""
+    """The states of a member that uses the consumer protocol (KIP-848).
+
+    The module `consumer_member` explains each state.
+    """
 
     UNSUBSCRIBED = "unsubscribed"
     JOINING = "joining"
@@ -68,7 +72,7 @@ class ConsumerMemberState(Enum):
 
 
 class ConsumerMemberEvent(Enum):
-    """An event that changes the state of a member of a KIP-848 group."""
+    """The events that change the state of a member that uses the consumer protocol (KIP-848)."""
 
     SUBSCRIBED = "the consumer subscribes to topics"
     JOINED = "the first heartbeat is answered without an assignment"

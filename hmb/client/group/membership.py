@@ -1,14 +1,15 @@
-"""A consumer's membership in a group: a `GroupMember`, and the two threads that drive it.
+"""A consumer's membership in a group: a `GroupMember`, and the two threads that call its methods.
 
-The problem: a consumer that works on its records for a minute cannot send heartbeats, and the group would remove it.
-The idea: the membership has a thread of its own for the coordinator::
+The problem: if an application needs a minute to process its records, the consumer's thread cannot send heartbeats
+during this time. The coordinator would then remove the member. The idea: a second thread, the membership thread, sends
+the requests::
 
-    consumer's thread     poll: call the listener, commit offsets
-    membership thread     heartbeats, and the requests that wait for other members (JoinGroup, SyncGroup)
+    consumer's thread     when it polls: calls the rebalance listener, and commits offsets
+    membership thread     sends heartbeats, and the requests that wait for other members (JoinGroup, SyncGroup)
 
-With this second thread, a slow consumer stays a member. A poll with a short timeout returns in time, even while a
-JoinGroup request waits. The consumer's thread and the membership's thread share only the state of the member, under one
-lock. Neither thread holds the lock while it waits for a broker or calls the application.
+So a slow consumer remains a member of the group. Also, while the membership thread waits for the response to JoinGroup,
+a poll with a short timeout can return in time. Both threads use the state of the `GroupMember`, and protect it with one
+lock. No thread holds the lock while it waits for a broker or calls code of the application.
 """
 
 from __future__ import annotations
@@ -37,60 +38,66 @@ from hmb.protocol.messages.join_group import JoinGroupRequest
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-LONGEST_WAIT = 60.0  # seconds; a thread looks at the state after this time even if no other thread has notified it
-LEAVE_TIMEOUT = 5.0  # seconds; a consumer that is closed waits at most this long for the coordinator
+LONGEST_WAIT = 60.0  # seconds; a thread checks the state after this time, even if it is not notified
+LEAVE_TIMEOUT = 5.0  # seconds; `close` waits at most this long for the coordinator
 
 
 def join_group(cluster: Cluster, settings: MemberSettings, listener: RebalanceListener) -> GroupMembership:
-    """Return a membership for the protocol in the settings. It joins at the first `poll` after `subscribe`."""
+    """Return a membership that uses the protocol in the settings.
+
+    The member joins the group when the consumer polls for the first time after `subscribe`.
+    """
     is_classic = settings.group_protocol == GroupType.CLASSIC
     member = ClassicGroupMember(settings) if is_classic else ConsumerGroupMember(settings)
     return GroupMembership(cluster, settings, listener, member)
 
 
 def group_offsets(cluster: Cluster, settings: MemberSettings) -> CommittedOffsets:
-    """Return the offsets of a group for a consumer that is not a member, because `assign` chose its partitions."""
+    """Return the `CommittedOffsets` of a group, for a consumer that is not a member of the group.
+
+    Such a consumer has chosen its partitions with `assign`.
+    """
     return CommittedOffsets(cluster, settings, lambda: GroupMetadata(settings.group_id), lambda code, identity: None)
 
 
 class GroupMembership:
-    """A consumer's membership in its group. Only the consumer's thread calls the methods.
+    """A consumer's membership in its group. Only the consumer's thread may call the public methods.
 
-    `offsets` commits in the name of this member. It raises KafkaError with UNKNOWN_MEMBER_ID while the consumer is not
-    a member.
+    The attribute `offsets` commits offsets with the identity of this member. If the consumer is not a member at the
+    time of a commit, `offsets` raises KafkaError with UNKNOWN_MEMBER_ID.
     """
 
     def __init__(
         self, cluster: Cluster, settings: MemberSettings, listener: RebalanceListener, member: GroupMember
     ) -> None:
         self._cluster, self._settings, self._listener = cluster, settings, listener
-        # This lock guards the member and `_is_closing`. A thread that changes one of them notifies all threads that
-        # wait. No thread takes another lock while it holds this one.
+        # This lock protects the member and `_is_closing`. When a thread has changed one of them, it notifies the
+        # waiting thread. While a thread holds this lock, it never acquires another lock.
         self._changed = threading.Condition()
         self._member = member
         self._is_closing = False
-        self._is_calling = False  # whether the listener is being called; the listener may call `poll` itself
-        # Only the membership's thread uses this connection.
+        self._is_calling = False  # whether a call of the rebalance listener is in progress
+        # Only the membership thread sends requests on this connection.
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, settings.group_id)
         self.offsets = CommittedOffsets(cluster, settings, self._committing_member, self._commit_refused)
         self._thread: threading.Thread | None = None
 
     @property
     def assignment(self) -> frozenset[TopicPartition]:
-        """The partitions that this member owns. Only `poll` changes them."""
+        """The partitions that this member owns. They change only during `poll`."""
         with self._changed:
             return self._member.assignment
 
     @property
     def metadata(self) -> GroupMetadata:
-        """The member's identity, also before it has joined."""
+        """The member's identity. It is also available before the member has joined."""
         with self._changed:
             return self._member.metadata
 
     def subscribe(self, topics: Collection[str]) -> None:
-        """Replace the subscription. The next `poll` joins the group with it.
+        """Replace the topics that the consumer subscribes to. The next `poll` joins the group with the new topics.
 
-        A consumer that subscribes by a pattern calls this method whenever the set of matching topics changes.
+        If a consumer subscribes by a pattern, it calls this method each time when other topics match the pattern.
         """
         with self._changed:
             self._member.subscribe(topics)
@@ -103,14 +110,17 @@ class GroupMembership:
     # -- the consumer's thread
 
     def poll(self, timeout: float) -> None:
-        """Call the listener if a rebalance needs it, and wait at most `timeout` seconds for the other members.
+        """Take part in a rebalance, if there is one.
 
-        Without a rebalance the method returns at once and sends nothing, so the consumer calls it before every fetch.
-        The membership's thread retries in the background after errors that are temporary. Raises KafkaError for a fatal
-        error, for example a group id that the broker refuses. Raises every exception that the listener has raised.
+        The method calls the rebalance listener, and waits up to `timeout` seconds for the other members.
+
+        If no rebalance is in progress, the method returns immediately and sends no request. So the consumer can call it
+        before every fetch. After temporary errors, the membership thread retries in the background. Raises KafkaError
+        after a fatal error, for example if the broker refuses the group id. If the rebalance listener has raised
+        exceptions, this method raises the first one.
         """
         if self._is_calling:
-            return  # The listener itself polls the consumer, which returns records of the partitions that it still has.
+            return  # The rebalance listener itself has called the consumer's `poll`.
         deadline = time.monotonic() + timeout
         self.offsets.poll()
         with self._changed:
@@ -121,7 +131,7 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # The other calls that are due now are still made. The loop does not wait for other members any more.
+                # Make the other calls that are necessary now, but do not wait for other members any more.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error
@@ -129,7 +139,10 @@ class GroupMembership:
             raise self._member.error
 
     def close(self, timeout: float | None = None) -> None:
-        """Call the listener for all partitions, then leave the group. A static member does not leave (KIP-345)."""
+        """Call the rebalance listener for all partitions, and leave the group.
+
+        A static member stays in the group until its session expires, because it may start again (KIP-345).
+        """
         leave_timeout = LEAVE_TIMEOUT if timeout is None else min(timeout, LEAVE_TIMEOUT)
         try:
             with self._changed:
@@ -142,12 +155,15 @@ class GroupMembership:
             self.offsets.close(timeout)
 
     def _next_call(self, deadline: float) -> ListenerCall | None:
-        """Return the next call of the listener, or None. Wait until the deadline while a rebalance is in progress."""
+        """Return the next call of the rebalance listener.
+
+        If a rebalance is in progress, wait for the call until the deadline. Return None if no call is necessary.
+        """
         with self._changed:
             while True:
                 call = self._member.next_call()
                 now = time.monotonic()
-                # The thread of the membership is woken only if a request is due. Otherwise every poll would wake it.
+                # Wake the membership thread, but only if it must send a request now.
                 if self._member.deadline() <= now:
                     self._changed.notify_all()
                 if call is not None or self._member.is_stable or self._member.error is not None or now >= deadline:
@@ -169,21 +185,20 @@ class GroupMembership:
             self._is_closing = True
             self._changed.notify_all()
         if self._thread is not None:
-            self._coordinator.interrupt()  # A JoinGroup request may wait for minutes.
+            self._coordinator.interrupt()  # The thread may be waiting for a response, even for minutes.
             self._thread.join(timeout)
 
     def _leave(self, timeout: float) -> None:
         request = self._member.leave_request()
         if request is not None:
-            with suppress(ConnectionFailed, KafkaError):  # The coordinator also removes a member whose session expires.
+            with suppress(ConnectionFailed, KafkaError):  # Otherwise the session will expire.
                 self.offsets.send_leave_request(request, timeout)
 
     def _committing_member(self) -> GroupMetadata:
-        """Return the member's identity, which a commit needs.
+        """Return the identity that a commit must contain.
 
-        Raises KafkaError with UNKNOWN_MEMBER_ID before the member has joined.
-
-        The check is necessary, because the coordinator of an empty group accepts commits without a member id.
+        Raises KafkaError with UNKNOWN_MEMBER_ID if the consumer is not a member. This check is necessary: if the group
+        is empty, the coordinator would accept a commit without a member id.
         """
         with self._changed:
             if not self._member.is_member:
@@ -209,7 +224,7 @@ class GroupMembership:
             self._coordinator.forget()
 
     def _next_request(self) -> Request | TopicLookup | None:
-        """Wait for the next request of the member. Return None when the consumer is closed."""
+        """Wait until the member has a request to send, and return it. Return None when the consumer is closed."""
         with self._changed:
             while not self._is_closing:
                 now = time.monotonic()
@@ -220,7 +235,7 @@ class GroupMembership:
         return None
 
     def _exchange(self, request: Request | TopicLookup) -> None:
-        """Send one request, and give the response or the error to the member."""
+        """Send one request, and pass the response or the error to the member."""
         try:
             response = self._send(request)
         except ConnectionFailed:
@@ -250,7 +265,7 @@ class GroupMembership:
 
 def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicLookupResult:
     for name in lookup.names:
-        cluster.forget(name)  # The first `topic` call below then requests all these topics together.
+        cluster.forget(name)  # The next call of `topic` then requests all these topics together.
     counts = {}
     for name in lookup.names:
         with suppress(KafkaError):  # The topic does not exist yet, or was deleted.
@@ -260,7 +275,7 @@ def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicLookupResult:
 
 
 def _explained(error: KafkaError, request: Request | TopicLookup) -> KafkaError:
-    """Add advice to the error of a broker that is too old for a request."""
+    """If the broker does not support the request, return the error with advice. Return other errors unchanged."""
     if error.code is not ErrorCode.UNSUPPORTED_VERSION:
         return error
     advice = "members of groups need Kafka 0.9: assign() partitions by hand"

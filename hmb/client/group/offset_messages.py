@@ -1,9 +1,9 @@
-"""Converts between the messages OffsetCommit and OffsetFetch and dictionaries by topic partition.
+"""Converts dictionaries of offsets to OffsetCommit and OffsetFetch requests, and their responses to dictionaries.
 
-OffsetCommit and OffsetFetch group the partitions by topic, and their responses contain an error code for each
-partition. From version 8 on, OffsetFetch asks for several groups at once, and all fields move one level down. Only this
-module handles these differences. Version 10 of both requests names topics by id instead of by name. A deleted topic has
-no id any more, so this client does not use version 10.
+In these messages, the partitions are grouped by topic, and a response contains an error code for each partition. From
+version 8 on, an OffsetFetch request can contain several groups, so its fields are inside a list of groups. Only this
+module handles these differences. From version 10 on, both requests contain topic ids instead of names. This client does
+not use version 10, because it could then not ask for the offsets of a deleted topic, which has no id.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRe
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-# Up to this version, OffsetCommit and OffsetFetch name a topic by its name. Later versions name it by its id.
+# The last version in which OffsetCommit and OffsetFetch contain topic names. Newer versions contain topic ids.
 NEWEST_BY_NAME = OffsetCommitRequest.first_version("topics.topic_id") - 1
 FIRST_LEAVE_OF_SEVERAL = LeaveGroupRequest.first_version("members")
 FIRST_FETCH_OF_ALL_TOPICS = OffsetFetchResponse.first_version("error_code")
 FIRST_FETCH_OF_STABLE = OffsetFetchRequest.first_version("require_stable")
 FIRST_FETCH_OF_SEVERAL_GROUPS = OffsetFetchRequest.first_version("groups")
-NO_OFFSET = -1  # the committed offset in a response if the group has none for the partition
+NO_OFFSET = -1  # the offset in a response if the group has committed none
 
 
 class FetchedOffsets(NamedTuple):
-    """The content of an OffsetFetch response: an error of the whole group, errors of partitions, committed offsets."""
+    """The content of an OffsetFetch response.
+
+    It contains an error code of the whole group, error codes of partitions, and committed offsets.
+    """
 
     error_code: int
     errors: dict[TopicPartition, int]
@@ -58,7 +61,7 @@ def commit_request(identity: GroupMetadata, offsets: Mapping[TopicPartition, Off
 
 
 def commit_codes(response: OffsetCommitResponse) -> Iterator[tuple[TopicPartition, int]]:
-    """Return each partition of the response with its error code. The code 0 means success."""
+    """Yield each partition of the response with its error code. 0 means success."""
     for topic in response.topics:
         for partition in topic.partitions:
             yield TopicPartition(topic.name, partition.partition_index), partition.error_code
@@ -67,10 +70,11 @@ def commit_codes(response: OffsetCommitResponse) -> Iterator[tuple[TopicPartitio
 def fetch_request(
     group_id: str, partitions: Iterable[TopicPartition] | None, version: int, *, require_stable: bool = False
 ) -> OffsetFetchRequest:
-    """Return a request for the offsets of these partitions.
+    """Return a request for the committed offsets of these partitions.
 
-    None as `partitions` means all partitions, and needs version 2. With `require_stable` the coordinator waits for open
-    transactions. Brokers before Kafka 2.5 ignore `require_stable`.
+    If `partitions` is None, the request asks for all partitions. This needs at least version 2. If `require_stable` is
+    true, and an open transaction contains offsets of a partition, the coordinator responds with an error for this
+    partition. Brokers before Kafka 2.5 do not know `require_stable`. The request then does not contain it.
     """
     numbers: dict[str, list[int]] = {}
     for name, number in partitions or ():
@@ -95,7 +99,7 @@ def fetched_offsets(response: OffsetFetchResponse, version: int) -> FetchedOffse
             where = TopicPartition(topic.name, it.partition_index)
             if it.error_code and it.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 found.errors[where] = it.error_code
-            elif it.committed_offset != NO_OFFSET:  # Kafka 0.8.2 returns UNKNOWN_TOPIC_OR_PARTITION instead.
+            elif it.committed_offset != NO_OFFSET:  # Kafka 0.8.2 returns an error instead.
                 found.committed[where] = OffsetAndMetadata(
                     it.committed_offset, it.metadata or "", it.committed_leader_epoch
                 )
@@ -103,7 +107,10 @@ def fetched_offsets(response: OffsetFetchResponse, version: int) -> FetchedOffse
 
 
 def for_version(request: Request, version: int) -> Request:
-    """Return a member's request in the form of this version. Old versions of LeaveGroup name only one member."""
+    """Return the request in the form that this version needs.
+
+    Old versions of LeaveGroup have another field for the member.
+    """
     if isinstance(request, LeaveGroupRequest) and version < FIRST_LEAVE_OF_SEVERAL:
         return LeaveGroupRequest(group_id=request.group_id, member_id=request.members[0].member_id)
     return request
