@@ -1,8 +1,9 @@
-r"""Commands for bytes of Kafka's protocol: `hmb decode` explains them, and `hmb sniff` records them.
+r"""Commands for Kafka's protocol: `hmb decode` explains the bytes of a message, and `hmb sniff` prints messages.
 
-A client and a broker exchange frames: a length of 4 bytes, then a request or a response. A request contains the number
-of its API, its version and a correlation id. A response contains only the correlation id. A reader of a response
-therefore needs the request. For example, a Metadata request and the beginning of its response::
+A client and a broker exchange frames. A frame is a length of 4 bytes, followed by a request or a response. A request
+contains the number of its API, the version, and a correlation id. A response contains only the same correlation id. A
+program that decodes a response must therefore know the request. For example, a Metadata request and the beginning of
+its response::
 
     00 00 00 16   00 03    00 01     00 00 00 07      00 02 6d 65 ...
     size 22       api 3    version 1  correlation 7   client id "me" ...
@@ -10,20 +11,20 @@ therefore needs the request. For example, a Metadata request and the beginning o
     00 00 00 5a   00 00 00 07        ...
     size 90       correlation 7      the layout of Metadata response v1
 
-The bytes go through these modules:
+The bytes pass through these modules, from left to right:
 
     hex dump, file     -> hex_input  -> bytes  \
                                                  frames  -> fields, JSON, one line  -> decode, sniff
     network            -> proxy -> frame_streams /
-                                   readdressing: the addresses in responses become those of the proxy
+                                   readdressing: changes the addresses in responses to addresses of the proxy
 
 Read in this order:
 
-1. `frames`         a frame, its fields, and the three ways to show it
-2. `hex_input`      bytes from digits, hex dumps and captured packets
-3. `decode`         the command: which message the bytes are
-4. `frame_streams`  the two directions of a connection, divided into frames
-5. `readdressing`   addresses in responses, so that clients stay with the proxy
-6. `proxy`          sockets and threads between clients and brokers
-7. `sniff`          the command: one line for each frame
+1. `frames`         a frame, and the three ways to show it: its fields, JSON, one line
+2. `hex_input`      reads bytes from digits, hex dumps and captured packets
+3. `decode`         the command: recognizes the message in the bytes, and explains it
+4. `frame_streams`  divides the bytes of each direction of a connection into frames
+5. `readdressing`   changes addresses in responses, so that clients connect to the proxy again
+6. `proxy`          the sockets and threads between clients and brokers
+7. `sniff`          the command: prints one line for each frame
 """

@@ -1,10 +1,11 @@
-"""`hmb decode`: explain the bytes of Kafka's protocol, field by field.
+"""`hmb decode`: explain the bytes of a message in Kafka's protocol, field by field.
 
-The bytes do not contain the kind of the message, so the command tries the possibilities in this order:
+The bytes do not show whether they are a request, a response or record batches. The command therefore tests whether they
+are one of these, in this order:
 
-1. record batches, if the CRC of the first batch is right
-2. a request with its size, a request without its size; both must fit to the last byte
-3. the response to a request that came earlier in the input, by its correlation id
+1. record batches: the CRC of the first batch must be right
+2. a request, with or without its size: all bytes must belong to the request
+3. the response to a request that is earlier in the input, with the same correlation id
 4. a response of the API and version that the user names
 5. a request that is damaged
 """
@@ -28,9 +29,9 @@ if TYPE_CHECKING:
     from .frames import WireFrame
 
 MAX_INPUT = 64 << 20  # bytes: several times the largest frame
-SMALLEST = 4  # bytes; the smallest response has only a correlation id
-ARGUMENTS = "the arguments"  # the name of the input in errors if the bytes are arguments of the command
-MAX_CANDIDATES = 8  # the largest number of possible responses that an error lists
+SMALLEST = 4  # bytes; the smallest response contains only a correlation id
+ARGUMENTS = "the arguments"  # the name of the input in error messages, if the arguments are the bytes
+MAX_CANDIDATES = 8  # an error message lists at most this number of possible responses
 
 
 class Expected(NamedTuple):
@@ -55,8 +56,10 @@ class Expected(NamedTuple):
     shell_complete=complete_api
 )
 @click.option("--version", type=IntRange(0), metavar="N", help="The version of the message.")
-@click.option("--response", "is_response", is_flag=True, help="The message is a response; needs --api and --version.")
-@click.option("--records", "is_records", is_flag=True, help="The bytes are record batches or a message set alone.")
+@click.option(
+    "--response", "is_response", is_flag=True, help="The message is a response. This needs --api and --version."
+)
+@click.option("--records", "is_records", is_flag=True, help="The bytes are only record batches, or only a message set.")
 @json_option
 def command(
     words: tuple[str, ...],
@@ -68,10 +71,10 @@ def command(
 ) -> None:
     """Explain the bytes of a message, one field a line.
 
-    The bytes are hexadecimal digits, or the contents of FILE or of standard input: binary data, digits, or the output
-    of xxd, hexdump -C, tcpdump -x, `hmb sniff --hex` or this command. A request contains its API and version. A
-    response does not: name its --api and --version, or put its request before it. The command reports damage on
-    standard error with its position, and ends with exit code 5.
+    Write the bytes as hexadecimal digits, or name a FILE, or use standard input. FILE and standard input can contain
+    binary data, hexadecimal digits, or the output of xxd, hexdump -C, tcpdump -x, `hmb sniff --hex` or this command. A
+    request contains its API and version. A response does not: name them with --api and --version, or put the request
+    before the response. The command reports damage on standard error, with its position. The exit code is then 5.
     """
     expected = Expected(expected_api, version, is_response, is_records)
     _check(expected)
@@ -122,7 +125,7 @@ def _print(frame: WireFrame, number: int, problems: list[str], as_json: bool) ->
 
 
 def _input(words: tuple[str, ...]) -> tuple[str, bytes]:
-    """Return the name and the contents of the input: a file, the words themselves, or standard input."""
+    """Return the name and the contents of the input: a file, the arguments themselves, or standard input."""
     if not words or words == ("-",):
         if sys.stdin.isatty():
             click.echo("paste the bytes, then press Ctrl-D on a line of its own", err=True)
@@ -144,12 +147,15 @@ def _input(words: tuple[str, ...]) -> tuple[str, bytes]:
 def _is_file(word: str) -> bool:
     try:
         return Path(word).is_file()
-    except OSError:  # The words are digits, and too long for a file name.
+    except OSError:  # The word consists of digits, and is too long for a file name.
         return False
 
 
 def _pieces(words: tuple[str, ...]) -> tuple[str, list[memoryview]]:
-    """Return the name of the input, and its bytes in pieces without gaps. Raises CliError."""
+    """Return the name of the input, and its bytes as a list of pieces. Raises CliError.
+
+    The input has several pieces if it is a dump of several messages or connections.
+    """
     from .hex_input import HalfByte, HexError, read_bytes
 
     name, data = _input(words)
@@ -168,9 +174,9 @@ def _pieces(words: tuple[str, ...]) -> tuple[str, list[memoryview]]:
 
 
 def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFrame]:
-    """Yield the messages of all pieces. The correlation id connects a response with an earlier request."""
-    # Requests that have no response yet, by correlation id. Several connections can use the same id, so the value is a
-    # list. The newest request comes first.
+    """Yield the messages of all pieces. A response belongs to an earlier request with the same correlation id."""
+    # The requests that were found so far: correlation id -> requests with this id, the newest first. Several
+    # connections can use the same id.
     asked: dict[int, list[WireFrame]] = {}
     for piece in pieces:
         position = 0
@@ -185,7 +191,7 @@ def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFr
 def _recognize(data: memoryview, expected: Expected, asked: dict[int, list[WireFrame]]) -> WireFrame:
     """Return the message at the beginning of the data.
 
-    Raises CliError for bytes that could be a response of several APIs.
+    Raises CliError if the data can only be a response, and the user has not named its API and version.
     """
     from hmb.protocol.annotate import SIZE
 
@@ -224,7 +230,7 @@ def _response_to(request: WireFrame, wire: memoryview) -> WireFrame:
 
 
 def _has_request_header(frame: WireFrame) -> bool:
-    """Whether the bytes begin with a request header whose client id is printable, whatever follows."""
+    """Return whether the bytes begin with a request header. Its client id must be printable text."""
     from hmb.protocol.errors import ProtocolError
 
     try:
@@ -235,7 +241,10 @@ def _has_request_header(frame: WireFrame) -> bool:
 
 
 def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> None:
-    """Raise CliError if the bytes can only be a response, and list the APIs whose responses they fit."""
+    """If the bytes can only be a response, raise CliError.
+
+    The message lists the APIs and versions whose responses have a layout that matches the bytes.
+    """
     from hmb.protocol.messages import API_KEYS, api_name, response_class
 
     from .frames import WireFrame, fits
@@ -258,7 +267,7 @@ def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> 
 
 
 def _are_records(data: memoryview) -> bool:
-    """Whether the data begins with a complete batch or message whose CRC is right."""
+    """Return whether the data begins with a complete record batch, or an old message, whose CRC is right."""
     from hmb.protocol.errors import KafkaError
     from hmb.records import parse_batch
 
@@ -270,6 +279,6 @@ def _are_records(data: memoryview) -> bool:
 
 
 def _int32(data: memoryview, position: int) -> int:
-    """Return the number at a position; -1 if the data is too short."""
+    """Return the number in the 4 bytes at a position. Return -1 if the data is too short."""
     number = data[position : position + 4]
     return int.from_bytes(number, "big", signed=True) if len(number) == 4 else -1

@@ -1,16 +1,20 @@
-"""The two directions of a connection, divided into frames: received bytes go in, bytes to send come out.
+"""Divide the bytes of each direction of a connection into frames, show the frames, and return the bytes to send.
 
-This module uses no sockets. A proxy feeds each stream with the bytes that it received, and sends the bytes that the
-stream returns. A stream returns the bytes unchanged, except the addresses in responses. It can return bytes late for
-two reasons. It keeps the first bytes of a frame (the *head*) until it knows the message. It keeps a response with
-addresses until the response is complete, and changes the addresses. A stream shows a frame before it returns the
-frame's last byte, so each request is shown before its response.
+This module uses no sockets. A connection has two streams, one for each direction. The proxy passes the bytes that it
+has received to a stream, and sends the bytes that the stream returns. A stream returns the bytes unchanged, except the
+addresses in responses.
 
-- A stream keeps at most MAX_KEPT bytes of a frame, even if the frame's size is larger. It returns the remaining bytes
-  without decoding them.
-- Bytes that cannot be a frame are returned unchanged, and so are all later bytes. A connection never breaks because
-  of the proxy.
-- A response belongs to the oldest request with its correlation id. Older requests have no response (acks=0).
+A stream can return bytes later for two reasons. It keeps the first bytes of a frame (the *head*) until they show which
+message the frame contains. It keeps a response with addresses until the response is complete, so that it can change the
+addresses. A stream shows a frame before it returns the last byte of the frame. The broker therefore receives a request
+after the request is shown, and each request is shown before its response.
+
+- A stream keeps at most MAX_KEPT bytes of a frame. If a frame is larger, the stream returns the remaining bytes without
+  decoding them.
+- If a stream receives bytes that cannot be a frame, it returns these bytes and all later bytes unchanged. The
+  connection still works, but no more frames are shown.
+- A response belongs to the oldest request with the same correlation id. A broker responds in the order of the
+  requests. All requests before this one therefore never get a response.
 """
 
 from __future__ import annotations
@@ -31,9 +35,9 @@ from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from .frames import WireFrame, request_frame
 from .readdressing import Address, holds_addresses, readdressed
 
-MAX_KEPT = 4 << 20  # bytes of a frame
-MAX_FRAME = 1 << 28  # bytes; brokers accept 100 MB, and four ASCII letters, read as a size, are larger
-MAX_OPEN = 10_000  # requests without a response; Kafka's clients send five at a time
+MAX_KEPT = 4 << 20  # bytes of a frame that a stream keeps
+MAX_FRAME = 1 << 28  # bytes; brokers accept 100 MB. Four ASCII letters, read as a size, are a larger number.
+MAX_OPEN = 10_000  # requests without a response; a Kafka client has at most five by default
 UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 _REQUEST_HEAD = Struct(">ihhi")  # size, api key, version, correlation id
 _RESPONSE_HEAD = Struct(">ii")  # size, correlation id
@@ -44,25 +48,25 @@ class OpenRequest(NamedTuple):
 
     frame: WireFrame
     correlation_id: int
-    sent_at: float  # the time.monotonic() at which the request was sent
+    sent_at: float  # when the request was sent: a value of time.monotonic()
 
 
 class SeenFrame(NamedTuple):
     """A frame that has passed through a stream."""
 
-    frame: WireFrame | None  # None: a response without a known request
-    size: int  # bytes of the whole frame; `frame` may contain fewer
+    frame: WireFrame | None  # None: a response whose request is not known
+    size: int  # bytes of the whole frame; `frame` contains at most MAX_KEPT of them
     correlation_id: int
-    request: OpenRequest | None = None  # the request to which the response belongs
-    elapsed: float | None = None  # seconds from the request to its response
+    request: OpenRequest | None = None  # for a response: its request
+    elapsed: float | None = None  # for a response: seconds since its request
     note: str = ""
 
 
 class OpenRequests:
-    """The requests of a connection that have no response yet, in their order."""
+    """The requests of a connection that have no response yet, in the order in which they were sent."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards the requests; one thread adds requests, and another thread removes them
+        self._lock = threading.Lock()  # guards `_requests`: one thread adds requests, and another thread removes them
         self._requests: deque[OpenRequest] = deque(maxlen=MAX_OPEN)
 
     def add(self, request: OpenRequest) -> None:
@@ -70,7 +74,10 @@ class OpenRequests:
             self._requests.append(request)
 
     def take(self, correlation_id: int) -> OpenRequest | None:
-        """Remove and return the oldest request with this id, and drop all older ones. Return None without a match."""
+        """Remove and return the oldest request with this id, and also remove all requests before it.
+
+        If no request has this id, remove nothing, and return None.
+        """
         with self._lock:
             if not any(request.correlation_id == correlation_id for request in self._requests):
                 return None
@@ -80,18 +87,18 @@ class OpenRequests:
 
 
 class _FrameStream:
-    """The frames that pass in one direction of a connection."""
+    """One direction of a connection, divided into frames."""
 
     head_struct: Struct
 
     def __init__(self, show: Callable[[SeenFrame], None], warn: Callable[[str], None]) -> None:
         self._show, self._warn = show, warn
-        self._kept = bytearray()  # bytes of the frame that is being received
+        self._kept = bytearray()  # the bytes of the current frame that have arrived
         self._size = self._left = self._position = 0
         self._is_raw = self._is_held = False
 
     def feed(self, data: bytes) -> bytes:
-        """Process received bytes. Return the bytes to send now."""
+        """Process bytes that were received. Return the bytes that the caller must send now."""
         out: list[bytes | memoryview] = []
         rest = memoryview(data)
         while rest and not self._is_raw:
@@ -107,7 +114,7 @@ class _FrameStream:
         return b"".join(out)
 
     def rest(self) -> bytes:
-        """Return the bytes that are still kept when the connection ends."""
+        """Return the bytes of an unfinished frame that the stream still keeps when the connection ends."""
         return bytes(self._kept) if self._is_held or not self._left else b""
 
     def _has_bad_size(self) -> bool:
@@ -118,7 +125,7 @@ class _FrameStream:
         return int.from_bytes(self._kept[:SIZE], "big", signed=True)
 
     def _begin_frame(self, out: list[bytes | memoryview]) -> None:
-        """Determine which message a frame contains, as soon as the first bytes of the frame have arrived."""
+        """Decide from the first bytes of a frame how to handle the frame."""
         if self._has_bad_size():
             self._warn(f"byte {self._position}: not a frame of Kafka's protocol; all bytes from here on are passed on")
             self._is_raw = True
@@ -134,7 +141,7 @@ class _FrameStream:
             self._end_frame(out)
 
     def _continue_frame(self, data: memoryview, out: list[bytes | memoryview]) -> memoryview:
-        """Process more bytes of the frame. Return the bytes after the frame."""
+        """Process more bytes of the current frame. Return the bytes that follow the frame."""
         piece = data[: self._left]
         self._left -= len(piece)
         self._kept += piece[: max(0, MAX_KEPT - len(self._kept))]
@@ -153,16 +160,16 @@ class _FrameStream:
         self._is_held = False
 
     def _must_hold(self) -> bool:
-        """Whether the stream keeps the bytes of the current frame until all of them have arrived."""
+        """Return whether the stream keeps all bytes of the current frame until the frame is complete."""
         return False
 
     def _show_frame(self, wire: memoryview) -> bytes | memoryview:
-        """Show a whole frame, whose bytes are `wire`. Return the bytes to send if they were kept until now."""
+        """Show a complete frame with the bytes `wire`. Return the bytes to send if the stream has kept the frame."""
         raise NotImplementedError
 
 
 class RequestStream(_FrameStream):
-    """The direction from the client to the broker."""
+    """The requests of a connection: the direction from the client to the broker."""
 
     head_struct = _REQUEST_HEAD
 
@@ -184,7 +191,7 @@ class RequestStream(_FrameStream):
 
 
 class ResponseStream(_FrameStream):
-    """The direction from the broker to the client."""
+    """The responses of a connection: the direction from the broker to the client."""
 
     head_struct = _RESPONSE_HEAD
 
@@ -220,11 +227,11 @@ class ResponseStream(_FrameStream):
 
 
 def _response_frame(request: WireFrame, wire: memoryview) -> WireFrame | None:
-    """Return bytes as the response to a request; None if HMB does not know the API or its version."""
+    """Return a frame for the response to a request. Return None if HMB does not know its API or version."""
     api_key, version = _REQUEST_HEAD.unpack_from(request.wire)[1], request.version
     message = response_class(api_key) if api_key in API_KEYS else None
     if message is ApiVersionsResponse and wire[_RESPONSE_HEAD.size :][:2] == UNSUPPORTED_VERSION:
-        version = 0  # A broker that does not know the request's version responds in version 0.
+        version = 0  # The broker does not know the version of the request, and responds in version 0.
     return WireFrame("response", wire, message, version) if message and version in message.versions else None
 
 
@@ -233,5 +240,5 @@ def _is_produce_without_acks(frame: WireFrame) -> bool:
         return False
     try:
         return bool(frame.decode()[1].acks == 0)
-    except ProtocolError:  # The frame is damaged, or too large to be kept. Its response will show the acks.
+    except ProtocolError:  # The frame is damaged or too large. If a response arrives, acks was not 0.
         return False

@@ -1,7 +1,8 @@
-"""A frame, and the three ways in which `decode` and `sniff` show it: fields with their bytes, JSON, and one line.
+"""Show a frame in one of three ways: as fields with their bytes, as JSON, or as one line.
 
-A frame is a request, a response, or record batches alone. A request contains its API and its version. A response does
-not, so its frame is made with the class and the version of the request.
+A frame contains a request, a response, or only record batches. A request contains its API and its version. A response
+does not contain them. The code that makes the frame of a response must therefore name the class of the response and its
+version.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ API_NAMES = {int(key): key.name for key in ApiKey}
 ERROR_NAMES = {int(code): code.name for code in ErrorCode}
 NO_VERSION = -1
 PATH_TO_RECORDS = re.compile(r"^.*\brecords\.(?=(batches|messages)\[)")
-SHORT = 16  # bytes that a brief line shows in full
-IDENTITIES = frozenset({  # fields in which 0 is a valid id, not only a default value
+SHORT = 16  # `brief` shows bytes in full if they are not more than this
+IDENTITIES = frozenset({  # fields in which the default value can also be a real id, for example partition 0
     "acks", "api_key", "batch_index", "broker_id", "index", "key_type", "leader_id", "node_id", "partition",
     "partition_id", "partition_index",
 })  # fmt: skip
 
 
 class WireFrame(NamedTuple):
-    """The bytes of one message, and the class and the version with which they are decoded."""
+    """The bytes of one message, with the class and the version that decode them."""
 
     kind: Literal["request", "response", "records"]
     wire: memoryview
     message: type[Request] | type[Response] | None  # None: HMB does not know the API or its version.
     version: int
-    sized: bool = True  # whether the bytes begin with their size; record batches never do
+    sized: bool = True  # whether the bytes begin with their size; False for record batches
 
     @property
     def start(self) -> int:
-        """The position of the header, in bytes."""
+        """The position of the header: the number of bytes before it."""
         return SIZE if self.sized else 0
 
     def header(self) -> tuple[Any, int]:
@@ -63,12 +64,12 @@ class WireFrame(NamedTuple):
         return ResponseHeader.decode_prefix(self.wire, known.header_version(self.version), self.start)
 
     def decode(self) -> tuple[Any, Any]:
-        """Return header and body. The body of an unknown message is None. Raises ProtocolError."""
+        """Return the header and the body. The body is None if HMB does not know the message. Raises ProtocolError."""
         header, position = self.header()
         return header, self.message and self.message.decode_prefix(self.wire, self.version, position)[0]
 
     def fields(self, problems: list[str]) -> Iterator[FieldEntry]:
-        """Yield every field with its bytes. Append a description of each error to `problems`."""
+        """Yield every field with its bytes. For each error, append a description to `problems`."""
         if self.kind == "records":
             lines = annotate_records(self.wire, 0, "", problems)
         else:
@@ -76,13 +77,13 @@ class WireFrame(NamedTuple):
             lines = annotate_frame(self._lines(), self.wire, problems, may_be_cut=may_be_cut)
         for line, is_inside in lines:
             yield FieldEntry(line.offset, len(line.data), line.data, line.path, line.value, is_inside, line.kind)
-            if line.path == "left" and self.kind == "response":  # A broker ignores bytes after a request.
+            if line.path == "left" and self.kind == "response":  # After a request, a broker ignores such bytes.
                 problems.append(f"byte {line.offset}: {len(line.data)} bytes are left after the message")
         if self.sized and not problems and (size := _size(self.wire)) != len(self.wire) - SIZE:
             problems.append(f"byte 0: the size is {size}, but {len(self.wire) - SIZE} bytes follow")
 
     def lines(self, problems: list[str]) -> Iterator[str]:
-        """Yield every field as a line. A field inside a batch is shown without the path to the batch."""
+        """Yield every field as a line of text. For a field in a record batch, leave out the path to the batch."""
         for field in self.fields(problems):
             yield replace(field, field=PATH_TO_RECORDS.sub("", field.field)).line()
 
@@ -96,7 +97,7 @@ class WireFrame(NamedTuple):
 
     @property
     def is_unknown(self) -> bool:
-        """Whether this is a request of an API or a version that HMB does not know."""
+        """Whether the frame is a request with an API or a version that HMB does not know."""
         return self.kind == "request" and self.message is None and self.version != NO_VERSION
 
     @property
@@ -115,18 +116,21 @@ class WireFrame(NamedTuple):
 
 
 def request_frame(wire: memoryview, *, sized: bool = True) -> WireFrame:
-    """Return a frame that treats the bytes as a request. The bytes are not checked."""
+    """Return a frame for bytes that are taken as a request. The function does not check whether they are one."""
     body = wire[SIZE if sized else 0 :]
     try:
         return WireFrame("request", wire, *request_type(body), sized)
     except UnsupportedVersion as error:
         return WireFrame("request", wire, None, error.header.api_version, sized)
-    except ProtocolError:  # The bytes have no header.
+    except ProtocolError:  # The bytes do not begin with a request header.
         return WireFrame("request", wire, None, NO_VERSION, sized)
 
 
 def fits(frame: WireFrame, *, exactly: bool = True) -> bool:
-    """Whether the bytes can be decoded as this message; `exactly`: without bytes left over."""
+    """Return whether the bytes can be decoded as the frame's message.
+
+    If `exactly` is true, no bytes may remain after the message.
+    """
     if frame.message is None or (frame.sized and _size(frame.wire) != len(frame.wire) - SIZE):
         return False
     try:
@@ -141,11 +145,11 @@ def _size(wire: memoryview) -> int:
     return int.from_bytes(wire[:SIZE], "big", signed=True)
 
 
-# A frame as JSON
+# Show a frame as JSON
 
 
 def document(frame: WireFrame) -> dict[str, Any]:
-    """Return the message as JSON, without the bytes of its fields."""
+    """Return the message as a dict for JSON, without the bytes of the fields."""
     fields: dict[str, Any] = {"type": frame.kind}
     if frame.kind == "records":
         return fields | {"size": len(frame.wire), "batches": batches_as_json(frame.wire)}
@@ -157,7 +161,7 @@ def document(frame: WireFrame) -> dict[str, Any]:
 
 
 def as_json(value: Any) -> Any:
-    """Return a part of a message as JSON: bytes as text or base64, records as batches."""
+    """Return a part of a message as a value for JSON. Bytes become text or base64, and records become batches."""
     if isinstance(value, Struct):
         fields: dict[str, Any] = {}
         for name in value.fields:
@@ -168,7 +172,7 @@ def as_json(value: Any) -> Any:
 
 
 def batches_as_json(records: memoryview) -> list[dict[str, Any]]:
-    """Return the complete batches as JSON. A batch that cannot be decoded becomes a description of the problem."""
+    """Return the complete batches as dicts for JSON. If a batch cannot be decoded, its dict describes the problem."""
     batches: list[dict[str, Any]] = []
     try:
         for batch in iter_batches(records):
@@ -202,11 +206,11 @@ def _record_as_json(record: Record) -> dict[str, Any]:
     return fields | {"headers": [{"key": name, **text_or_base64("value", value)} for name, value in record.headers]}
 
 
-# A message as one line
+# Show a message as one line
 
 
 def brief(message: Struct) -> str:
-    """Return a message in one line: the fields that differ from their defaults, and all fields in IDENTITIES."""
+    """Return a message as one line. A field with its default value is left out, unless it is one of IDENTITIES."""
     shown = (
         (name, value)
         for name, field in message.fields.items()

@@ -1,4 +1,4 @@
-"""Reads bytes from binary data, from hexadecimal digits, or from a hex dump.
+"""Read bytes from binary data, from hexadecimal digits, or from a hex dump, such as these examples.
 
     0000002b00030001 ...                            digits, with spaces, commas, colons or 0x between them
     00000000: 0000 002b 0003 0001  ...+....         xxd
@@ -7,8 +7,10 @@
         000000  00 00 00 2b          size = 43      `hmb sniff --hex`, after a line with the time
         0x0000:  4500 0067 2b6c 4000 ...            tcpdump -x: packets that begin with an IP header
 
-A row with offset 0 begins a new piece. Captured packets are reduced to the contents of their TCP segments. The segments
-are ordered by their sequence numbers, separately for each direction of each connection.
+A dump can contain several blocks of bytes, which this module calls pieces. A row with offset 0 begins a new piece.
+
+If the pieces are captured packets, the module takes only the contents of their TCP segments. It joins the segments of
+each direction of each connection to one piece. If a packet is missing, a new piece begins after it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-MAX_REPEATED = 1 << 26  # bytes that a line `*` can repeat
+MAX_REPEATED = 1 << 26  # a line `*` can fill a piece up to this number of bytes
 ROW = re.compile(r"\s*(?:0x)?([0-9a-f]{4,16}):\s+(\S.*)", re.IGNORECASE)
 ROW_WITHOUT_COLON = re.compile(r"\s*([0-9a-f]{4,16})\s{1,3}([0-9a-f]{2}(?:\s.*)?)", re.IGNORECASE)
 ROW_OF_WORDS = re.compile(r"[0-9a-f]{7} +[0-9a-f]{4}( +[0-9a-f]{4})*\s*", re.IGNORECASE)
@@ -30,15 +32,15 @@ TCP = 6  # the protocol number of TCP in an IP header
 
 
 class HexError(ValueError):
-    """A text that is neither digits nor a dump. The message names the line."""
+    """The text is neither hexadecimal digits nor a dump. The message names the wrong line."""
 
 
 class HalfByte(HexError):
-    """An odd number of digits."""
+    """The number of hexadecimal digits is odd, so the last byte is incomplete."""
 
 
 def read_bytes(data: bytes) -> list[bytes]:
-    """Return the pieces of an input: usually one, but one for each direction of captured connections.
+    """Return the bytes of an input, as a list of pieces.
 
     Raises HexError.
     """
@@ -51,7 +53,7 @@ def read_bytes(data: bytes) -> list[bytes]:
     rows = [row for row in map(_row, lines) if row is not None]
     if any(row[2] for row in rows) or (rows and rows[0][0] == 0):
         return _tcp_streams(list(_pieces(lines)))
-    if not data.isascii():  # In a dump, only the text next to the rows can contain characters that are not ASCII.
+    if not data.isascii():  # Digits are ASCII, so this is binary data.
         return [data]
     for line in lines:
         if ROW_OF_WORDS.fullmatch(line):
@@ -71,9 +73,9 @@ def _digits(text: str) -> bytes:
 
 
 def _row(line: str) -> tuple[int, bytes, bool] | None:
-    """Return offset and bytes of a dump's row.
+    """Return the offset and the bytes in a row of a dump. Return None if the line is not a row.
 
-    The bool is true if a colon or a field name proves that the line is a row.
+    The bool is true if the line has a colon or a field name, and therefore is certainly a row.
     """
     found = ROW.fullmatch(line)
     has_colon = found is not None
@@ -81,7 +83,7 @@ def _row(line: str) -> tuple[int, bytes, bool] | None:
     if found is None:
         return None
     content = found[2] if has_colon else ASCII_COLUMN.sub("", found[2])
-    if content == found[2]:  # In this row, two spaces separate the bytes from their text.
+    if content == found[2]:  # In such a row, two spaces separate the bytes from the text after them.
         content = re.split(r"\s{2,}", content, maxsplit=1)[0]
     digits = re.sub(r"\s", "", content)
     if len(digits) % 2 or re.search(r"[^0-9a-f]", digits, re.IGNORECASE):
@@ -90,7 +92,7 @@ def _row(line: str) -> tuple[int, bytes, bool] | None:
 
 
 def _pieces(lines: list[str]) -> Iterator[bytes]:
-    """Yield the bytes of a dump, piece by piece. Lines that are not rows are ignored. Raises HexError."""
+    """Yield the bytes of a dump, piece by piece. Ignore lines that are not rows. Raises HexError."""
     piece, base, row, is_repeated = bytearray(), 0, b"", False
     for number, line in enumerate(lines, 1):
         if line.strip() == "*":
@@ -114,24 +116,27 @@ def _pieces(lines: list[str]) -> Iterator[bytes]:
 
 
 def _repeat(piece: bytearray, row: bytes, end: int, number: int) -> None:
-    """Repeat a row of a dump until the piece has `end` bytes. A line with `*` in a dump stands for such rows."""
+    """Append `row` repeatedly, until the piece has `end` bytes. In a dump, a line `*` stands for equal rows."""
     if not row or not len(piece) <= end <= MAX_REPEATED:
         raise HexError(f"line {number}: a row of * cannot reach to {end:x}")
     while len(piece) < end:
         piece += row[: end - len(piece)]
 
 
-# Packets
+# Packets of TCP
 
 
 class _Segment(NamedTuple):
-    flow: tuple[bytes, bytes]  # the addresses and ports of both sides, as bytes
+    flow: tuple[bytes, bytes]  # the bytes of the IP addresses, and the bytes of the ports
     sequence: int
     payload: bytes
 
 
 def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
-    """Return the contents of TCP segments, joined for each direction. Return other pieces unchanged."""
+    """If the pieces are packets, join the contents of their TCP segments for each direction of each connection.
+
+    Otherwise return the pieces unchanged.
+    """
     segments = [_segment(piece) for piece in pieces]
     if not any(segments):
         return pieces
@@ -142,10 +147,10 @@ def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
             continue
         flow, sequence, payload = segment
         ahead = (expected.get(flow, sequence) - sequence) % 2**32
-        if 0 < ahead < 2**31:  # The first bytes of this segment were sent before.
+        if 0 < ahead < 2**31:  # The segment begins with bytes that an earlier segment already contained.
             payload, sequence = payload[ahead:], sequence + ahead
         elif ahead:
-            streams[flow].append(b"")  # A packet is missing, so the later bytes begin a new piece.
+            streams[flow].append(b"")  # A packet is missing. The bytes after it begin a new piece.
         pieces_of_flow = streams.setdefault(flow, [b""])
         pieces_of_flow[-1] += payload
         expected[flow] = (sequence + len(payload)) % 2**32
@@ -153,7 +158,10 @@ def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
 
 
 def _segment(packet: bytes) -> _Segment | None:
-    """Return the TCP segment of a packet, which may begin with an Ethernet header; None if it has no TCP segment."""
+    """Return the TCP segment of a packet, or None if it has none.
+
+    The packet may begin with an Ethernet header.
+    """
     if packet[12:14] in (b"\x08\x00", b"\x86\xdd") and packet[14:15] and packet[14] >> 4 in (4, 6):
         packet = packet[14:]
     try:

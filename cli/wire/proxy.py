@@ -1,15 +1,18 @@
-"""A proxy in front of brokers: one listener for each broker, and two threads for each connection.
+"""A proxy between clients and brokers. It has one listener for each broker, and two threads for each connection.
 
     client  --request-->   RequestStream    --request-->   broker
             <--response--  ResponseStream   <--response--
 
-Each thread receives bytes, feeds its stream (`frame_streams`) and sends what the stream returns. If one side reads
-slowly, `sendall` waits, which slows the other side down. The proxy queues nothing. When one side closes its half of the
-connection, the proxy closes the same half of the other connection.
+The proxy connects each client to a broker. One thread passes on the requests, and another thread passes on the
+responses. Each thread receives bytes, passes them to its stream (`frame_streams`), and sends the bytes that the stream
+returns. The proxy has no queue: if the receiver reads slowly, `sendall` waits, and the thread receives nothing
+meanwhile. The sender is therefore slowed down. When one side stops sending, the proxy also stops sending to the other
+side.
 
-A response can name further brokers. Each of them gets a listener on the next free port, and the response names that
-listener instead (`readdressing`). If a cluster has only one broker, it belongs to the first listener, even if the
-response has another name for it.
+A response can contain the addresses of further brokers. The proxy opens a listener for each of these brokers, on the
+next free port. It replaces the address in the response by the address of this listener (`readdressing`). If the cluster
+has only one broker, its address is replaced by the address of the first listener. This works even if the response
+contains another host name for the broker than the user has named.
 """
 
 from __future__ import annotations
@@ -25,15 +28,15 @@ from typing import NamedTuple
 from .frame_streams import OpenRequests, RequestStream, ResponseStream, SeenFrame
 from .readdressing import Address
 
-CHUNK = 1 << 16  # bytes that one recv() returns at most
+CHUNK = 1 << 16  # the maximum number of bytes that one recv() returns
 CONNECT_TIMEOUT = 10.0  # seconds
 CLOSE_TIMEOUT = 2.0  # seconds
-BACKLOG = 128  # the largest number of connections that wait to be accepted
-MAX_LISTENERS = 100  # the largest number of listeners; each broker has one
+BACKLOG = 128  # the maximum number of connections that wait to be accepted
+MAX_LISTENERS = 100  # the maximum number of listeners; each broker has one
 
 
 class Link(NamedTuple):
-    """A connection through the proxy."""
+    """A connection of a client through the proxy to a broker."""
 
     number: int
     client: Address
@@ -41,21 +44,21 @@ class Link(NamedTuple):
 
 
 class Observer(NamedTuple):
-    """The functions that receive frames and notes. Threads of connections call them. Their errors end the proxy."""
+    """The functions that the threads of the proxy call with frames and notes. An error in them ends the proxy."""
 
     on_frame: Callable[[Link, SeenFrame], None]
     on_note: Callable[[Link | None, str], None]
 
 
 class Proxy:
-    """A running proxy. The constructor starts it, `wait` waits for its end, and `close` ends it."""
+    """A running proxy. The constructor starts the proxy, and `close` ends it."""
 
     def __init__(self, listen: Address, servers: Sequence[Address], observer: Observer) -> None:
         self._observer = observer
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()  # guards all fields below
         self._sockets: set[socket.socket] = set()
-        # Address of a broker -> address of the proxy's listener for this broker.
+        # The address of a broker -> the address of the proxy's listener for this broker.
         self._listeners: dict[Address, Address] = {}
         self._threads: set[threading.Thread] = set()
         self._over = threading.Event()
@@ -63,7 +66,10 @@ class Proxy:
         self.address = self._listen(listen, servers)
 
     def wait(self, timeout: float) -> bool:
-        """Wait for the end, `timeout` seconds at most. Return whether the proxy has ended. Raises its error."""
+        """Wait until the proxy has ended, at most `timeout` seconds. Return whether it has ended.
+
+        If an error has ended the proxy, raise this error.
+        """
         self._over.wait(timeout)
         if self._failure is not None:
             raise self._failure
@@ -76,7 +82,7 @@ class Proxy:
             sockets, threads = list(self._sockets), list(self._threads)
         for each in sockets:
             _shut(each)
-        deadline = time.monotonic() + CLOSE_TIMEOUT  # A thread that prints to a full pipe never ends.
+        deadline = time.monotonic() + CLOSE_TIMEOUT  # A thread that prints to a full pipe would never end.
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         for each in sockets:
@@ -85,9 +91,9 @@ class Proxy:
     # Listeners
 
     def _listen(self, at: Address, servers: Sequence[Address]) -> Address:
-        """Accept connections at an address, and connect each of them to the first of `servers` that can be reached.
+        """Open a listener. Connect each of its clients to the first of `servers` that can be reached.
 
-        Raises OSError if the port is in use.
+        Return the address of the listener. Raises OSError if the port is in use.
         """
         family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
         listener = socket.create_server(at, family=family, backlog=BACKLOG)
@@ -111,9 +117,9 @@ class Proxy:
             self._start(f"requests-{link.number}", lambda c=client, li=link: self._serve(c, li, servers))  # type: ignore[misc]
 
     def _address_of(self, broker: Address, is_only: bool, here: Address) -> Address:
-        """Return the address at which the proxy listens for connections to `broker`.
+        """Return the address of the listener for `broker`. If it has no listener yet, open one.
 
-        The client that will get this address has connected to the proxy at the address `here`.
+        The address contains the host `here`, to which the client has connected, so that the client can reach it.
         """
         with self._lock:
             if is_only and broker not in self._listeners:
@@ -127,7 +133,7 @@ class Proxy:
         return Address(here.host, known.port)
 
     def _open(self, broker: Address) -> Address:
-        """Open a listener on the next free port, or on any port if none of the next ones is free."""
+        """Open a listener for `broker` on the next free port, and return its address."""
         host, first = self.address
         for port in (*range(first + 1, min(first + 1 + MAX_LISTENERS, 1 << 16)), 0):
             with contextlib.suppress(OSError):
@@ -139,7 +145,7 @@ class Proxy:
     # Connections
 
     def _serve(self, client: socket.socket, link: Link, servers: Sequence[Address]) -> None:
-        """Connect to the broker, start the thread for responses, and pass on requests in this thread."""
+        """Connect the client to a broker. Pass on responses in a new thread, and requests in this thread."""
         try:
             broker = _connect(servers)
         except OSError as error:
@@ -185,7 +191,7 @@ class Proxy:
                     self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
-        with self._lock:  # `close` joins only threads that have started.
+        with self._lock:  # `close` joins all threads in the set, which must have started.
             thread.start()
             self._threads.add(thread)
         return thread
@@ -198,7 +204,7 @@ class Proxy:
     def _keep(self, each: socket.socket) -> None:
         with self._lock:
             self._sockets.add(each)
-        if self._over.is_set():  # `close` has run already, and may not have seen this socket.
+        if self._over.is_set():  # `close` may have run before the socket was in the set.
             _shut(each)
 
     def _forget(self, each: socket.socket) -> None:
@@ -208,7 +214,7 @@ class Proxy:
 
 
 def _connect(servers: Sequence[Address]) -> socket.socket:
-    """Connect to the first of the servers that can be reached. Raises the OSError of the last one."""
+    """Connect to the first of these servers that can be reached. Raises OSError if none can be reached."""
     failure = OSError("no server")
     for server in servers:
         try:
@@ -223,16 +229,16 @@ def _connect(servers: Sequence[Address]) -> socket.socket:
 
 
 def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | ResponseStream) -> None:
-    """Pass bytes from one socket to another until the source ends. Then close the sending direction of the target.
+    """Pass bytes from `source` through `stream` to `target` until the source ends.
 
-    If the target has closed, shut the source down.
+    Then tell the target that no more bytes follow. If the target has closed its connection, close the source, too.
     """
     try:
         while data := _received(source):
             if not _is_sent(target, stream.feed(data)):
                 _shut(source)
                 return
-    except BaseException:  # Both directions must end.
+    except BaseException:  # After an error, both directions of the connection must end.
         _shut(source)
         _shut(target)
         raise
@@ -242,7 +248,7 @@ def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | 
 
 
 def _received(source: socket.socket) -> bytes:
-    """Return the next bytes; none if the connection has ended or is broken."""
+    """Return the next bytes that were received. Return no bytes if the connection has ended or is broken."""
     try:
         return source.recv(CHUNK)
     except OSError:

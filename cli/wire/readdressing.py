@@ -1,11 +1,13 @@
-"""New addresses in a broker's responses, so that clients stay with the proxy.
+"""Change the addresses in a broker's responses, so that clients connect to the proxy again, and not to the brokers.
 
-A client asks one broker for the addresses of all brokers (Metadata), and then connects to these addresses. A proxy must
-therefore change the response: it decodes the response, replaces the addresses, and encodes the response again in the
-same version. An address is any struct with a `host` and a `port`. Metadata, FindCoordinator and
-DescribeCluster contain addresses, and so do Produce and Fetch where they name a new leader (KIP-951).
+A client asks one broker for the addresses of all brokers (Metadata), and then connects to these addresses. If the proxy
+did not change the addresses, the client would connect to the brokers directly. The proxy therefore decodes the
+response, replaces the addresses, and encodes the response again in the same version.
 
-A response without an address is passed on unchanged, and so is a response that cannot be decoded.
+An address is a struct with the fields `host` and `port`. The responses to Metadata, FindCoordinator and DescribeCluster
+contain addresses. Responses to Produce and Fetch contain addresses if they name a new leader (KIP-951).
+
+If a response contains no address or cannot be decoded, the proxy passes it on unchanged.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _HOLDS_ADDRESSES: dict[type, bool] = {}
 
 
 def holds_addresses(message: type[Struct]) -> bool:
-    """Whether a message, or a struct inside it, has a host and a port."""
+    """Return whether a message, or a struct inside the message, has the fields `host` and `port`."""
     if message not in _HOLDS_ADDRESSES:
         inner = filter(None, map(_struct, message.fields.values()))
         has_own = {"host", "port"} <= message.fields.keys()
@@ -47,9 +49,10 @@ def _struct(field: Field) -> type[Struct] | None:
 
 
 def readdressed(frame: WireFrame, replacement: Callable[[Address, bool], Address]) -> tuple[bytes | memoryview, str]:
-    """Return the bytes of a response in which `replacement` has replaced each address, and a note about the changes.
+    """Replace each address in a response. Return the bytes of the new response, and a note about the changes.
 
-    `replacement` returns the new address for an old one. Its second argument is True for the only broker of a cluster.
+    `replacement` returns the new address for an old address. Its second argument is True if the cluster has only one
+    broker.
     """
     if not fits(frame):
         return frame.wire, "not decoded, so its addresses stay as they are"
@@ -68,7 +71,7 @@ def readdressed(frame: WireFrame, replacement: Callable[[Address, bool], Address
 
 
 def _structs_with_address(value: Any) -> Iterator[Any]:
-    """Yield the structs of a message that have a host and a port."""
+    """Yield the structs in a message that have the fields `host` and `port`."""
     if isinstance(value, list):
         for each in value:
             yield from _structs_with_address(each)

@@ -1,13 +1,13 @@
-"""`hmb sniff`: print the messages between clients and brokers, as a proxy between them.
+"""`hmb sniff`: run a proxy between clients and brokers, and print all messages that pass through it.
 
-A frame is one line::
+Each message is printed as one line. For example, a request and its response::
 
     10:30:00.123 #1 -> Produce v13 (5) 214 B rdkafka acks=-1, topic_data=[{name='weather', ...
     10:30:00.125 #1 <- Produce v13 (5) 60 B 1.8 ms responses=[{name='weather', ...
 
-The columns are the time, the number of the connection, the direction, the API and its version, the correlation id and
-the size. A response also has the time since its request. `frames.brief` makes the rest of the line. The line is cut at
-the width of the terminal.
+The columns are the time, the number of the connection, the direction (-> is a request), the API and its version, the
+correlation id, and the size. For a response, the next column is the time since its request. The rest of the line shows
+the fields of the message (`frames.brief`). A line that is wider than the terminal is cut.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ if TYPE_CHECKING:
 
 DEFAULT_LISTEN = f"{DEFAULT_HOST}:9093"
 ERROR = re.compile(r"error_code=([A-Z]\w+)")
-CHECK_INTERVAL = 0.5  # seconds between two checks whether the output still has a reader
-LONGEST_LINE = 200  # characters of a line that does not go to a terminal
-SHORTEST_TEXT = 20  # characters of a message's contents, also on a narrow terminal
+CHECK_INTERVAL = 0.5  # seconds between two checks whether a program still reads the output
+LONGEST_LINE = 200  # the maximum number of characters in a line, if the output is not a terminal
+SHORTEST_TEXT = 20  # show at least this number of characters of a message, also on a narrow terminal
 
 
 def listen_address(text: str) -> str:
-    """Check a `host:port`. Port 0 means any free port."""
+    """Return the text if it is an address `host:port`. Port 0 means any free port. Raises click.BadParameter."""
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
         raise click.BadParameter(f"{text!r} is not an address: write host:port, for example {DEFAULT_LISTEN}")
@@ -54,12 +54,12 @@ def listen_address(text: str) -> str:
 @click.command()
 @click.option(
     "--listen", type=listen_address, metavar="HOST:PORT", default=DEFAULT_LISTEN, show_default=True,
-    help="The address for clients."
+    help="The address of the proxy, to which clients connect."
 )
 @servers_option("--to")
 @click.option(
     "--api", "apis", type=api, metavar="API", multiple=True,
-    help="Show only this API, by name or number; repeatable.", shell_complete=complete_api
+    help="Show only messages of this API (a name or a number). The option can be repeated.", shell_complete=complete_api
 )
 @click.option("-v", "--verbose", is_flag=True, help="Show all fields, one a line.")
 @click.option("--hex", "as_hex", is_flag=True, help="Show all fields with their bytes.")
@@ -67,11 +67,11 @@ def listen_address(text: str) -> str:
 def command(
     listen: str, servers: str, apis: tuple[type[Request], ...], verbose: bool, as_hex: bool, as_json: bool
 ) -> None:
-    """Print the messages between clients and a broker, as a proxy between them.
+    """Run a proxy between clients and a broker, and print all messages that pass through it.
 
-    Connect a client to the address of --listen instead of the broker's address. Each request (->) and each response
-    (<-) is one line. The proxy changes the addresses in responses, so that clients stay with it, and passes on
-    everything that it cannot decode. Ctrl-C ends it.
+    Let clients connect to the address of --listen instead of the broker's address. The command prints each request (->)
+    and each response (<-) as one line. The proxy changes the addresses of brokers in responses, so that clients connect
+    to the proxy again. It passes on bytes that it cannot decode. Ctrl-C ends the command.
     """
     from hmb.client.metadata import parse_servers
 
@@ -84,7 +84,7 @@ def command(
     try:
         proxy = Proxy(Address(host.strip("[]"), int(port)), brokers, Observer(show.frame, show.note))
     except OSError as error:
-        why = (error.strerror or str(error)).partition(" (while")[0]  # cut off the text of create_server
+        why = (error.strerror or str(error)).partition(" (while")[0]  # leave out the text that create_server adds
         raise CliError(f"cannot listen on {listen}: {why}; name another address with --listen") from error
     try:
         while not proxy.wait(CHECK_INTERVAL) and not reader_has_left():
@@ -94,13 +94,13 @@ def command(
 
 
 class _FramePrinter:
-    """Prints frames, one at a time. The threads of all connections call it."""
+    """Prints frames. The threads of all connections call it, but only one of them prints at a time."""
 
     def __init__(self, apis: tuple[type[Request], ...], *, verbose: bool, as_hex: bool) -> None:
         self._keys = {each.api_key for each in apis}
         self._verbose, self._as_hex = verbose, as_hex
         self._color = click.get_current_context().color
-        self._lock = threading.Lock()  # guards the output, so that two threads do not mix their lines
+        self._lock = threading.Lock()  # guards the output: without it, two threads could mix their lines
 
     def frame(self, link: Link, seen: SeenFrame) -> None:
         message = seen.frame and seen.frame.message
@@ -118,7 +118,7 @@ class _FramePrinter:
 
 
 class _LinePrinter(_FramePrinter):
-    """Prints a frame as a line, and with -v or --hex its fields."""
+    """Prints each frame as one line. With -v or --hex, also prints the fields of the frame."""
 
     @property
     def _width(self) -> int:
@@ -149,7 +149,7 @@ class _LinePrinter(_FramePrinter):
         click.echo("\n".join(lines), color=self._color)
 
     def _contents(self, seen: SeenFrame, room: int) -> list[str]:
-        """Return notes on the frame, and its contents in at most `room` characters."""
+        """Return notes about the frame, and the contents of its message in at most `room` characters."""
         from hmb.protocol.errors import ProtocolError
 
         from .frames import brief
@@ -166,7 +166,7 @@ class _LinePrinter(_FramePrinter):
         if seen.request is None and (client := header.client_id) is not None:
             notes.insert(0, client)
         text = brief(body) if body is not None else "[unknown]"
-        if errors := dict.fromkeys(ERROR.findall(text)):  # Errors come first, because the text may be cut.
+        if errors := dict.fromkeys(ERROR.findall(text)):  # Errors come first, because the line may be cut.
             notes.append(click.style(" ".join(errors), fg="red"))
         room = max(SHORTEST_TEXT, room - sum(len(click.unstyle(note)) + 1 for note in notes) - 1)
         return [*notes, text if len(text) <= room else f"{text[: room - 3]}..."]
@@ -183,7 +183,7 @@ class _LinePrinter(_FramePrinter):
 
 
 class _JsonPrinter(_FramePrinter):
-    """Prints a frame or a note as a line of JSON."""
+    """Prints each frame and each note as a line of JSON."""
 
     def note(self, link: Link | None, text: str) -> None:
         with self._lock:
