@@ -1,18 +1,21 @@
-"""The assignors of KIP-848 groups: which member reads which partitions.
+"""The assignors of KIP-848 groups: algorithms that decide which member reads which partitions.
 
-The input of an assignor is, for each member, the subscribed topics and the current target. Its output is the new target
-of each member. Each partition of a subscribed topic gets exactly one member that subscribes to the topic.
+An assignor receives, for each member, the topics to which the member subscribes and its current target. It returns the
+new target of each member. It assigns each partition of a subscribed topic to exactly one member that subscribes to the
+topic.
 
-- *uniform* (the default): members with the same subscription differ by at most one partition. As few partitions as
-  possible move to another member ("sticky").
-- *range*: the first member gets the first partitions of each topic, the second member the next ones. Topics with equal
-  partition counts are divided equally. Partition 3 of both topics then has the same member, which can join their
-  records by key. The algorithm is Kafka 0.7's, and neither balanced nor sticky over several topics.
+- *uniform* (the default): the numbers of partitions of members with the same subscription differ by at most one. The
+  assignor is *sticky*: as few partitions as possible move to another member.
+- *range*: the first member gets the first partitions of each topic, the second member gets the next partitions, and so
+  on. Two topics with the same number of partitions are divided in the same way. For example, one member gets partition
+  3 of both topics, so it can join their records by key. The algorithm comes from Kafka 0.7. It is not sticky, and with
+  several topics it is not balanced.
 
-For example, members A and B read topics x and y with three partitions each. Range assigns A: x0 x1 y0 y1 and B: x2 y2.
-Uniform assigns three partitions to each member.
+For example, members A and B read the topics x and y, which have three partitions each. The range assignor assigns x0,
+x1, y0 and y1 to A, and x2 and y2 to B. The uniform assignor assigns three partitions to each member.
 
-Members are sorted: static members first, by instance id. The same members therefore always get the same partitions.
+The assignors sort the members: first the static members by instance id, and then the others by member id. The same
+members therefore always get the same partitions.
 
 Source: KIP-848; the Kafka 0.7 design on rebalancing; Kafka's `UniformAssignor`, `RangeAssignor`.
 """
@@ -28,13 +31,13 @@ from uuid import UUID
 from hmb.coordinator.cluster_topics import PartitionId
 
 UNIFORM, RANGE = "uniform", "range"
-Targets = dict[str, frozenset[PartitionId]]  # member id -> assigned partitions
-ROUNDS = 16  # the most rounds of balancing; each round about halves the imbalance that remains
+Targets = dict[str, frozenset[PartitionId]]  # member id -> partitions of its target
+ROUNDS = 16  # the maximum number of rounds of balancing; each round about halves the remaining imbalance
 
 
 @dataclass(frozen=True, slots=True)
 class MemberToAssign:
-    """The input of an assignor for one member: its subscribed topics and its current target (`owned`)."""
+    """The input of an assignor for one member: the topics that it reads, and its current target (`owned`)."""
 
     member_id: str
     instance_id: str | None
@@ -70,7 +73,7 @@ def assign_uniform(members: Iterable[MemberToAssign], partitions: Mapping[UUID, 
 
 
 def _kept(member: MemberToAssign, partitions: Mapping[UUID, int]) -> set[PartitionId]:
-    """Return the partitions of the current target that still exist and whose topic the member still reads."""
+    """Return the partitions of the member's target that still exist and that belong to a topic that it still reads."""
     return {
         each for each in member.owned if each.topic_id in member.topics and each.partition < _count(each, partitions)
     }
@@ -89,8 +92,8 @@ def _assign_alike(
 ) -> Targets:
     """Return the targets of members that all read the same topics.
 
-    Each member gets an equal quota. If the division leaves a remainder, the members that own the most partitions get
-    one more partition each.
+    Each member gets the same number of partitions. If the division leaves a remainder r, the r members that own the
+    most partitions get one partition more.
     """
     if not members:
         return {}
@@ -112,9 +115,10 @@ def _assign_alike(
 
 
 class _Balance:
-    """The uniform assignment of members that read different topics.
+    """The uniform assignor for members that read different topics.
 
-    It first assigns the partitions without an owner, and then moves partitions from the members that own the most.
+    The assignor first assigns the partitions without an owner. It then moves partitions from the members that own the
+    most partitions to the members that own the fewest.
     """
 
     def __init__(
@@ -128,7 +132,8 @@ class _Balance:
         self._partitions = partitions
 
     def targets(self) -> Targets:
-        # Topics with few readers come first. Their readers then get fewer partitions of topics with many readers.
+        # Topics with few readers come first. When the topics with many readers follow, the assignor can choose among
+        # many members and so balance the difference.
         in_order = sorted(self._readers, key=lambda topic: (len(self._readers[topic]), topic))
         for topic in in_order:
             self._give_away(topic)
@@ -158,7 +163,8 @@ class _Balance:
     def _even_out(self, topic: UUID) -> bool:
         """Move partitions of one topic from the reader that owns the most to the reader that owns the fewest.
 
-        Stop when the two differ by at most one partition. Return whether a partition has moved.
+        Repeat this until the partition counts of the two readers differ by at most one. Return whether a partition has
+        moved.
         """
         movable = {
             reader: sorted(each for each in self._owned[reader] if each.topic_id == topic)

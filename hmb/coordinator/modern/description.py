@@ -1,4 +1,4 @@
-"""The description of a KIP-848 group for ConsumerGroupDescribe."""
+"""Describes a KIP-848 group for the response to ConsumerGroupDescribe."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeR
 
 DescribedConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
 Member = DescribedConsumerGroup.Member
-SPEAKS_THIS_PROTOCOL = 1  # the member type of KIP-848; 0 means the classic protocol
+CONSUMER_MEMBER = 1  # the member type of a member with the KIP-848 protocol; 0 means the classic protocol
 
 
 def describe_consumer_group(group: ConsumerGroup, topics: ClusterTopics) -> DescribedConsumerGroup:
-    """Return the state and the members of a group, with their current and target assignments."""
+    """Return the state of a group, and its members with their current and target assignments."""
     return DescribedConsumerGroup(
         group_id=group.group_id,
         group_state=group.state_name,
@@ -42,12 +42,12 @@ def _member(member: ConsumerMember, target: Iterable[PartitionId], topics: Clust
         subscribed_topic_regex=member.regex,
         assignment=_assignment([*member.assigned, *member.revoking], topics),
         target_assignment=_assignment(target, topics),
-        member_type=SPEAKS_THIS_PROTOCOL,
+        member_type=CONSUMER_MEMBER,
     )
 
 
 def _assignment(partitions: Iterable[PartitionId], topics: ClusterTopics) -> Member.Assignment:
-    """Return partitions by topic. Deleted topics are missing, because their names are unknown."""
+    """Return the partitions grouped by topic. Omit deleted topics, because the broker no longer knows their names."""
     return Member.Assignment(
         topic_partitions=[
             Member.Assignment.TopicPartitions(topic_id=id, topic_name=topic.name, partitions=numbers)

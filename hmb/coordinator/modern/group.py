@@ -1,27 +1,31 @@
-"""One group of KIP-848's protocol: the broker assigns the partitions, and each member follows at its own pace.
+"""One KIP-848 group: the broker assigns the partitions, and each member takes over its assignment in its own time.
 
-A member sends one kind of request, the heartbeat. Its epoch states the purpose: 0 joins, -1 leaves, -2 leaves for a
-while (a static member), and a positive epoch confirms that the member is alive. A heartbeat has three effects, in this
-order:
+A member sends only one kind of request, the heartbeat. The member epoch in the request states the purpose: 0 means that
+the member joins, -1 that it leaves, and -2 that a static member leaves but will join again. A positive epoch means that
+the member is alive. The group handles a heartbeat in three parts:
 
 1. The group stores the subscription of the member. If the subscription or a subscribed topic has changed, the *group
-   epoch* grows by one.
-2. If the group epoch is greater than the *assignment epoch*, an assignor computes a new *target* (assignors.py). The
-   assignment epoch becomes equal to the group epoch. The group waits `group.consumer.assignment.interval.ms` between
-   two targets.
+   epoch* increases by 1.
+2. If the group epoch is greater than the *assignment epoch*, an assignor computes a new *target* (assignors.py), and
+   the assignment epoch becomes equal to the group epoch. Between two targets, the group waits at least
+   `group.consumer.assignment.interval.ms`.
 3. The member takes one step towards its target (member.py).
 
-For example, member A reads the two partitions of topic "weather", and member B joins. The heartbeat of B raises the
-group epoch from 3 to 4. The assignor computes the target A: {0}, B: {1}, and the assignment epoch becomes 4.
+For example, member A reads the two partitions of topic "weather". Member B joins, and its heartbeat increases the group
+epoch from 3 to 4. The assignor computes a new target with partition 0 for A and partition 1 for B. The assignment epoch
+becomes 4.
 
-The group is a state machine without threads, clocks or disks (group.py of the parent folder). A response is sent after
-the `writes` of its step are on disk. `now` is a time in ms of a clock that never jumps, and `clock` returns ms since
-1970.
+The group is a state machine that uses no threads, clocks or disks (`hmb/coordinator/group.py`). The broker sends the
+response to a heartbeat after the records in `writes` are on disk. The parameter `now` is a time in ms from a clock that
+never jumps. The function `clock` returns the time in ms since 1970.
 
-Invariants: a partition is in `assigned` or `revoking` of at most one member; a member epoch is at most the assignment
-epoch; the stored records restore the same group.
+Invariants:
 
-Left out: members of the classic protocol in such a group (online migration), and racks.
+- A partition is in `assigned` or `revoking` of at most one member.
+- The epoch of a member is at most the assignment epoch.
+- A group that is restored from the stored records is equal to the group that wrote them.
+
+Not implemented: members that use the classic protocol in a KIP-848 group (online migration), and the use of racks.
 
 Source: KIP-848; Kafka's `GroupMetadataManager` (consumerGroup...).
 """
@@ -40,7 +44,7 @@ from hmb.coordinator.journal.records import KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.deadlines import MemberDeadlines
 from hmb.coordinator.modern.heartbeat import JOINS, LEAVES, assignment_of, check_instance, is_full, owned_by
-from hmb.coordinator.modern.member import LEFT_FOR_A_WHILE, ConsumerMember, Goal, subscription_size
+from hmb.coordinator.modern.member import LEFT_TEMPORARILY, ConsumerMember, Goal, subscription_size
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.states import GroupFacts, state_of
 from hmb.coordinator.modern.topic_regex import topic_regex
@@ -53,7 +57,7 @@ LOGGER = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupSettings:
-    """The values of the settings group.consumer.*. Times in ms."""
+    """The values of the settings whose names begin with `group.consumer.`. Times are in ms."""
 
     session_timeout: int = 45_000
     heartbeat_interval: int = 5_000
@@ -62,7 +66,7 @@ class ConsumerGroupSettings:
 
 
 class ConsumerGroup(ConsumerState):
-    """One group. This class handles the requests, and its base class stores the members and epochs."""
+    """One KIP-848 group. This class handles the requests, and its base class stores the members and the epochs."""
 
     def __init__(
         self,
@@ -75,7 +79,7 @@ class ConsumerGroup(ConsumerState):
         self._settings = settings
         self._topics = topics
         self._clock = clock
-        self._topics_version = -1  # the version of the cluster's topics at the last refresh
+        self._topics_version = -1  # the value of `topics.version` at the last refresh
         self._deadlines = MemberDeadlines()
         self.is_unloaded = False
 
@@ -84,9 +88,9 @@ class ConsumerGroup(ConsumerState):
     def heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, now: int
     ) -> ConsumerGroupHeartbeatResponse:
-        """Handle a request that `check_heartbeat` has accepted, and return the response.
+        """Handle a heartbeat that `check_heartbeat` has accepted, and return the response.
 
-        Raises KafkaError and then leaves the group unchanged.
+        If this method raises KafkaError, the group is unchanged.
         """
         if self.is_unloaded:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
@@ -112,7 +116,7 @@ class ConsumerGroup(ConsumerState):
         return response
 
     def _before(self, request: ConsumerGroupHeartbeatRequest, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the stored member, or a new one if it joins. Raises KafkaError if its identity is not valid."""
+        """Return the stored member, or a new member if it joins. Raises KafkaError if its id or epoch is not valid."""
         member_id = request.member_id or encode_uuid(uuid4())
         joins = request.member_epoch == JOINS
         if request.instance_id is not None and (old_id := self.instances.get(request.instance_id)) is not None:
@@ -132,7 +136,7 @@ class ConsumerGroup(ConsumerState):
         return member
 
     def _check_released(self, old: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> None:
-        if old.epoch != LEFT_FOR_A_WHILE:
+        if old.epoch != LEFT_TEMPORARILY:
             raise KafkaError(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
                 f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
@@ -145,7 +149,7 @@ class ConsumerGroup(ConsumerState):
     def _step(
         self, before: ConsumerMember, member: ConsumerMember, owned: frozenset[PartitionId] | None, now: int
     ) -> ConsumerMember:
-        """Update the subscriptions, the target and the member after a heartbeat. Return the changed member."""
+        """Run the three parts of a heartbeat: subscriptions, target and member. Return the changed member."""
         old_id = self.instances.get(member.instance_id or "")
         if old_id is not None and old_id != member.member_id:
             self._replace(old_id, member)
@@ -158,7 +162,7 @@ class ConsumerGroup(ConsumerState):
         return self._reconcile(member, owned, changed, now)
 
     def _replace(self, old_id: str, member: ConsumerMember) -> None:
-        """Replace a static member that has restarted. The new member id inherits the target of the old one."""
+        """Replace a static member that has restarted. The new member gets the target of the old member."""
         LOGGER.info("group %s: %s takes the place of %s", self.group_id, member.member_id, old_id)
         target = self.targets.get(old_id, frozenset())
         self._remove(old_id)
@@ -170,8 +174,8 @@ class ConsumerGroup(ConsumerState):
     # -- heartbeat, part 1: the subscriptions
 
     def _refresh(self, changed: bool) -> None:
-        """Compare the subscribed topics with the last refresh. Raise the group epoch if anything has changed."""
-        version = self._topics.version  # Later changes of the topics must cause another refresh.
+        """Increase the group epoch if a subscription or a subscribed topic has changed after the last refresh."""
+        version = self._topics.version  # read first: a change during this method must cause another refresh
         changed |= self._match(version)
         found = metadata_hash(
             self._described({name for member in self.members.values() for name in self.reads(member)})
@@ -181,7 +185,7 @@ class ConsumerGroup(ConsumerState):
         self._topics_version = version
 
     def _match(self, version: int) -> bool:
-        """Match all subscribed expressions against the topics. Return whether the matches have changed."""
+        """Match all subscribed expressions with the names of all topics. Return whether any result has changed."""
         subscribed = {member.regex for member in self.members.values() if member.regex}
         for regex in self.regexes.keys() - subscribed:
             self._set_regex(regex, None, version, self._clock())
@@ -196,11 +200,11 @@ class ConsumerGroup(ConsumerState):
         return changed
 
     def reads(self, member: ConsumerMember) -> frozenset[str]:
-        """Return the names of the topics to which a member subscribes, by name or by expression."""
+        """Return the names of the topics to which a member subscribes, by their names or by a regular expression."""
         return member.topics | self.regexes.get(member.regex, frozenset())
 
     def _described(self, names: Iterable[str]) -> list[AssignableTopic]:
-        """Return those of the named topics that exist."""
+        """Return the topics with these names, without the topics that do not exist."""
         return [topic for topic in map(self._topics.by_name, names) if topic is not None]
 
     def _ids(self, member: ConsumerMember) -> frozenset[UUID]:
@@ -249,7 +253,7 @@ class ConsumerGroup(ConsumerState):
             self._deadlines.watch_revocation(after, now)
         return after
 
-    # -- the end of members
+    # -- removal of members
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
         if request.instance_id is not None:
@@ -262,7 +266,7 @@ class ConsumerGroup(ConsumerState):
         if request.member_epoch == LEAVES or request.instance_id is None:
             self._fence([request.member_id], "the member leaves")
         else:
-            self._put_assignment(self.members[request.member_id].gone_for_a_while())
+            self._put_assignment(self.members[request.member_id].temporarily_left())
             self._deadlines.end_revocation(request.member_id)
         self._finish()
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
@@ -277,7 +281,7 @@ class ConsumerGroup(ConsumerState):
     # -- offsets
 
     def check_commit(self, commit: Commit, now: int) -> None:
-        """Check that the sender is allowed to commit these offsets.
+        """Check that the sender of a commit is allowed to commit these offsets.
 
         Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
@@ -285,11 +289,11 @@ class ConsumerGroup(ConsumerState):
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         epoch = commit.epoch
         if (epoch < 0 and not self.members) or commit.names_no_member:
-            return  # an admin client, or a consumer that uses the group only to store offsets
+            return  # The sender is an admin client, or a consumer that uses the group only to store offsets.
         self._known(commit.member_id).check_commit(commit)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
-        """Check the sender of a fetch of offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
+        """Check that the sender is allowed to fetch committed offsets. Raises UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH."""
         if member_id is None and epoch < 0:
             return
         self._known(member_id or "").check_fetch(epoch)
@@ -336,7 +340,7 @@ class ConsumerGroup(ConsumerState):
 
     @property
     def size(self) -> int:
-        """The size of all members' subscriptions in bytes."""
+        """The sum of the sizes of all members' subscriptions, in bytes."""
         return sum(subscription_size(member.topics, member.regex) for member in self.members.copy().values())
 
     def is_subscribed(self, topic: str) -> bool:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.modern.assignors import ASSIGNORS
-from hmb.coordinator.modern.member import LEFT_FOR_A_WHILE, ConsumerMember
+from hmb.coordinator.modern.member import LEFT_TEMPORARILY, ConsumerMember
 from hmb.coordinator.modern.records import by_topic
 from hmb.coordinator.modern.topic_regex import topic_regex
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
-FIRST_VERSION_OF_OWN_IDS = 1  # the client chooses the member id (KIP-1082)
-JOINS, LEAVES = 0, -1  # member epochs
+FIRST_VERSION_OF_OWN_IDS = 1  # From this version on, the client chooses the member id (KIP-1082).
+JOINS, LEAVES = 0, -1  # values of the member epoch in a request: the member joins or leaves
 Assignment = ConsumerGroupHeartbeatResponse.Assignment
 
 
 def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> None:
-    """Check the fields. Raises INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION."""
+    """Check the fields of a heartbeat. Raises INVALID_REQUEST, UNSUPPORTED_ASSIGNOR, INVALID_REGULAR_EXPRESSION."""
     epoch = request.member_epoch
     has_id = bool(request.member_id.strip())
     problems = {
@@ -30,8 +30,8 @@ def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> Non
         "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.": (
             epoch == JOINS and request.subscribed_topic_names is None and request.subscribed_topic_regex is None
         ),
-        "InstanceId can't be null.": epoch == LEFT_FOR_A_WHILE and request.instance_id is None,
-        "MemberEpoch is invalid.": epoch < LEFT_FOR_A_WHILE,
+        "InstanceId can't be null.": epoch == LEFT_TEMPORARILY and request.instance_id is None,
+        "MemberEpoch is invalid.": epoch < LEFT_TEMPORARILY,
     }
     for problem, is_there in problems.items():
         if is_there:
@@ -51,7 +51,7 @@ def _is_blank(text: str | None) -> bool:
 
 
 def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> None:
-    """Raises FENCED_INSTANCE_ID if another member has the instance id."""
+    """Raise FENCED_INSTANCE_ID if `known_id`, the member with this instance id, is not the sender of the request."""
     if known_id != request.member_id:
         raise KafkaError(
             ErrorCode.FENCED_INSTANCE_ID,
@@ -61,7 +61,7 @@ def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> Non
 
 
 def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] | None:
-    """Return the partitions that the request lists as owned, or None if the list has not changed."""
+    """Return the partitions that the member owns according to its heartbeat. None means that they have not changed."""
     if request.topic_partitions is None:
         return None
     return frozenset(
@@ -70,13 +70,16 @@ def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] |
 
 
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Return whether the request contains every field, as after a failure. Its response has every field, too."""
+    """Return whether a heartbeat contains all fields. A client sends all fields after an error.
+
+    The response to such a heartbeat contains all fields too.
+    """
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None
 
 
 def assignment_of(member: ConsumerMember) -> Assignment:
-    """Return the assignment for the response to a member."""
+    """Return the assigned partitions of a member, in the form of the response."""
     return Assignment(
         topic_partitions=[
             Assignment.TopicPartitions(topic_id=topic, partitions=numbers)

@@ -1,22 +1,25 @@
-"""A member of a KIP-848 group, and its way from the current assignment to the target assignment.
+"""A member of a KIP-848 group, and its steps from the current assignment to the target assignment.
 
-A KIP-848 group has no barrier at which all members stop. The *target* assignment states which partitions each member
-owns in the end. A member approaches its target with each heartbeat: it gives up partitions that the target takes away,
-and receives partitions that other members have given up. A partition never has two owners. It is free only after its
-owner has confirmed in a heartbeat that it has given the partition up.
+The members of a KIP-848 group do not wait for each other at a barrier. The *target* assignment lists the partitions
+that each member will own in the end. At each heartbeat, a member makes a step towards its target: it gives up
+partitions that are not in its target, or it receives partitions that other members have given up. A partition never has
+two owners. Another member receives a partition only after the old owner has confirmed in a heartbeat that it has given
+up the partition.
 
 The states of a member are declared in states.py.
 
-For example, members A and B own partitions {0, 1, 2} and {} in epoch 4. The target of epoch 5 is A: {0, 1}, B: {2}::
+For example, in epoch 4 member A owns the partitions {0, 1, 2}, and member B owns none. In the target of epoch 5, A owns
+{0, 1} and B owns {2}::
 
-    B sends a heartbeat    B enters epoch 5 as UnreleasedPartitions and owns {}, because A still owns partition 2
+    B sends a heartbeat    B enters epoch 5 as UnreleasedPartitions and owns nothing, because A still owns partition 2
     A sends a heartbeat    A stays in epoch 4 as UnrevokedPartitions; the response contains {0, 1}
-    A sends owned={0, 1}   A enters epoch 5 as Stable, and partition 2 is free
+    A sends owned={0, 1}   A enters epoch 5 as Stable, and partition 2 has no owner
     B sends a heartbeat    B is Stable; the response contains {2}
 
-The *member epoch* is the epoch of the target that the member has reached. The coordinator fences a member whose
-heartbeat contains an older epoch. One case is an exception: the heartbeat contains the previous epoch, and the member
-owns only partitions of its assignment. That member has only missed the last response.
+The *member epoch* is the epoch of the target that the member has reached. If a heartbeat contains an older epoch, the
+coordinator rejects it, and the member must join again. One exception exists: the heartbeat contains the epoch just
+before the current one, and the member owns only partitions of its current assignment. This member has only missed the
+last response.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
 """
@@ -35,24 +38,24 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 FIRST_COMMIT_VERSION_OF_EPOCHS = 9
-LEFT_FOR_A_WHILE = -2  # the epoch of a static member that leaves for a while
-Owned = Mapping[PartitionId, int]  # partition -> the epoch of its assignment
+LEFT_TEMPORARILY = -2  # the epoch of a static member that leaves but will join again
+Owned = Mapping[PartitionId, int]  # partition -> the epoch in which the member received it
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The target of a member, and the facts that limit its next step."""
+    """The target of a member, and the facts that decide about its next step."""
 
     epoch: int  # the epoch of the target assignment
     target: frozenset[PartitionId]
-    read: frozenset[UUID]  # the topics that the member reads now
-    is_taken: Callable[[PartitionId], bool]  # whether any member owns the partition
+    read: frozenset[UUID]  # the ids of the topics that the member reads now
+    is_taken: Callable[[PartitionId], bool]  # returns whether any member owns the partition
     subscription_changed: bool = False  # whether the current request has changed the subscription
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
-    """An immutable snapshot of one member."""
+    """The state of one member. A change creates a new object."""
 
     member_id: str
     instance_id: str | None = None
@@ -61,8 +64,8 @@ class ConsumerMember:
     client_host: str = ""
     rebalance_timeout: int = -1  # ms
     topics: frozenset[str] = frozenset()  # the topics that the member subscribes to by name
-    regex: str = ""  # the subscribed expression; empty if the member has none
-    assignor: str | None = None  # the preferred assignor
+    regex: str = ""  # the regular expression of the subscription, or ""
+    assignor: str | None = None  # the name of the assignor that the member prefers
     epoch: int = 0
     previous_epoch: int = 0
     state: MemberState = MemberState.STABLE
@@ -70,7 +73,7 @@ class ConsumerMember:
     revoking: Owned = field(default_factory=dict)  # partitions that the member must give up
 
     def updated(self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str) -> ConsumerMember:
-        """Return a copy with the values of a request. Fields that are null in the request keep their old value."""
+        """Return a copy of the member with the values of a heartbeat. A null field of the request changes nothing."""
         names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
         timeout = request.rebalance_timeout_ms
         return replace(
@@ -86,7 +89,10 @@ class ConsumerMember:
         )
 
     def check_epoch(self, epoch: int, owned: frozenset[PartitionId] | None) -> None:
-        """Raises FENCED_MEMBER_EPOCH for a wrong epoch, unless the member has only missed the last response."""
+        """Check the epoch of a heartbeat. `owned` contains the partitions in the heartbeat.
+
+        Raises FENCED_MEMBER_EPOCH if the epoch is wrong, except if the member has only missed the last response.
+        """
         if epoch in (0, self.epoch):
             return
         if epoch > self.epoch:
@@ -105,8 +111,8 @@ class ConsumerMember:
     def check_commit(self, commit: Commit) -> None:
         """Check that this member is allowed to commit these offsets.
 
-        An older epoch is allowed for partitions that the member has owned since that epoch (KIP-1251). Raises
-        UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
+        The epoch in the commit can be older than the member's epoch, if the member already owned the partitions in that
+        older epoch (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
         if commit.producer is None and commit.version < FIRST_COMMIT_VERSION_OF_EPOCHS:
             raise KafkaError(
@@ -123,7 +129,7 @@ class ConsumerMember:
             raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"Received member epoch {commit.epoch}, not {self.epoch}.")
 
     def check_fetch(self, epoch: int) -> None:
-        """Check the epoch in a fetch of offsets. Raises STALE_MEMBER_EPOCH."""
+        """Check the member epoch in a fetch of committed offsets. Raises STALE_MEMBER_EPOCH."""
         if epoch != self.epoch:
             raise KafkaError(
                 ErrorCode.STALE_MEMBER_EPOCH,
@@ -131,15 +137,18 @@ class ConsumerMember:
             )
 
     def assignment_epoch(self, partition: PartitionId) -> int | None:
-        """Return the epoch in which the member got the partition, or None."""
+        """Return the epoch in which the member received the partition, or None if the member does not own it."""
         return self.assigned.get(partition, self.revoking.get(partition))
 
-    def gone_for_a_while(self) -> ConsumerMember:
-        """Return a copy of a static member that leaves for a while. The copy keeps the partitions."""
-        return replace(self, epoch=LEFT_FOR_A_WHILE, revoking={}, assigned=dict.fromkeys(self.assigned, 0))
+    def temporarily_left(self) -> ConsumerMember:
+        """Return a copy of a static member that leaves but will join again. The copy keeps the assigned partitions."""
+        return replace(self, epoch=LEFT_TEMPORARILY, revoking={}, assigned=dict.fromkeys(self.assigned, 0))
 
     def reconciled(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the member after one step towards its goal. `owned` comes from the request; None means unchanged."""
+        """Return the member after one step towards its target.
+
+        `owned` contains the partitions in the heartbeat, or is None if they have not changed.
+        """
         match self.state:
             case MemberState.STABLE if self.epoch == goal.epoch:
                 return self._without_unread(goal, owned) if goal.subscription_changed else self
@@ -162,7 +171,10 @@ class ConsumerMember:
         return self._moved(self._after(event), goal.epoch, {**kept, **dict.fromkeys(free, goal.epoch)}, {})
 
     def _without_unread(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Give up partitions of topics that the member no longer reads, even if the target contains them."""
+        """Return the member without the partitions of topics that it no longer reads.
+
+        The target can still contain these partitions.
+        """
         unread = {partition: epoch for partition, epoch in self.assigned.items() if partition.topic_id not in goal.read}
         if not unread:
             return self
@@ -180,10 +192,13 @@ class ConsumerMember:
 
 
 def subscription_size(topics: Iterable[str], regex: str | None) -> int:
-    """Return the memory, in bytes, that a subscription takes."""
+    """Return the approximate memory that a subscription uses, in bytes."""
     return sum(map(getsizeof, topics)) + len(regex or "")
 
 
 def _owns(revoking: Owned, owned: frozenset[PartitionId] | None) -> bool:
-    """Return whether the member still owns partitions that it must give up. If `owned` is None, the member does."""
+    """Return whether the member still owns some of the partitions that it must give up (`revoking`).
+
+    `owned` contains the partitions in the heartbeat. None means that they have not changed, so the result is True.
+    """
     return owned is None or not owned.isdisjoint(revoking)

@@ -1,17 +1,19 @@
-"""The conversion of KIP-848 groups and members to records, and back.
+"""Converts KIP-848 groups and their members to records, and records to members.
 
-A group consists of many small records, so a change of one member writes only the records of this member::
+The journal stores a group as many small records. If one member changes, the coordinator writes only the records of this
+member. The kinds of records are::
 
-    group               the group epoch, and the hash of the subscribed topics
+    group               the group epoch, and the hash of the topics to which the group subscribes
     member              the subscription of one member
-    target metadata     the assignment epoch, and the time at which the target was computed
-    target              the partitions that one member owns when it has reached the target
-    current             the partitions that one member owns or must give up, and its member epoch
-    regular expression  the topics that an expression matched, and the time of the match
+    target metadata     the assignment epoch, and the time at which the broker computed the target
+    target              the partitions that one member will own when it has reached its target
+    current             the partitions that one member owns or must give up, and its epoch
+    regular expression  the topics that an expression matches, and the time of the search
 
-For example, a heartbeat in which one member of a thousand gives up a partition writes one record of kind "current".
+For example, a group has a thousand members, and one member gives up a partition with its heartbeat. The coordinator
+then writes only one record of the kind "current".
 
-A record is a pair `(key, value)`. The value None is a tombstone.
+The functions return a record as a pair `(key, value)`. If the value is None, the record is a tombstone.
 
 Source: KIP-848; Kafka's `GroupCoordinatorRecordHelpers`.
 """
@@ -45,12 +47,12 @@ TargetPartitions = ConsumerGroupTargetAssignmentMemberValue.TopicPartition
 
 
 def encode(key: Key, value: Value | None) -> KeyAndValue:
-    """Return a record in bytes. The value None makes a tombstone."""
+    """Return the bytes of a record's key and value. If `value` is None, the record is a tombstone."""
     return encode_key(key), None if value is None else encode_value(value)
 
 
 def member_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
-    """Return the record of a member's subscription."""
+    """Return the record that contains the subscription of a member."""
     value = ConsumerGroupMemberMetadataValue(
         instance_id=member.instance_id,
         rack_id=member.rack_id,
@@ -66,7 +68,7 @@ def member_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
 
 
 def current_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
-    """Return the record of a member's epoch and current assignment."""
+    """Return the record that contains the epoch and the current assignment of a member."""
     value = ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.epoch,
         previous_member_epoch=member.previous_epoch,
@@ -78,14 +80,14 @@ def current_record(group_id: str, member: ConsumerMember) -> KeyAndValue:
 
 
 def target_record(group_id: str, member_id: str, target: Iterable[PartitionId]) -> KeyAndValue:
-    """Return the record of a member's target assignment."""
+    """Return the record that contains the target assignment of a member."""
     partitions = [TargetPartitions(topic_id=topic, partitions=numbers) for topic, numbers in by_topic(target).items()]
     value = ConsumerGroupTargetAssignmentMemberValue(topic_partitions=partitions)
     return encode(ConsumerGroupTargetAssignmentMemberKey(group_id=group_id, member_id=member_id), value)
 
 
 def tombstones_of_member(group_id: str, member_id: str) -> list[KeyAndValue]:
-    """Return the tombstones of a member in the order that Kafka requires."""
+    """Return the tombstones that delete the records of a member, in the order that Kafka requires."""
     named = {"group_id": group_id, "member_id": member_id}
     return [
         encode(ConsumerGroupCurrentMemberAssignmentKey(**named), None),
@@ -95,7 +97,7 @@ def tombstones_of_member(group_id: str, member_id: str) -> list[KeyAndValue]:
 
 
 def with_metadata(member: ConsumerMember, value: ConsumerGroupMemberMetadataValue) -> ConsumerMember:
-    """Return a copy of the member with the subscription of a record."""
+    """Return a copy of the member with the subscription from a record."""
     return replace(
         member,
         instance_id=value.instance_id,
@@ -110,9 +112,9 @@ def with_metadata(member: ConsumerMember, value: ConsumerGroupMemberMetadataValu
 
 
 def with_current(member: ConsumerMember, value: ConsumerGroupCurrentMemberAssignmentValue) -> ConsumerMember:
-    """Return a copy of the member with the epoch and the assignment of a record.
+    """Return a copy of the member with the epoch and the assignment from a record.
 
-    Raises ValueError if the record contains an unknown member state, for example of a newer broker.
+    Raises ValueError if the record contains an unknown member state. A newer broker can have written such a record.
     """
     return replace(
         member,
@@ -125,14 +127,14 @@ def with_current(member: ConsumerMember, value: ConsumerGroupCurrentMemberAssign
 
 
 def target_of(value: ConsumerGroupTargetAssignmentMemberValue) -> frozenset[PartitionId]:
-    """Return the partitions in the record of a target assignment."""
+    """Return the partitions that a record of a target assignment contains."""
     return frozenset(
         PartitionId(topic.topic_id, number) for topic in value.topic_partitions for number in topic.partitions
     )
 
 
 def by_topic(partitions: Iterable[PartitionId]) -> dict[UUID, list[int]]:
-    """Return the sorted partition numbers by topic id."""
+    """Return the sorted numbers of the partitions of each topic id."""
     topics: dict[UUID, list[int]] = defaultdict(list)
     for topic_id, number in sorted(partitions):
         topics[topic_id].append(number)
@@ -151,10 +153,10 @@ def _topics_with_epochs(owned: Owned) -> list[CurrentPartitions]:
 
 
 def _owned(topics: Iterable[CurrentPartitions], member_epoch: int) -> Owned:
-    """Return the partitions of a record, each with the epoch in which the member got it.
+    """Return the partitions in a record, each with the epoch in which the member received the partition.
 
-    Records of brokers before Kafka 4.3 lack these epochs. The member epoch then replaces them. It is the greatest value
-    that they can have.
+    Brokers before Kafka 4.3 wrote records without these epochs. For such records, use the epoch of the member, which is
+    the greatest possible value.
     """
     owned: dict[PartitionId, int] = {}
     for topic in topics:

@@ -1,11 +1,11 @@
-"""The members, epochs and target of a KIP-848 group, and the records of their changes.
+"""The members, epochs and target of a KIP-848 group, and the records that store them.
 
-This base class of `ConsumerGroup` does not know requests. A step changes the members, the epochs or the target through
-the methods of this class, and each method adds the record of its change. `_finish` then puts all records of the step
-into one `Write`.
+`ConsumerState` is the base class of `ConsumerGroup` and does not handle requests. During one request, `ConsumerGroup`
+changes the members, the epochs or the target through the methods of this class. Each method creates the record of its
+change. At the end of the request, `_finish` puts all these records into one `Write`.
 
-For example, a member that joins adds the record of its subscription, the new group epoch, the targets, and the member's
-assignment. The journal stores all of them in one batch.
+For example, when a member joins, the methods create records of its subscription, of the new group epoch, of the targets
+and of its assignment. The journal stores all these records in one batch.
 
 Source: KIP-848; Kafka's `ModernGroup`, `ConsumerGroup`.
 """
@@ -58,8 +58,8 @@ FIRST_EPOCH = 1  # the group epoch of a new group
 class ConsumerState:
     """The members, epochs and target of one group.
 
-    - The ids in `instances` and `targets` belong to `members`.
-    - `_owners` contains each partition in `assigned` or `revoking` of a member exactly once.
+    - All member ids in `instances` and `targets` are ids of `members`.
+    - `_owners` maps each partition that a member owns or must still give up to the id of this member.
     """
 
     kind: ClassVar[str] = GroupType.CONSUMER
@@ -67,7 +67,7 @@ class ConsumerState:
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.protocol_type: str | None = CONSUMER
-        self.answers: list[tuple[Any, Any]] = []  # always empty, because no request waits
+        self.answers: list[tuple[Any, Any]] = []  # always empty: heartbeats do not wait for each other
         self.writes: list[Write] = []
         self._records: list[KeyAndValue] = []  # the records of the current step
         self._stored = StoredRecords()
@@ -75,7 +75,7 @@ class ConsumerState:
 
     def _forget(self) -> None:
         self.epoch = FIRST_EPOCH
-        self.metadata_hash = 0  # the hash of the subscribed topics
+        self.metadata_hash = 0  # the hash of the topics to which the group subscribes
         self.assignment_epoch = 0
         self.assignment_timestamp = 0  # ms since 1970, or 0 before the first target
         self.members: dict[str, ConsumerMember] = {}
@@ -140,7 +140,7 @@ class ConsumerState:
         self._records.append(encode(ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id), value))
 
     def _set_regex(self, regex: str, topics: frozenset[str] | None, version: int, timestamp: int) -> None:
-        """Store the topics that an expression matches. None means that no member uses the expression."""
+        """Store the topics that a regular expression matches. If `topics` is None, no member uses the expression."""
         key = ConsumerGroupRegularExpressionKey(group_id=self.group_id, regular_expression=regex)
         if topics is None:
             del self.regexes[regex]
@@ -151,7 +151,7 @@ class ConsumerState:
             self._records.append(encode(key, value))
 
     def _tombstones(self) -> list[KeyAndValue]:
-        """Return the tombstones of a group without members."""
+        """Return the tombstones that delete all records of a group without members."""
         keys: list[Key] = [
             ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id),
             *(
@@ -165,12 +165,12 @@ class ConsumerState:
 
     # -- the journal
 
-    def take_the_place_of(self, records: Sequence[KeyAndValue]) -> None:
-        """Add the tombstones of the classic group that this group replaces."""
-        self._records += records
+    def replace_classic(self, tombstones: Sequence[KeyAndValue]) -> None:
+        """Add the tombstones of the classic group that this group replaces to the records of the current step."""
+        self._records += tombstones
 
     def _finish(self) -> None:
-        """End a step: put the records of all changes into `writes`."""
+        """End a step: put the records of all its changes into `writes`."""
         if not self._records:
             return
         records, self._records = self._records, []
@@ -182,7 +182,7 @@ class ConsumerState:
             self.resume(now)
 
     def replay(self, key: Key, value: Any) -> None:
-        """Apply a record of the journal at the start. The records can have any order, and each key occurs once."""
+        """Apply a record of the journal when the broker starts. Each key occurs once, and the order does not matter."""
         self._stored.put(encode_key(key), encode_value(value))
         self._restore([(key, value)], anew=False)
 
@@ -211,5 +211,5 @@ class ConsumerState:
         return self.members.get(member_id) or ConsumerMember(member_id)
 
     def resume(self, now: int) -> None:
-        """Start the sessions of the restored members."""
+        """Start the sessions of the members that were restored from the journal."""
         raise NotImplementedError

@@ -1,20 +1,23 @@
 """The states of a KIP-848 group and of its members.
 
-A *member* moves from its current assignment to its target assignment, one step with each heartbeat:
+A *member* moves from its current assignment to its target assignment. It makes one step at each heartbeat, and is in
+one of these states:
 
 - Stable: the member owns its target assignment.
-- UnrevokedPartitions: the member must give up partitions and still owns some of them. It stays in its epoch.
-- UnreleasedPartitions: the member is in the epoch of the target. It waits for partitions that other members still own.
+- UnrevokedPartitions: the member still owns partitions that it must give up. It stays in its old epoch.
+- UnreleasedPartitions: the member is in the epoch of the target. It waits for partitions of its target that other
+  members still own.
 
-Every event can happen in every state, because the target can change before the member has reached it. `MEMBER_STATES`
-drives the members: `ConsumerMember` asks the table for the next state.
+Every event can occur in every state, because the target can change before the member has reached it. `ConsumerMember`
+looks up the next state of a member in the table `MEMBER_STATES`.
 
-The state of a *group* has no transitions of its own. It follows from the members and from two epochs, which the journal
-stores: the group epoch grows with each change, and the assignment epoch is the group epoch for which the target was
-made. `GROUP_STATES` lists the states in order. The group is in the first state whose condition holds.
+The state of a *group* is not stored. The broker derives it from the members and from two epochs. The group epoch
+increases with each change of the group. The assignment epoch is the group epoch for which the assignor has computed the
+target. `GROUP_STATES` lists the states with their conditions. The group is in the first state of this list whose
+condition is true.
 
-For example, group "readers" has group epoch 5 and assignment epoch 4. The group is Assigning. The assignor makes a
-target, and the assignment epoch becomes 5. The group is Reconciling until each of its members is Stable in epoch 5.
+For example, group "readers" has group epoch 5 and assignment epoch 4, so its state is Assigning. The assignor computes
+a target, and the assignment epoch becomes 5. The state is Reconciling until each member is Stable in epoch 5.
 
 Source: KIP-848; Kafka's `ConsumerGroup.maybeUpdateGroupState` and `MemberState`.
 """
@@ -30,7 +33,7 @@ from hmb.state_table import StateTable
 
 
 class MemberState(IntEnum):
-    """A state of a member. The value is the number in the member's record."""
+    """A state of a member. The value is the number of the state in the member's record."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -43,7 +46,7 @@ class MemberState(IntEnum):
 
 
 class MemberEvent(Enum):
-    """The result of one step of a member towards its target."""
+    """An event that changes the state of a member: the result of one step towards its target."""
 
     MUST_REVOKE = "the member owns partitions that it must give up"
     MUST_WAIT = "other members own partitions of the target"
@@ -58,7 +61,7 @@ MEMBER_STATES = StateTable(
 
 
 class ConsumerGroupState(Enum):
-    """A state of a KIP-848 group. The value is the name in ListGroups and ConsumerGroupDescribe responses."""
+    """A state of a KIP-848 group. The value is its name in ListGroups and ConsumerGroupDescribe responses."""
 
     DEAD = GroupState.DEAD
     EMPTY = GroupState.EMPTY
@@ -77,7 +80,7 @@ class GroupFacts(NamedTuple):
 
 
 class StateCondition(NamedTuple):
-    """One row of `GROUP_STATES`: a state and the condition under which a group is in it."""
+    """An entry of `GROUP_STATES`: a state, and the condition under which a group is in this state."""
 
     state: ConsumerGroupState
     holds: Callable[[GroupFacts], bool]
@@ -93,5 +96,5 @@ GROUP_STATES = (
 
 
 def state_of(facts: GroupFacts) -> ConsumerGroupState:
-    """Return the first state of `GROUP_STATES` whose condition holds."""
+    """Return the first state in `GROUP_STATES` whose condition is true."""
     return next(row.state for row in GROUP_STATES if row.holds(facts))

@@ -1,10 +1,12 @@
-"""The stored records of a group, from which it is restored when a write fails.
+"""The stored records of a KIP-848 group: after a failed write, the coordinator restores the group from them.
 
-A group changes in memory first, and several changes can wait for the disk at the same time. If one of them fails, for
-example because the disk is full, the group must return to its stored state. It is restored from its records, as after a
-restart. A change that started before the failure and is stored after it restores the group again.
+A group first changes in memory, and several changes can wait for the disk at the same time. If the write of a change
+fails, for example because the disk is full, the group must return to its stored state. The coordinator then restores
+the group from its stored records, as after a restart of the broker. A second change can start before this failure and
+be stored after it. The group in memory then lacks the second change, so the coordinator restores the group again.
 
-Two changes can finish in any order. Each record therefore has the number of the change that wrote it.
+The changes can finish in any order. Each stored record therefore contains the number of the change that wrote it, so an
+older change never replaces the record of a newer change.
 """
 
 from __future__ import annotations
@@ -16,29 +18,32 @@ from hmb.protocol.errors import KafkaError
 
 
 class StoredRecords:
-    """The stored records of one group."""
+    """The records of one group that the journal has stored, and the changes that are not stored yet."""
 
     def __init__(self) -> None:
         self._values: dict[bytes, tuple[int, bytes | None]] = {}  # key -> (number of the change, value)
         self._in_flight = 0
-        self._last = 0  # the number of the last started change
-        self._restored_at = 0  # the value of `_last` when the group was restored the last time
+        self._last = 0  # the number of the newest change
+        self._restored_at = 0  # the number of the newest change at the last restore
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
         return ((key, value) for key, (_, value) in self._values.items() if value is not None)
 
     def put(self, key: bytes, value: bytes) -> None:
-        """Add a record that the journal already contained at the start of the broker."""
+        """Add a record that the journal contained when the broker started."""
         self._values[key] = 0, value
 
     def begin(self) -> int:
-        """Start a change and return its number."""
+        """Start a change, and return the number of this change."""
         self._in_flight += 1
         self._last += 1
         return self._last
 
     def end(self, number: int, records: Sequence[KeyAndValue], error: KafkaError | None) -> bool:
-        """End a change. A failed change has an `error`. Return whether to restore the group from the stored records."""
+        """End the change with this number. `error` is the error of a failed write, or None.
+
+        Return whether the caller must restore the group from the stored records.
+        """
         self._in_flight -= 1
         for key, value in () if error else records:
             if self._values.get(key, (0, None))[0] <= number:

@@ -1,14 +1,15 @@
-"""Regular expressions over names, by which members of KIP-848 groups subscribe to topics.
+"""Regular expressions: a member of a KIP-848 group can subscribe to all topics whose names match an expression.
 
-The broker matches a client's expression with every topic, so a match must not take long. Python's `re` backtracks:
-each further `a` in a name doubles the time of `(a+)+b`. Kafka therefore requires the syntax of RE2, whose automaton
-reads each character once, and uses the library RE2/J. This module uses Google's RE2 (the package google-re2). The two
-libraries accept the same syntax and differ in their error messages, which `KAFKAS_REASONS` translates.
+A client chooses the expression, and the broker matches it with the name of every topic, so a match must be fast.
+Python's module `re` can be very slow: for the expression `(a+)+b`, each further `a` in a name doubles the time. Kafka
+therefore requires the syntax of RE2, which reads each character of a name only once. Kafka uses the library RE2/J, and
+this module uses Google's RE2 (the package google-re2). Both libraries accept the same syntax, but their error messages
+differ. `KAFKAS_REASONS` translates the messages.
 
-For example, `orders-.*` matches "orders-eu" and does not match "my-orders-eu": an expression matches a whole name.
+An expression must match the whole name. For example, `orders-.*` matches "orders-eu" but not "my-orders-eu".
 
-Limits: one expression uses at most `MAX_MEMORY` bytes. The broker imports RE2 with the first expression, so brokers
-without expressions start faster.
+Limits: one compiled expression uses at most `MAX_MEMORY` bytes. The broker imports RE2 only when a client sends the
+first expression, so a broker without expressions starts faster.
 
 Source: KIP-848; Kafka's `SubscribedTopicRegex`; RE2's syntax.
 """
@@ -18,9 +19,9 @@ from __future__ import annotations
 from hmb.coordinator.known_names import cached_by_name
 from hmb.protocol.errors import ErrorCode, KafkaError
 
-MAX_MEMORY = 1 << 20  # bytes of one automaton
+MAX_MEMORY = 1 << 20  # bytes that one compiled expression can use
 
-# The reasons for which the library RE2 refuses a pattern -> the words of Kafka's library RE2/J for the same reason.
+# Maps the message with which RE2 rejects an expression to the message of RE2/J (Kafka's library) for the same mistake.
 KAFKAS_REASONS = {
     "missing )": "missing closing )",
     "unexpected )": "missing closing )",
@@ -46,7 +47,7 @@ class InvalidRegex(KafkaError):
 
 
 class TopicRegex:
-    """One compiled expression."""
+    """One compiled regular expression."""
 
     def __init__(self, regex: str) -> None:
         """Compile the expression. Raises InvalidRegex."""
@@ -61,7 +62,7 @@ class TopicRegex:
         except UnicodeEncodeError as error:
             raise InvalidRegex(regex, "invalid UTF-8") from error
         finally:
-            re2.purge()  # The package would keep 128 automata of long expressions, and `topic_regex` has a cache.
+            re2.purge()  # Empty the package's own cache; `topic_regex` has a smaller one.
 
     def matches(self, name: str) -> bool:
         """Return whether the expression matches the whole name."""
@@ -69,9 +70,9 @@ class TopicRegex:
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason of an error in the words of RE2/J, the library that Kafka uses.
+    """Return the message of RE2/J (Kafka's library) for an error of RE2.
 
-    The message of RE2, the library that HMB uses, has a reason, a colon, and the faulty part of the expression.
+    A message of RE2 contains a reason, a colon, and the wrong part of the expression.
     """
     message = error.args[0]
     text = message.decode(errors="replace") if isinstance(message, bytes) else str(message)
@@ -80,5 +81,5 @@ def _reason(error: Exception) -> str:
 
 @cached_by_name(32)
 def topic_regex(regex: str) -> TopicRegex:
-    """Return the compiled expression. A cache keeps short expressions. Raises InvalidRegex."""
+    """Return the compiled expression. A cache stores the results for short expressions. Raises InvalidRegex."""
     return TopicRegex(regex)
