@@ -181,7 +181,7 @@ def run(
     If `handlers` is None, the broker uses its own handlers. If `control` is not None, its address and token are also
     printed.
     """
-    from hmb.storage.recovery.checking import Stopped
+    from hmb.storage.isolation import Stopped
 
     sys.setswitchinterval(SWITCH_INTERVAL)
     use_one_arena()

@@ -4,15 +4,25 @@ Housekeeping is work that the broker repeats regularly, for example compaction. 
 or all transactions. If an error in one log ended the whole round, one truncated segment would prevent the compaction of
 all topics. So an error ends only the work on one log, group or transaction. The broker logs the error, and tries this
 log again in the next round.
+
+The stop of the broker also ends long work. A check of a log and a compaction look at an event from time to time, and
+raise `Stopped` as soon as the event is set.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from hmb.protocol.errors import KafkaError
+
+NO_STOP = threading.Event()  # an event that no thread sets, for callers that are never stopped
+
+
+class Stopped(Exception):
+    """The broker stops, so a check or a compaction in progress ends early. After the next start it begins again."""
 
 
 @contextmanager

@@ -40,10 +40,10 @@ from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import DiskReserve
 from hmb.storage.files.virtual import Parts, SyncFailed
 from hmb.storage.group_commit import GroupCommit, Unsynced
+from hmb.storage.isolation import NO_STOP
 from hmb.storage.log_reading import LogSlice
 from hmb.storage.log_segments import LogSegments
 from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch
-from hmb.storage.recovery.checking import NO_STOP
 from hmb.storage.recovery.loading import Known, LoadedLog, load
 from hmb.storage.recovery.read_checks import RepeatedReads, check_begin
 from hmb.storage.segment import DamagedSegment, Segment

@@ -39,9 +39,8 @@ from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import DiskReserve, is_disk_full
 from hmb.storage.files.durability import replace_file, sync_all, sync_directory
 from hmb.storage.files.virtual import NAMES
-from hmb.storage.isolation import isolated
+from hmb.storage.isolation import NO_STOP, isolated
 from hmb.storage.log import Log
-from hmb.storage.recovery.checking import NO_STOP
 from hmb.storage.recovery.loading import newest_leader_epoch
 from hmb.storage.state import checkpoints, trash
 from hmb.storage.state.identity import DataDirectoryError, cluster_id, lock

@@ -11,7 +11,8 @@ Example: segment 8021 has batches of 10 records and 1,000 bytes. The index has a
 
     relative offset   position      look-up of offset 8100: the wanted relative offset is 79
                  59       5000   <- the greatest entry at or below 79, so the scan of the log starts at byte 5,000
-                119      11000
+                109      10000
+                159      15000
 
 A look-up uses binary search to find the greatest entry at or below the wanted offset. The broker then scans the log
 from the position in this entry until it finds the batch. Because of this scan, the index can be small and may lack
@@ -26,184 +27,16 @@ Source: the thesis, chapter 9.5.3, "Storage Format"; Kafka's `OffsetIndex`.
 
 from __future__ import annotations
 
-import logging
-import os
 import struct
 import sys
-from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
-from hmb.storage.files.virtual import VirtualFile
+from hmb.storage.files.sorted_entries import IndexFile
 
-LOGGER = logging.getLogger(__name__)
-BLOCK = 512  # number of entries that a search reads at once; 512 entries of 8 bytes are one page of memory
-NO_KEYS = array("q")
-
-
-class FoundIndex(NamedTuple):
-    """The state of an index file when the broker opened it: the size (bytes), and the last entry or None."""
-
-    size: int
-    last: tuple[int, ...] | None
-
-
-class IndexFile:
-    """A file of entries that all have the same size and are sorted by their key.
-
-    A thread that appends holds the log's lock. Threads that search take no lock, because `entries`, the number of
-    entries, grows only after an entry is written completely.
-
-    A block is 512 entries, for about 2 MiB of log. The index keeps the first key of each block in memory (8 bytes). A
-    search takes two steps: a binary search in these keys finds the block, and a binary search in the block, read from
-    the file, finds the entry. A memory map would avoid this read. But another process may truncate a mapped file, and
-    if the broker then reads after the new end, the kernel kills it (SIGBUS).
-    """
-
-    ENTRY: ClassVar[struct.Struct]
-    KEY: ClassVar[struct.Struct]
-
-    def __init__(self, path: Path, base_offset: int) -> None:
-        self.base_offset = base_offset
-        self._found = self._read_end(path)
-        self.file = self._file_at(path, exists=self._found is not None)
-        self.entries = self._found.size // self.ENTRY.size if self._found else 0
-        self._block_keys = NO_KEYS  # first key of each block; replaced by a longer array
-        self._unwritten: bytearray | None = None
-        self._is_cut = False  # whether the log already has a message about lost entries
-
-    def _file_at(self, path: Path, *, exists: bool) -> VirtualFile:
-        return VirtualFile(path, exists=exists)  # It needs no sync: the log can rebuild it.
-
-    def _read_end(self, path: Path) -> FoundIndex | None:
-        """Return the size and the last entry of the file; None if the file does not exist. Raises OSError."""
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
-        try:
-            size = os.fstat(descriptor).st_size
-            entries = size // self.ENTRY.size
-            last = os.pread(descriptor, self.ENTRY.size, (entries - 1) * self.ENTRY.size) if entries else b""
-        except OSError as error:  # For example, the path is a directory. The first error does not name the path.
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        finally:
-            os.close(descriptor)
-        return FoundIndex(size, self.ENTRY.unpack(last) if len(last) == self.ENTRY.size else None)
-
-    @property
-    def path(self) -> Path:
-        return self.file.path
-
-    def is_sane(self) -> bool:
-        """Return whether the file had only whole entries, and no zeros at its end, when the broker opened it."""
-        if self._found is None or self._found.size % self.ENTRY.size:
-            return False
-        return self._found.last is None or self._is_sane_entry(self._found.last)
-
-    def clear(self) -> None:
-        """Remove all entries, so that the index can be rebuilt from the log. Raises OSError."""
-        self.entries = 0
-        self._block_keys = NO_KEYS
-        self.file.truncate(0)
-        self._found = FoundIndex(0, None)
-
-    @property
-    def size(self) -> int:
-        return self.entries * self.ENTRY.size
-
-    def make(self) -> None:
-        """Create the file if it does not exist, because the broker reports a missing file as lost when it starts."""
-        if not self.file.exists:
-            self.file.open()
-
-    def _is_sane_entry(self, fields: tuple[int, ...]) -> bool:
-        raise AssertionError("each index checks its own entries")
-
-    @contextmanager
-    def made_anew(self) -> Iterator[None]:
-        """Remove all entries. After the `with` block, write the entries that the block has appended, in one write.
-
-        If this write fails, the index stays empty, and look-ups scan the log. Raises OSError if the file cannot be
-        emptied.
-        """
-        self.clear()
-        entries = self._unwritten = bytearray()
-        try:
-            yield
-        finally:
-            self._unwritten = None
-        try:
-            self.file.write([entries], 0)
-        except OSError as error:
-            LOGGER.warning("%s is left empty: %s", self.path, error)
-            self.clear()
-
-    def _append(self, *fields: int) -> None:
-        entry = self.ENTRY.pack(*fields)
-        if self._unwritten is None:
-            self.file.write([entry], self.size)
-        else:
-            self._unwritten += entry
-        self.entries += 1
-
-    def _read(self, first: int, count: int) -> bytes:
-        """Return the bytes of `count` entries, the first of which has the number `first`.
-
-        If another process has cut or removed the file, return the bytes of the entries that remain.
-        """
-        size = count * self.ENTRY.size
-        try:
-            data = self.file.read(size, first * self.ENTRY.size)
-        except OSError:  # For example, another process has removed the file.
-            data = b""
-        if len(data) < size:
-            self._on_cut()
-        return data[: len(data) - len(data) % self.ENTRY.size]
-
-    def _on_cut(self) -> None:
-        """Log an error at the first call: the file has lost entries, so look-ups start at an earlier entry."""
-        if not self._is_cut:
-            self._is_cut = True
-            LOGGER.error("%s was cut or removed by another process: look-ups scan the log from an earlier position "
-                         "until the next start builds the index again", self.path)  # fmt: skip
-
-    def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
-        """Return the number of entries below `key`, and the fields of the last of them (None if the number is 0).
-
-        With `bisect_right`, entries equal to `key` also count. Entries that the file has lost do not count. The search
-        takes O(log n) steps for n entries.
-        """
-        block_keys = self._block_keys
-        if len(block_keys) * BLOCK < self.entries:
-            block_keys = self._extend_block_keys()
-        for block in range(bisect(block_keys, key) - 1, -1, -1):
-            first = block * BLOCK
-            data = self._read(first, min(BLOCK, self.entries - first))
-            if data:  # Without data, the block was cut off, and the loop tries the block before.
-                unpack, size = self.KEY.unpack_from, self.ENTRY.size
-                found = bisect(range(len(data) // size), key, key=lambda entry: unpack(data, entry * size)[0])
-                return first + found, self.ENTRY.unpack_from(data, (found - 1) * size) if found else None
-        return 0, None
-
-    def _extend_block_keys(self) -> array[int]:
-        """Read the first key of each block that was appended after the last search, and return all keys."""
-        block_keys = self._block_keys[:]  # Other threads may search in the old array or copy it, too.
-        for first in range(len(block_keys) * BLOCK, self.entries, BLOCK):
-            data = self._read(first, 1)
-            if not data:
-                break
-            block_keys.append(self.KEY.unpack_from(data)[0])
-        self._block_keys = block_keys
-        return block_keys
-
-    def _fields(self, number: int) -> tuple[int, ...] | None:
-        """Return the fields of the entry with this number, or None if the file has lost this entry."""
-        data = self._read(number, 1)
-        return self.ENTRY.unpack(data) if data else None
+MAX_RELATIVE_OFFSET = 2**31 - 1  # a segment ends before the offset of a batch exceeds this
+MAX_POSITION = 2**31 - 1  # the highest position (bytes) that fits into an entry
 
 
 class OffsetPosition(NamedTuple):

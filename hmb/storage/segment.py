@@ -37,11 +37,11 @@ from hmb.storage.batches.opening import DamageReports
 from hmb.storage.config import LogConfig
 from hmb.storage.files.durability import sync_directory
 from hmb.storage.files.foreign_changes import ForeignChanges
+from hmb.storage.files.sorted_entries import IndexFile
 from hmb.storage.files.together import FilesTogether
 from hmb.storage.files.virtual import DurableFile, FileRegion, Parts, VirtualFile
 from hmb.storage.files.windows import Windows
-from hmb.storage.offset_index import IndexFile, OffsetIndex
-from hmb.storage.recovery.checking import MAX_RELATIVE_OFFSET
+from hmb.storage.offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
 from hmb.storage.state.manifest import SegmentEntry
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex

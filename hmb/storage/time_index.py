@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hmb.records import NO_TIMESTAMP
-from hmb.storage.offset_index import IndexFile
+from hmb.storage.files.sorted_entries import IndexFile
 
 
 class TimestampOffset(NamedTuple):

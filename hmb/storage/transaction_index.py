@@ -36,8 +36,8 @@ from typing import NamedTuple
 
 from hmb.records.crc import crc32c
 from hmb.storage.files.durability import replace_file, sync_directory
+from hmb.storage.files.sorted_entries import NO_KEYS, IndexFile
 from hmb.storage.files.virtual import DurableFile
-from hmb.storage.offset_index import NO_KEYS, IndexFile
 
 VERSION = 0
 

@@ -13,9 +13,9 @@ from hmb.records import Record, encode_batch
 from hmb.storage.cleanup import Cleanup
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.config import LogConfig
+from hmb.storage.isolation import Stopped
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
-from hmb.storage.recovery.checking import Stopped
 from hmb.storage.segment import Segment
 from hmb.storage.state.manifest import CLEAN_SHUTDOWN
 from tests.storage.conftest import batch, delete, read_all

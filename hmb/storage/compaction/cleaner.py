@@ -41,10 +41,10 @@ from hmb.storage.clock import now_ms
 from hmb.storage.compaction import swap
 from hmb.storage.compaction.rule import Compaction, OffsetMap, Transactions
 from hmb.storage.files.windows import Windows
-from hmb.storage.isolation import isolated
+from hmb.storage.isolation import Stopped, isolated
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
-from hmb.storage.recovery.checking import MAX_RELATIVE_OFFSET, Stopped
+from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
 from hmb.storage.segment import Segment
 from hmb.storage.state import checkpoints
 from hmb.storage.state.manifest import DamagedStateFile

@@ -9,6 +9,7 @@ Read in this order:
 - `virtual`           files that are open only while they are needed; syncs and their errors
 - `durability`        replacing a small file in one step; syncs of directories
 - `windows`           reading a large file part by part
+- `sorted_entries`    the file of an index: append an entry, find an entry
 - `disk_reserve`      space for the broker's own writes on a full disk
 - `together`          the files of a segment, which are renamed and deleted together
 - `foreign_changes`   files that another process removes, cuts or changes

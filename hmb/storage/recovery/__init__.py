@@ -17,8 +17,9 @@ The start can rebuild the indexes and the state of the producers from the batche
 
 Read in this order:
 
-- `checking`   whole batches, up to the first damaged one; the search for the next intact batch
-- `scanning`   where one segment ends
+- `scanning`   the batches of one segment after a crash, up to the first damaged one
+- `checking`   one batch: is it intact? The search for the next intact batch
+- `clean_stop` where one segment ends after a proper stop
 - `loading`    all segments of a log at a start, and the state of its producers
 - `repair`     replacements for damaged batches, at a start and while readers use the log
 - `tails`      bytes after the last whole batch

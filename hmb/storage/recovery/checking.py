@@ -1,16 +1,11 @@
-"""Checking a log file: its whole batches, up to the first damaged one.
+"""Checking the batches of a log file, and the search for the next intact batch after a damaged one.
 
 A power cut leaves two kinds of damage at the end of a file (Kafka 0.7 design, "Log"). The last batch may be incomplete.
 A *nonsense block* is a block of the file that has been allocated and never filled. A disk error may change any byte of
-the file. The check finds damage by two properties of a batch:
+the file. `checked_batch` finds damage by the length and the CRC of a batch. They must match all bytes after the length.
 
-- Its length and its CRC must match all bytes after the length.
-- No CRC covers its offset, the first 8 bytes. The offsets of batches must grow. Compaction leaves gaps between them.
-  But a flipped bit in an offset looks like a gap, too. So a batch after a gap counts only if the next batch has a
-  greater offset. If a flipped bit made the offset too high, the next batch has a smaller one. A batch after a gap must
-  also have lower offsets than the next segment.
-
-No CRC covers the leader epoch (4 bytes) either. No record depends on it.
+No CRC covers the offset of a batch (8 bytes). scanning.py checks that offsets grow. No CRC covers the leader epoch
+(4 bytes) either. No record depends on it.
 
 `next_whole_batch` searches for an intact batch after a damaged one. No byte shows where a batch begins. So the search
 looks for bytes that may be a header, and trusts the CRC.
@@ -20,9 +15,7 @@ from __future__ import annotations
 
 import re
 import sys
-import threading
 from collections import defaultdict, deque
-from collections.abc import Iterator
 from itertools import chain
 
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -33,8 +26,6 @@ from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.files.windows import WINDOW, Windows
 from hmb.storage.producer_state import BATCHES_KEPT
 
-MAX_RELATIVE_OFFSET = 2**31 - 1
-MAX_POSITION = 2**31 - 1  # the highest position (bytes) that fits into an index entry
 ZEROS = bytes(1 << 20)
 MIN_HEADER = MAGIC_POSITION + 1  # bytes that the search needs to decide whether a batch may begin at a position
 HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
@@ -43,63 +34,12 @@ HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
 CheckedBatch = tuple[int, int, int, int, int, int]
 
 
-NO_STOP = threading.Event()  # an event that no thread sets, for callers that are never stopped
-
-
-class Stopped(Exception):
-    """The broker stops, so a check or a compaction in progress ends early. After the next start it begins again."""
-
-
 class Damage(KafkaError):
     """An error: the bytes from `position` on are not the next batch of the log."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
         self.position = position
-
-
-def checked_batches(
-    windows: Windows,
-    base_offset: int,
-    following: int | None,
-    start: tuple[int, int] | None = None,
-    *,
-    may_go_on: bool = True,
-) -> Iterator[tuple[int, CheckedBatch]]:
-    """Yield each whole batch of a segment's file with its position. Raises Damage if the next bytes are not a batch.
-
-    `following` is the base offset of the next segment, None if that is unknown. `start` is the position of the first
-    batch to check and its offset, None for the file's first one. If `may_go_on` is False, a batch after a gap counts as
-    damage if it has offsets from `following` on. Raises OSError.
-    """
-    position, next_offset = start or (0, base_offset)
-    limit = sys.maxsize if may_go_on or following is None else following
-    max_offset, end = base_offset + MAX_RELATIVE_OFFSET, windows.end
-    unconfirmed: tuple[int, CheckedBatch] | None = None
-    while position < end:
-        try:
-            checked = checked_batch(windows, position)
-            first, size, last, _, _, _ = checked
-            if first < next_offset or last > max_offset or position > MAX_POSITION:
-                raise _corrupt(f"a batch of offsets {first} to {last} where {next_offset} is next")
-            if first > next_offset and last >= limit:
-                raise _corrupt(f"a batch of offsets {first} to {last}, but the next segment begins at {limit}")
-        except KafkaError as error:
-            raise Damage(unconfirmed[0] if unconfirmed else position, error.message) from None
-        if unconfirmed:
-            yield unconfirmed
-            unconfirmed = None
-        if first > next_offset:
-            unconfirmed = position, checked
-        else:
-            yield position, checked
-        position += size
-        next_offset = last + 1
-    if unconfirmed:
-        position, (first, *_) = unconfirmed
-        if following is None or following < next_offset:
-            raise Damage(position, f"offsets jump to {first}, and no later batch confirms this")
-        yield unconfirmed
 
 
 def checked_batch(windows: Windows, position: int) -> CheckedBatch:
@@ -142,13 +82,13 @@ def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, in
     if size > WINDOW:
         header = parse_batch(*windows.at(position, HEADER_PEEK))
         if position + size > windows.end:
-            raise _corrupt(f"a batch of {size} bytes, but only {windows.end - position} are left")
+            raise corrupt(f"a batch of {size} bytes, but only {windows.end - position} are left")
         start, checksum = (CRC_START, crc32c) if isinstance(header, RecordBatch) else (MAGIC_POSITION, crc32)
         crc = 0
         for chunk in windows.chunks(position + start, position + size):
             crc = checksum(chunk, crc)
         if crc != header.crc:
-            raise _corrupt(f"the batch's CRC is {header.crc:#010x}, that of its bytes {crc:#010x}")
+            raise corrupt(f"the batch's CRC is {header.crc:#010x}, that of its bytes {crc:#010x}")
     return windows.at(position, size)
 
 
@@ -160,7 +100,7 @@ def _first_offset(batch: Batch) -> int:
     # limit may be lower now.
     offsets = [record.offset for record in batch.records(limit=sys.maxsize)]
     if offsets[-1] != batch.last_offset:
-        raise _corrupt(f"a compressed message at offset {batch.last_offset}, and inside it ends at {offsets[-1]}")
+        raise corrupt(f"a compressed message at offset {batch.last_offset}, and inside it ends at {offsets[-1]}")
     return offsets[0]
 
 
@@ -248,5 +188,5 @@ def _end_of_data(windows: Windows, position: int) -> int:
     return end
 
 
-def _corrupt(why: str) -> KafkaError:
+def corrupt(why: str) -> KafkaError:
     return KafkaError(ErrorCode.CORRUPT_MESSAGE, why)

@@ -44,10 +44,12 @@ from hmb.protocol.errors import KafkaError
 from hmb.records import RecordBatch
 from hmb.storage.compaction.swap import finish_swaps
 from hmb.storage.config import LogConfig
+from hmb.storage.isolation import NO_STOP, Stopped
+from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
 from hmb.storage.producer_state import ProducerState, snapshots
-from hmb.storage.recovery.checking import MAX_RELATIVE_OFFSET, NO_STOP, Stopped
+from hmb.storage.recovery.clean_stop import end_by_indexes
 from hmb.storage.recovery.repair import Bounds, append_replacement, repair, replacement_of
-from hmb.storage.recovery.scanning import end_by_indexes, recover
+from hmb.storage.recovery.scanning import recover
 from hmb.storage.segment import MAX_OFFSET, Segment
 from hmb.storage.state.manifest import BEING_REPLACED, SegmentEntry
 from hmb.storage.transaction_index import AbortedTransaction

@@ -43,16 +43,15 @@ from hmb.records import (
 from hmb.records.batch import LOG_OVERHEAD, MAGIC, encode_empty_batch
 from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.compaction import swap
+from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
 from hmb.storage.recovery import tails
 from hmb.storage.recovery.checking import (
-    MAX_RELATIVE_OFFSET,
     CheckedBatch,
     Damage,
-    checked_batches,
     end_of_whole_batches,
     next_whole_batch,
 )
-from hmb.storage.recovery.scanning import recover
+from hmb.storage.recovery.scanning import checked_batches, recover
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction

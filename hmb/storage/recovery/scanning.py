@@ -1,28 +1,39 @@
-"""Scanning: find the end of a segment's log from its indexes, or by a check of every batch.
+"""Scanning: the start after a crash checks every batch of a segment's log, and finds the end of the intact ones.
 
-After a proper stop `end_by_indexes` reads only the batches after the last index entry, and compares them with the
-indexes. If they do not match, or after a kill, `recover` checks every batch and rebuilds the indexes.
+For example, a power cut leaves half of a batch at the end of the active segment. `recover` checks the batches from the
+first one on. It adds each intact batch to the indexes, which it builds again. The CRC of the last batch is wrong, so
+the log ends after the batch before it::
 
-For example, a power cut leaves half of a batch at the end of the active segment. `recover` finds that the batch's CRC
-is wrong. The log then ends after the batch before it. The start truncates the file there, and reads the state of the
-producers from the remaining batches (loading.py). Earlier segments need no check, because a log syncs each segment
-before it creates the next one.
+    [ 0..9 ][ 10..19 ][ 20..2                  `recover` returns end_offset 20
+                     ^ segment.size
+
+`recover` only finds this end. After that, loading.py cuts off the bytes behind it, or repairs a hole in the middle of
+the log (repair.py). It also reads the state of the producers from the intact batches. Earlier segments need no check,
+because a log syncs each segment before it creates the next one. After a clean stop no segment needs a check
+(clean_stop.py).
+
+No CRC covers the offset of a batch. The offsets of batches must grow, and compaction leaves gaps between them. But a
+flipped bit in an offset looks like a gap, too. So a batch after a gap counts only if the next batch has a greater
+offset. If a flipped bit made the offset too high, the next batch has a smaller one. A batch after a gap must also have
+lower offsets than the next segment.
 
 Source: Kafka's `LogSegment.recover`.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records import NO_TIMESTAMP
+from hmb.protocol.errors import KafkaError
+from hmb.storage.files.windows import Windows
+from hmb.storage.isolation import NO_STOP, Stopped
+from hmb.storage.offset_index import MAX_POSITION, MAX_RELATIVE_OFFSET
 from hmb.storage.recovery import tails
-from hmb.storage.recovery.checking import NO_STOP, Damage, ProducerBatches, Stopped, checked_batches
+from hmb.storage.recovery.checking import CheckedBatch, Damage, ProducerBatches, checked_batch, corrupt
 from hmb.storage.segment import Segment
-
-MAX_UNINDEXED = 1 << 20  # allowance (bytes) for one append, whose batches may share one index entry
 
 
 class Recovered(NamedTuple):
@@ -33,36 +44,45 @@ class Recovered(NamedTuple):
     has_transactions: bool
 
 
-def end_by_indexes(segment: Segment) -> int:
-    """Return the offset after the last whole batch. Read only the batches after the last index entry.
+def checked_batches(
+    windows: Windows,
+    base_offset: int,
+    following: int | None,
+    start: tuple[int, int] | None = None,
+    *,
+    may_go_on: bool = True,
+) -> Iterator[tuple[int, CheckedBatch]]:
+    """Yield each whole batch of a segment's file with its position. Raises Damage if the next bytes are not a batch.
 
-    Raises KafkaError if the end of the log does not match the ends of the indexes, or is not a whole batch. In this
-    case the last entries of the indexes were not written, or the indexes belong to another log. Raises OSError.
+    `following` is the base offset of the next segment, None if that is unknown. `start` is the position of the first
+    batch to check and its offset, None for the file's first one. If `may_go_on` is False, a batch after a gap counts as
+    damage if it has offsets from `following` on. Raises OSError.
     """
-    for index in (segment.offset_index, segment.time_index):
-        if not index.is_sane():
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{index.path.name} is missing or damaged")
-    entry, newest = segment.offset_index.last, segment.max_timestamp
-    last, has_last = segment.time_index.last, False
-    end_offset, size = segment.base_offset, entry.position
-    for position, batch in segment.batches(entry.position, segment.size):
-        if position == entry.position and position and batch.last_offset > entry.offset:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{segment.offset_index.path.name} is an index of another log")
-        if position - entry.position > segment.config.index_interval_bytes + MAX_UNINDEXED:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{segment.offset_index.path.name} lacks entries")
-        if batch.last_offset < end_offset:
-            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
-        has_last |= end_offset <= last.offset <= batch.last_offset and batch.max_timestamp == last.timestamp
-        end_offset, size = batch.last_offset + 1, position + batch.size
-        newest = max(newest, batch.max_timestamp)
-    if size != segment.size or (entry.position and end_offset <= entry.offset):
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {size} of {segment.size}: not a whole batch")
-    has_last = has_last or last.timestamp == NO_TIMESTAMP or segment.has_timestamp(last)
-    if newest != segment.max_timestamp or not has_last:
-        why = f"{segment.time_index.path.name} is an index of another log, or lacks entries"
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
-    segment.first_timestamp = next((first.max_timestamp for _, first in segment.batches(0, segment.size)), None)
-    return end_offset
+    position, next_offset = start or (0, base_offset)
+    limit = sys.maxsize if may_go_on or following is None else following
+    max_offset, end = base_offset + MAX_RELATIVE_OFFSET, windows.end
+    unconfirmed: tuple[int, CheckedBatch] | None = None
+    while position < end:
+        try:
+            checked = checked_batch(windows, position)
+            first, size, last, _, _, _ = checked
+            if first < next_offset or last > max_offset or position > MAX_POSITION:
+                raise corrupt(f"a batch of offsets {first} to {last} where {next_offset} is next")
+            if first > next_offset and last >= limit:
+                raise corrupt(f"a batch of offsets {first} to {last}, but the next segment begins at {limit}")
+        except KafkaError as error:
+            raise Damage(unconfirmed[0] if unconfirmed else position, error.message) from None
+        if unconfirmed:
+            yield unconfirmed
+        unconfirmed = (position, checked) if first > next_offset else None  # The next batch has to confirm a gap.
+        if unconfirmed is None:
+            yield position, checked
+        position += size
+        next_offset = last + 1
+    if unconfirmed:
+        if following is None or following < next_offset:
+            raise Damage(unconfirmed[0], f"offsets jump to {unconfirmed[1][0]}, and no later batch confirms this")
+        yield unconfirmed
 
 
 def recover(

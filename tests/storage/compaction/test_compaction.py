@@ -20,9 +20,9 @@ from hmb.storage.batches.validation import InvalidRecords
 from hmb.storage.compaction import swap
 from hmb.storage.compaction.cleaner import Cleanable, Cleaner, Throttle, clean, cleanable
 from hmb.storage.config import LogConfig
+from hmb.storage.isolation import Stopped
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
-from hmb.storage.recovery.checking import Stopped
 from tests.storage.conftest import delete, read_all
 from tests.storage.transactions import ABORT
 

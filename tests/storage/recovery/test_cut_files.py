@@ -16,11 +16,13 @@ from hmb.protocol.errors import KafkaError
 from hmb.records import Codec, Record, encode_batch, encode_message_set
 from hmb.storage.clock import now_ms
 from hmb.storage.compaction.cleaner import Throttle
+from hmb.storage.files.sorted_entries import BLOCK
 from hmb.storage.files.virtual import VirtualFile
 from hmb.storage.files.windows import WINDOW, Windows
 from hmb.storage.log import Log
-from hmb.storage.offset_index import BLOCK, OffsetIndex
-from hmb.storage.recovery.checking import Damage, checked_batches, end_of_whole_batches
+from hmb.storage.offset_index import OffsetIndex
+from hmb.storage.recovery.checking import Damage, end_of_whole_batches
+from hmb.storage.recovery.scanning import checked_batches
 from hmb.storage.time_index import TimeIndex
 from tests.storage.compaction import test_compaction
 from tests.storage.conftest import LogMaker, batch, messages, read_all

@@ -9,7 +9,7 @@ import pytest
 
 from hmb.storage.files import durability as files
 from hmb.storage.log import Log
-from hmb.storage.recovery.scanning import MAX_UNINDEXED
+from hmb.storage.recovery.clean_stop import MAX_UNINDEXED
 from tests.storage.conftest import LogMaker, batch, read_all
 
 SIZE = len(batch(2))

@@ -1,0 +1,52 @@
+"""The start after a clean stop: the indexes show where a segment ends.
+
+A broker that stops properly syncs its logs and writes a marker file. The start then need not read the whole log. It
+reads only the batches after the last index entry, at most some kilobytes, and compares them with both indexes.
+
+For example, the last entry of a segment's offset index is (offset 109, position 10000), and the log file has 12,000
+bytes. The start reads two batches of 1,000 bytes. If the first one ends at offset 109 and the second one at the end of
+the file, the log ends after the second batch. If anything does not match, the start checks the whole segment
+(scanning.py).
+
+Source: Kafka's `LogLoader`, `OffsetIndex.sanityCheck`.
+"""
+
+from __future__ import annotations
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.records import NO_TIMESTAMP
+from hmb.storage.segment import Segment
+
+MAX_UNINDEXED = 1 << 20  # allowance (bytes) for one append, whose batches may share one index entry
+
+
+def end_by_indexes(segment: Segment) -> int:
+    """Return the offset after the last whole batch. Read only the batches after the last index entry.
+
+    Raises KafkaError if the end of the log does not match the ends of the indexes, or is not a whole batch. In this
+    case the last entries of the indexes were not written, or the indexes belong to another log. Raises OSError.
+    """
+    for index in (segment.offset_index, segment.time_index):
+        if not index.is_sane():
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{index.path.name} is missing or damaged")
+    entry, newest = segment.offset_index.last, segment.max_timestamp
+    last, has_last = segment.time_index.last, False
+    end_offset, size = segment.base_offset, entry.position
+    for position, batch in segment.batches(entry.position, segment.size):
+        if position == entry.position and position and batch.last_offset > entry.offset:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{segment.offset_index.path.name} is an index of another log")
+        if position - entry.position > segment.config.index_interval_bytes + MAX_UNINDEXED:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{segment.offset_index.path.name} lacks entries")
+        if batch.last_offset < end_offset:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
+        has_last |= end_offset <= last.offset <= batch.last_offset and batch.max_timestamp == last.timestamp
+        end_offset, size = batch.last_offset + 1, position + batch.size
+        newest = max(newest, batch.max_timestamp)
+    if size != segment.size or (entry.position and end_offset <= entry.offset):
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {size} of {segment.size}: not a whole batch")
+    has_last = has_last or last.timestamp == NO_TIMESTAMP or segment.has_timestamp(last)
+    if newest != segment.max_timestamp or not has_last:
+        why = f"{segment.time_index.path.name} is an index of another log, or lacks entries"
+        raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
+    segment.first_timestamp = next((first.max_timestamp for _, first in segment.batches(0, segment.size)), None)
+    return end_offset
