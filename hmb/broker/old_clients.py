@@ -3,9 +3,9 @@
 The module records/legacy/down_conversion.py converts one batch. The result may be empty: some batches contain only
 transaction markers, and compaction removes all records of some batches. An old client continues at the offset after the
 last message that it has received. After an empty response, it would fetch the same offset again and again. Therefore
-the broker reads on in the log until it finds a message, or until the log ends. (Kafka up to version 3 instead returns
-the beginning of a message that does not exist. Its own consumer then stops with an error, because it assumes that this
-message is larger than its fetch size.)
+the broker reads on in the log until it finds a message, or until the log ends. (In this case, Kafka up to version 3
+returns the beginning of a message that does not exist. Kafka's consumer then stops with an error, because it assumes
+that this message is larger than its fetch size.)
 
 The broker converts the batches of a response one by one, while it sends the response. If a client does not read, the
 current batch stays in memory until the broker closes the connection (network/sending.py). MOST_CONVERTED limits the
@@ -14,9 +14,9 @@ response.
 
 *Damaged batches.* If the first batch of a response is damaged, an old client gets CORRUPT_MESSAGE. If a later batch is
 damaged, the client gets the messages of the batches before it, without an error. (A client that sends Fetch version 4
-or later gets the batches without conversion. It checks their CRC itself.) When a client fetches the same offset again,
-the log repairs the segment (storage/recovery/read_checks.py). Kafka up to version 3 does not check the CRC of the
-damaged batch. It converts the damaged records and sends them with a new CRC.
+or later gets the batches without conversion. Such a client checks the CRC itself.) When a client fetches the same
+offset again, the log repairs the segment (storage/recovery/read_checks.py). Kafka up to version 3 does not check the
+CRC of the damaged batch. It converts the damaged records and sends them with a new CRC.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ByteBudget:
 
     def __init__(self, size: int) -> None:
         self._size = self._free = size
-        self._changed = threading.Condition()  # guards _free; no other lock is taken while it is held
+        self._changed = threading.Condition()  # guards _free; a thread that holds it takes no other lock
 
     @contextmanager
     def reserved(self, size: int, timeout: float) -> Iterator[None]:
@@ -99,8 +99,8 @@ def converted(
 ) -> ConvertedRecords | memoryview:
     """Return messages in the format `magic` (0 or 1), beginning at `offset`.
 
-    They are made from the records of `found`. If `found` contains no messages, they are made from later records of
-    `log`.
+    The messages are made from the records of `found`. If `found` contains only markers or empty batches, the messages
+    are made from later records of `log`.
 
     The messages have at most `max_bytes` bytes, but the first message is always included. The result is empty if the
     log contains no message at or after `offset`. Raises KafkaError: CORRUPT_MESSAGE if the first batch is damaged,

@@ -95,14 +95,15 @@ class TransactionalProduce:
             for producer in producers:
                 self._transactions.add_partitions(self._id, producer, partitions.keys(), VERSION_2)
         except KafkaError as error:
-            self._failure = error.code, error.message  # Not the error: its traceback would keep the frame.
+            # Store the code and the message, but not the error. Its traceback would keep the request's bytes in memory.
+            self._failure = error.code, error.message
 
     @contextmanager
     def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
         """Check the transaction, and keep it open during a `with` block, in which the caller appends the records.
 
         If the records do not belong to a transaction, there is no check. Raises KafkaError if the append is not
-        allowed. Its error code exists in the version of the request.
+        allowed. Clients that send the request's version know the error code.
         """
         batch = _transactional(records)
         if batch is None:

@@ -7,9 +7,10 @@ Behavior: the list is made from the table of handlers, so it contains exactly th
     version from the list. In tests, a broker may imitate an older Kafka (hmb/testing/versions.py). It then lists the
     versions of that Kafka.
 Version notes: version 3 adds the name and the version of the client software, which the broker logs. Version 3 also
-    adds features of the cluster. HMB lists the only feature that clients need: with `transaction.version` 2, a producer
-    gets a new epoch with each transaction (KIP-890). Its minimum is 0, which responses of version 3 must not contain.
-    Therefore these responses contain it only as a feature in use, and not in the list of supported features.
+    adds features of the cluster. HMB has one feature, `transaction.version`, because clients need it. With version 2 of
+    this feature, a producer gets a new epoch with each transaction (KIP-890). The response has a list of supported
+    features, with the minimum version of each feature. For `transaction.version` the minimum is 0, which responses
+    below version 4 must not contain. So the list is empty in version 3.
 Left out: all other features. They concern clusters of several brokers.
 """
 
@@ -32,8 +33,8 @@ Supported, Finalized = ApiVersionsResponse.SupportedFeatureKey, ApiVersionsRespo
 TRANSACTIONS = "transaction.version"
 FIRST_VERSION_OF_NAMES = ApiVersionsRequest.first_version("client_software_name")
 FIRST_VERSION_OF_LEAST_0 = 4
-FIRST_END_TXN_OF_VERSION_2 = 5  # `transaction.version` 2 needs this version (KIP-890)
-SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # from KIP-511
+FIRST_END_TXN_OF_VERSION_2 = 5  # version 2 of the feature `transaction.version` needs EndTxn 5 (KIP-890)
+SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # the rule of KIP-511
 
 
 def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsResponse:

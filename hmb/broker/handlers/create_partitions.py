@@ -1,10 +1,11 @@
 """CreatePartitions: add partitions to topics.
 
 Versions: 0-3; from version 2 on in the flexible encoding (KIP-482).
-Behavior: a request contains, for each topic, the new total number of partitions. It must be greater than the current
-    number (INVALID_PARTITIONS). The broker ignores the request's time limit: it sends the response after the partitions
-    have been created. The request may assign replicas. It then needs one assignment for each new partition, and the
-    assignment may contain only this broker. If a request contains a topic twice, the topic gets INVALID_REQUEST.
+Behavior: a request contains, for each topic, the new total number of partitions. The total must be greater than the
+    current number of partitions (INVALID_PARTITIONS). The broker ignores the request's time limit: it sends the
+    response after the partitions have been created. The request may contain replica assignments. Then it must contain
+    one assignment for each new partition, and each assignment must name only this broker. If a request contains a topic
+    twice, the topic gets INVALID_REQUEST.
 Version notes: all versions have the same fields and differ only in their encoding.
 Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
 """

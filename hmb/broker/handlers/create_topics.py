@@ -2,10 +2,11 @@
 
 Versions: 0-7; from version 5 on in the flexible encoding (KIP-482).
 Behavior: each topic has its own error code and error message. If the number of partitions is -1, the topic gets
-    `num.partitions` partitions. The replication factor must be 1, or -1 for the default. A larger one gets
-    INVALID_REPLICATION_FACTOR, because there is only one broker. The request may assign replicas instead: then it must
-    number the partitions 0, 1, 2, ..., and assign each one to this broker. If a topic has several errors, the response
-    contains the first one in Kafka's order: name, settings, number of partitions, replicas.
+    `num.partitions` partitions. The replication factor must be 1, or -1 for the default. A larger factor gets
+    INVALID_REPLICATION_FACTOR, because there is only one broker. Instead of these two numbers, the request may contain
+    replica assignments. They must number the partitions 0, 1, 2, ..., and assign each partition to this broker. If a
+    topic has several errors, the response contains the first one in Kafka's order: name, settings, number of
+    partitions, replicas.
 Version notes: version 1 adds `validate_only` and error messages. Version 4 adds the value -1 for defaults. Version 5
     adds the topic's settings to the response, and version 7 adds the topic's id.
 Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.

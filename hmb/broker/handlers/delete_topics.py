@@ -4,8 +4,8 @@ Versions: 0-6; from version 4 on in the flexible encoding (KIP-482).
 Behavior: each topic has its own error code. The broker ignores the request's time limit: it sends the response after
     the topics have been deleted. If a request contains a topic twice, the topic is not deleted and gets
     INVALID_REQUEST.
-Version notes: from version 6 on, a request may identify a topic by its id instead of its name. It must contain exactly
-    one of them. Otherwise the topic gets INVALID_REQUEST.
+Version notes: from version 6 on, a request may identify a topic by its id instead of its name. If it contains both or
+    neither, the topic gets INVALID_REQUEST.
 Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
 """
 

@@ -2,8 +2,9 @@
 
 Versions: 0-2; from version 2 on in the flexible encoding (KIP-482).
 Behavior: HMB has one broker, which is always the leader of all partitions. So each existing partition gets
-    ELECTION_NOT_NEEDED. If the request is for all partitions, the response contains all topics without any partitions.
-    The reason is that Kafka returns partitions with ELECTION_NOT_NEEDED only if the client has named them.
+    ELECTION_NOT_NEEDED. If a request is for all partitions and does not name them, the response contains all topics,
+    but no partitions. Kafka does the same: it returns ELECTION_NOT_NEEDED only for partitions that the client has
+    named.
 Version notes: version 0 only elects the preferred replica as the leader. Version 1 adds the type of election, and an
     error code for the whole response. An unknown type gets INVALID_REQUEST.
 Left out: nothing.

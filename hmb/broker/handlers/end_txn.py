@@ -2,9 +2,9 @@
 
 Versions: 0-5; from version 3 on in the flexible encoding (KIP-482).
 Behavior: first the broker writes the outcome (commit or abort) to disk. Then it writes a marker to each partition of
-    the transaction, and sends the response. If a marker cannot be written, the client gets the same response, because
-    the outcome can no longer change. If the client repeats an EndTxn that has succeeded, it gets the same response
-    again. If the first EndTxn is still in progress, the second one gets CONCURRENT_TRANSACTIONS.
+    the transaction, and sends the response. Even if a marker cannot be written, the response has no error, because the
+    outcome can no longer change. If the client repeats an EndTxn that has succeeded, it gets the same response again.
+    If the first EndTxn is still in progress, the second one gets CONCURRENT_TRANSACTIONS.
 Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
     Producers of transaction version 2 send request version 5. Its response contains a new producer epoch for the next
     transaction. These producers may also abort a transaction that has no records.

@@ -11,9 +11,9 @@ Behavior: the broker waits until `min_bytes` bytes exist, a partition has an err
     only records below the last stable offset. It also gets a list of aborted transactions, and has to skip their
     records.
 Version notes: clients that send versions below 4 do not know record batches. The broker converts the records for them
-    while it sends the response (old_clients.py): to messages of magic 0 for versions 0 and 1, of magic 1 for versions 2
-    and 3. During the conversion the broker checks the batches. If the first batch is damaged, the error is
-    CORRUPT_MESSAGE. If the first batch has more than `max.decompressed.message.bytes` bytes after decompression, the
+    while it sends the response (old_clients.py). Versions 0 and 1 get messages of magic 0, and versions 2 and 3 get
+    messages of magic 1. During the conversion the broker checks the batches. If the first batch is damaged, the error
+    is CORRUPT_MESSAGE. If the first batch has more than `max.decompressed.message.bytes` bytes after decompression, the
     error is MESSAGE_TOO_LARGE. Version 3 adds `max_bytes`, version 4 the isolation level, version 7 fetch sessions,
     version 9 leader epochs, and version 12 the epoch of the last fetched record. From version 13 on, topics are
     identified by id.

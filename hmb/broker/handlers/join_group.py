@@ -28,7 +28,7 @@ def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupRespo
     call = WaitingCall(
         context.header.client_id or "", client_host, context.version, is_client_gone=context.is_client_gone
     )
-    context.memory.close()  # Free the request's memory: it may wait long here.
+    context.memory.close()  # Free the request's memory, because the request may wait long.
     response = JoinGroupResponse(member_id=request.member_id)
     with answering(response):
         response = context.broker.groups.join(call, request)

@@ -2,8 +2,8 @@
 
 Versions: 0-11; from version 6 on in the flexible encoding (KIP-482).
 Behavior: for a timestamp (in ms), the response contains the first record with this timestamp or a later one. If no such
-    record exists, it contains the timestamp -1 and the offset -1. Negative timestamps have special meanings. -1 is the
-    end of the log, and -2 is its start. -3 is the record with the greatest timestamp. -4 is the first record on the
+    record exists, it contains the timestamp -1 and the offset -1. Negative timestamps have special meanings: -1 is the
+    end of the log, -2 is its start, -3 is the record with the greatest timestamp, and -4 is the first record on the
     local disk. With the isolation level READ_COMMITTED, the log ends at the last stable offset. If a request contains a
     partition twice, the response contains it once, with INVALID_REQUEST.
 Version notes: version 0 returns a list of at most `max_num_offsets` offsets, the greatest first. The list contains the
@@ -109,8 +109,8 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
     """Return the list of offsets for a response of version 0: base offsets of segments, and possibly the log's end.
 
-    A segment is in the list if its file was last changed at or before `timestamp`. (Messages in the format of old
-    clients have no timestamps.)
+    A segment is in the list if its file was last changed at or before `timestamp`. The time of the file is used,
+    because old messages have no timestamps.
     """
     if timestamp == EARLIEST:
         return [log.log_start_offset][:count]

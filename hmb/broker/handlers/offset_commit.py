@@ -103,7 +103,7 @@ def _commit(
 
     def begin() -> Pending:
         if context.version == 0:
-            groups.make_topic()  # A client of version 0 has not sent FindCoordinator, which creates it.
+            groups.make_topic()  # A client of version 0 has not sent FindCoordinator, which creates the topic.
         generation, instance_id = request.generation_id_or_member_epoch, request.group_instance_id
         commit = Commit(request.member_id, generation, instance_id, context.version, offsets)
         return groups.begin_commit(request.group_id, commit)

@@ -1,8 +1,8 @@
 """OffsetFetch: return the committed offsets of groups.
 
 Versions: 0-10; from version 6 on in the flexible encoding (KIP-482).
-Behavior: a partition without a committed offset gets the offset -1 and no error. So do all partitions of an unknown
-    group. If the request contains null instead of a list of topics, the response contains all topics with committed
+Behavior: a partition without a committed offset gets the offset -1 and no error. All partitions of an unknown group get
+    the same. If the request contains null instead of a list of topics, the response contains all topics with committed
     offsets. If a topic was deleted and created again, offsets that were committed for the old topic are not returned.
 Version notes: for version 0, Kafka brokers read the offsets from ZooKeeper. In this version, a partition without a
     committed offset gets UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1, an error of the group is returned at each
@@ -68,7 +68,7 @@ def _group(group: Group, stable: bool, context: RequestContext) -> GroupAnswer:
     held = groups.pending_offsets(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:
-            groups.make_topic()  # A client of version 0 has not sent FindCoordinator, which creates it.
+            groups.make_topic()  # A client of version 0 has not sent FindCoordinator, which creates the topic.
         if group.topics is None:
             found = groups.fetch_offsets(group.group_id, None, group.member_id, group.member_epoch)
             answer.topics = _all(found, held, context)

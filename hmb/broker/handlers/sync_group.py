@@ -23,7 +23,7 @@ FIRST_VERSION_OF_PROTOCOLS = SyncGroupRequest.first_version("protocol_type")
 def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:
     if context.version >= FIRST_VERSION_OF_PROTOCOLS and None in (request.protocol_type, request.protocol_name):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    context.memory.close()  # Free the request's memory: it may wait long here.
+    context.memory.close()  # Free the request's memory, because the request may wait long.
     response = SyncGroupResponse()
     with answering(response):
         return context.broker.groups.sync(WaitingCall(is_client_gone=context.is_client_gone), request)

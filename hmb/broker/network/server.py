@@ -2,8 +2,8 @@
 
 A Kafka broker handles the requests of one connection one after the other. Therefore one thread for each connection is
 enough: it reads a request, handles it, sends the response, and reads the next request. If a Fetch request waits for new
-records, this thread waits. One thread does all work for a request. To pass a request from one thread to another costs
-more time in Python than to handle the request. `staged.py` contains the division of work that the thesis describes, for
+records, this thread waits. One thread does all work for a request. In Python, passing a request to another thread costs
+more time than handling the request. `staged.py` contains the division of work that the thesis describes, for
 comparison.
 
 Source: thesis, chapter 9.2 (network layer).
@@ -75,7 +75,7 @@ class Server:
             return sum(connection.has_client for connection in self._connections)
 
     def start(self, broker: BrokerContext) -> None:
-        """Start to serve connections: start one thread for each listener, which accepts the connections."""
+        """Begin to serve clients. For each listener, one new thread accepts connections."""
         if broker.config.threading == "staged":
             self._handlers = Handlers(broker.config.queued_max_requests)
             broker.configs.listen(lambda config: self._resize(config.io_threads))
@@ -90,7 +90,7 @@ class Server:
     def stop(self, deadline: float) -> None:
         """Accept no more connections, and let each connection finish its current request.
 
-        At the deadline, close the rest.
+        At the deadline, close all connections that are still open.
         """
         self._stopping.set()
         self._memory.stop()
@@ -151,13 +151,13 @@ class Server:
                 memory=self._memory,
                 on_close=self._forget,
             )
-            connection.thread.start()  # If this fails, the connection is not put into the table.
+            connection.thread.start()  # If no thread can start, do not put the connection into the table.
             self._connections[connection] = None
 
     def _make_room(self, most: int) -> bool:
         """Make sure that there is room for one more connection.
 
-        Return False if this is impossible. The caller holds the lock.
+        Return False if all connections are in use. The caller holds the lock.
 
         If `most` clients are connected, close the oldest connection that has never sent a complete request.
         """
@@ -172,7 +172,7 @@ class Server:
         return True
 
     def _watch_deadlines(self) -> None:
-        """Close each connection whose deadline has passed, because its request has not arrived completely."""
+        """Check all connections each second. Close a connection if its request has not arrived before the deadline."""
         while not self._stopping.wait(DEADLINES_CHECKED):
             now = time.monotonic()
             with self._lock:

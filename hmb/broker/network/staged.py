@@ -77,7 +77,7 @@ class Handlers:
     def queue(self, connection: StagedConnection) -> None:
         """Put a connection with unhandled requests into the channel.
 
-        The caller makes sure that it is not in the channel yet.
+        The caller makes sure that the connection is not in the channel yet.
         """
         self._channel.put(connection)
 
@@ -89,7 +89,7 @@ class Handlers:
 class StagedConnection(AcceptedConnection):
     """A connection whose work is divided into stages.
 
-    Its own thread is the processor, which starts and ends the responder.
+    The connection's own thread is the processor. It starts and ends the responder thread.
     """
 
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
@@ -136,7 +136,7 @@ class StagedConnection(AcceptedConnection):
     def _take(self, frame: memoryview, memory: Account) -> None:
         """Pass a request to the handlers.
 
-        Wait while the channel is full. If its API may wait, handle the request here.
+        Wait while the channel is full. If the request's API may wait (WAITING_APIS), handle the request in this thread.
         """
         if int.from_bytes(frame[:API_KEY_SIZE]) in WAITING_APIS:
             self._wait_below(1)

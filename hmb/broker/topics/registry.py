@@ -94,7 +94,8 @@ class Topics:
     def _finish_deletions(self, stored: dict[str, StoredTopic]) -> list[Path]:
         """Finish the deletions that a crash interrupted: delete the topics' files, and remove the topics from `stored`.
 
-        Returns the empty directories. The caller writes `stored` to disk, and then removes them. Raises OSError.
+        Returns the empty directories. The caller writes `stored` to disk, and then removes the directories. Raises
+        OSError.
         """
         deleted = self._logs.deleted_logs()
         deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}
@@ -169,7 +170,7 @@ class Topics:
         """Create a topic.
 
         Raises KafkaError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_REQUEST (the controller's own log),
-        INVALID_CONFIG, INVALID_PARTITIONS, POLICY_VIOLATION (too many), KAFKA_STORAGE_ERROR.
+        INVALID_CONFIG, INVALID_PARTITIONS, POLICY_VIOLATION (too many partitions), KAFKA_STORAGE_ERROR.
         """
         topic = self.check(name, partitions, configs or {})
         (outcome,) = self.create_all([NewPartitions(topic, partitions)])
@@ -261,7 +262,7 @@ class Topics:
             # Delete the new partitions under a new topic id. After a crash, the next start deletes all partitions with
             # this id. With the topic's own id, it would also delete the topic's older partitions.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
-            with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes them.
+            with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left
                 trash.empty(left)
                 self._remove_directories(left)
@@ -383,7 +384,7 @@ class Topics:
 
     def _remove(self, topic: Topic) -> None:
         del self._by_name[topic.name], self._by_id[topic.id]
-        self._by_metric_name.pop(metric_name(topic.name), None)  # Two topics of another broker may share it.
+        self._by_metric_name.pop(metric_name(topic.name), None)  # Another broker's topics may share this name.
 
     def _stored(self) -> dict[str, StoredTopic]:
         return {name: StoredTopic(topic.count, topic.configs) for name, topic in self._by_name.items()}

@@ -6,8 +6,8 @@ The file is in the data directory. The settings of a topic are only those that a
 
 A new topic of three partitions needs three directories. The broker may be killed before all three exist. Therefore the
 broker first writes this file, in one step. When the broker starts again, it creates a directory for each listed
-partition that has none. A deletion does not begin with this file, because writing it needs space, and the disk may be
-full. Instead the broker first renames a directory (storage/state/trash.py).
+partition that has none. A deletion does not begin with this file, because a full disk may have no space for the new
+file. Instead the broker first renames a directory (storage/state/trash.py).
 
 If another broker created a topic in this data directory, the file does not contain the topic. Its settings are unknown.
 So HMB adds it with the settings ADOPTED, which delete no records. They apply until a client sets other settings.

@@ -34,10 +34,7 @@ class Topic:
 
     @property
     def count(self) -> int:
-        """The number of partitions, or 0 if some numbers are missing.
-
-        Another broker of a cluster has these partitions.
-        """
+        """The number of partitions, or 0 if some of the partitions belong to another broker of a cluster."""
         return len(self.partitions) if len(self.partitions) == self.next_partition else 0
 
     def log(self, partition: int) -> Log:
