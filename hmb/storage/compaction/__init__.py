@@ -1,7 +1,8 @@
 """Compaction: a log with `cleanup.policy=compact` keeps the last record of each key.
 
-A compacted log is a table in the form of its changes. A reader that starts at its beginning knows the last value of
-each key at its end. Compaction writes the older segments again, without the records that later ones have replaced::
+A compacted log stores the changes of a table: each record sets the value of one key. When a reader has read the log
+from its beginning to its end, it knows the last value of each key. So a record is not needed any more if a later record
+has the same key. Compaction writes the older segments again, without such records::
 
     offset    0    1    2    3    4    5        before
     key       a    b    a    c    b    a
@@ -9,13 +10,13 @@ each key at its end. Compaction writes the older segments again, without the rec
     offset                   3    4    5        after: offsets stay, and gaps are allowed
     key                      c    b    a
 
-The new segment takes the place of the old ones in a swap, which a crash may interrupt at any step.
+The new segment then replaces the old segments in a swap. A crash may interrupt the swap at any step without harm.
 
 Read in this order:
 
 - `rule`      which records stay
 - `cleaner`   which logs and segments are compacted, and when
-- `swap`      how a new segment takes the place of old ones
+- `swap`      how a new segment replaces old segments
 
 Source: Kafka's `LogCleaner`; KIP-58, KIP-354, KIP-534.
 """

@@ -1,21 +1,22 @@
-"""The cleaner: which logs and segments are compacted, and when.
+"""The cleaner: it decides which logs and segments to compact, and when, and compacts them.
 
-A compacted log has a clean head and a dirty tail::
+The head of a compacted log is clean: it was compacted before. The tail is dirty: its records were appended later::
 
     [ clean ][ clean ][ dirty ][ dirty ][ active ]
                       ^ first dirty offset, in cleaner-offset-checkpoint
 
-A round compacts one log in two passes. The first pass reads the dirty segments from the last batch to the first one. It
-builds a map from each key to its last offset. The second pass copies the segments without the records that the rule
-(rule.py) drops. Neighboring segments are merged if they fit into one. A round never compacts the active segment,
-segments younger than `min.compaction.lag.ms`, and segments from the first open transaction on.
+A *round* is one compaction of one log. A round reads the log twice. In the first pass, it reads the dirty segments from
+the last batch to the first batch, and builds a map from each key to its last offset. In the second pass, it copies the
+segments without the records that the rule (rule.py) drops. If neighboring segments fit into one new segment, the round
+merges them. A round never compacts the active segment, segments younger than `min.compaction.lag.ms`, and segments at
+or after the first open transaction.
 
-The cleaner compacts a log in two cases. The dirty part is at least `min.cleanable.dirty.ratio` of the part that can be
-compacted, or it has records older than `max.compaction.lag.ms`.
+The cleaner starts a round for a log in two cases. Either the dirty part is at least `min.cleanable.dirty.ratio` of the
+part that can be compacted, or the dirty part has records older than `max.compaction.lag.ms`.
 
-A batch that is written again gets a new CRC, which would hide damage. So a round checks the CRC of every batch first,
-and does not change a log with a damaged batch. The cleaner reports the error and compacts the other logs. It tries the
-damaged log again after a pause.
+A round writes new batches with new CRCs. If a batch were damaged, its new CRC would hide the damage. So a round first
+checks the CRC of every batch. If a batch is damaged, the round ends with an error and does not replace the segment. The
+cleaner logs the error and compacts the other logs. It tries this log again after a pause.
 
 Source: Kafka's `LogCleaner`, `LogCleanerManager`.
 """
@@ -51,7 +52,7 @@ from hmb.storage.state.manifest import DamagedStateFile
 from hmb.storage.time_index import TimestampOffset
 
 LOGGER = logging.getLogger(__name__)
-STINT, REST = 0.005, 0.000_1  # seconds of work, then seconds of sleep
+STINT, REST = 0.005, 0.000_1  # seconds: the compacting thread works for STINT, then sleeps for REST
 # If the compaction of a log fails, the cleaner waits this long (seconds) before it tries again. Each further failure
 # doubles the pause.
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
@@ -60,8 +61,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
 class Throttle:
     """Limits compaction to `rate` bytes per second on average.
 
-    The throttle also lets the compacting thread sleep for REST after every STINT. Compaction computes without waiting
-    for anything. Without the sleep it would hold the interpreter's lock, and threads that serve clients would wait.
+    The throttle also makes the compacting thread sleep for REST after each STINT of work. A thread that compacts
+    computes all the time and does not wait. So it would hold the interpreter's lock most of the time, and the threads
+    that serve clients would have to wait. During the sleep, these threads can run.
     """
 
     def __init__(self, rate: float, stop: threading.Event) -> None:
@@ -71,7 +73,7 @@ class Throttle:
         self._rested = self._started
 
     def spend(self, size: int) -> None:
-        """Count `size` more bytes, and wait until the rate allows them. Raises Stopped if the broker stops."""
+        """Count `size` more bytes, and wait until the rate permits them. Raises Stopped if the broker stops."""
         self._spent += size
         now = time.monotonic()
         ahead = self._spent / self._rate - (now - self._started)
@@ -84,7 +86,7 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class Cleanable:
-    """The part of a log that could be compacted: segments before the active one, and the dirty offsets among them."""
+    """The part of a log that can be compacted: `segments`, whose dirty offsets are from `first_dirty` up to `end`."""
 
     segments: Sequence[Segment]
     first_dirty: int
@@ -105,12 +107,12 @@ Select = Callable[[Log, int, int], Cleanable | None]  # arguments: a log, its fi
 
 
 def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
-    """Return the segments that a compaction would read now; None if the log is not dirty enough for a compaction."""
+    """Return the segments that a round would compact at the time `now` (ms), or None if the log needs no round yet."""
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
-    # Compaction always keeps the last batch of a log. Otherwise a reader at the end of the remaining batches would wait
-    # for the records up to the log's end.
+    # Compaction never touches the segment with the last batch of a log. If the last batch were dropped, a reader could
+    # not get to the log's end: it would wait for records that do not exist any more.
     last = max((number for number, segment in enumerate(segments) if segment.size), default=0)
     count = min(last, sum(segment.base_offset < stable for segment in segments))
     if config.min_compaction_lag_ms:
@@ -129,14 +131,14 @@ def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Thr
     Raises OSError, KafkaError and Stopped. No record is lost after an error.
     """
     with log.cleanup.lock:
-        throttle.spend(0)  # Raises Stopped if the broker stops, because the log may be closed already.
+        throttle.spend(0)  # If the broker stops, the log may already be closed. Then this raises Stopped.
         return _clean(log, work, max_memory, now, throttle)
 
 
 def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throttle) -> int:
     segments = log.segments
     if not set(work.segments) <= set(segments):
-        return work.first_dirty  # Some segments were deleted since they were selected. The next round selects again.
+        return work.first_dirty  # Some of the selected segments were deleted meanwhile. The next round selects again.
     limit = log.config.max_decompressed
     map = _map_of(work, segments, max_memory, limit, throttle)
     rule = Compaction(map, log.last_batches_of_producers(), now, log.config.delete_retention_ms, limit)
@@ -149,8 +151,8 @@ def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throt
 def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit: int, throttle: Throttle) -> OffsetMap:
     """Return a map from the keys of the dirty records to their last offsets. `segments` are all segments of the log.
 
-    If the keys of all dirty records need more than `max_memory` bytes, the map covers only the first dirty records. A
-    later round compacts the others.
+    If the keys of all dirty records need more than `max_memory` bytes, the map contains only the keys of the oldest
+    dirty records. Another round then compacts the remaining dirty records.
     """
     end = work.end
     while True:
@@ -166,10 +168,11 @@ def _map_of(work: Cleanable, segments: Sequence[Segment], max_memory: int, limit
 def _dirty_batches(
     segment: Segment, segments: Sequence[Segment], map: OffsetMap, throttle: Throttle
 ) -> Iterator[Batch]:
-    """Yield the batches of a segment whose records belong in the map, from the last batch to the first one.
+    """Yield the batches of a segment whose records belong in the map, from the last batch to the first batch.
 
-    Records of aborted transactions do not belong in the map. Transactions can only be followed forwards. So this
-    function checks all batches of the segment before it yields the first one.
+    Records of aborted transactions do not belong in the map. To find these records, the function must read the segment
+    forwards. So it first reads all batches, checks them and notes their positions. Then it yields the batches
+    backwards.
     """
     transactions, positions, sizes = Transactions(), array("I"), array("I")
     _enter(segment, segments, transactions)
@@ -197,7 +200,7 @@ def _batches(
 
 
 def _checked_batches(segment: Segment) -> Iterator[tuple[int, Batch]]:
-    """Yield every batch of a segment with its position and its records. Raises CORRUPT_MESSAGE, OSError."""
+    """Yield `(position, batch)` for every batch of a segment, with its records. Raises CORRUPT_MESSAGE, OSError."""
     windows, position = Windows(segment.file, segment.size), 0
     while position < windows.end:
         size = parse_batch(*windows.at(position, HEADER_PEEK)).size
@@ -209,16 +212,18 @@ def _checked_batches(segment: Segment) -> Iterator[tuple[int, Batch]]:
 def _enter(segment: Segment, segments: Sequence[Segment], transactions: Transactions) -> None:
     """Load the aborted transactions of a segment into `transactions`, before the segment's batches are read."""
     number = segments.index(segment)
-    transactions.enter(segments[number:], segments[number + 1].base_offset)  # the active segment is never compacted
+    # The next segment exists, because the active segment is never compacted.
+    transactions.enter(segments[number:], segments[number + 1].base_offset)
 
 
 def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
-    """Return groups of neighboring segments. The segments of a group fit into one segment before compaction."""
+    """Return groups of neighboring segments. Each group is small enough to become one segment."""
     config, groups = log.config, [[segments[0]]]
     for segment in segments[1:]:
         group = [*groups[-1], segment]
         size, index_size = sum(s.size for s in group), sum(s.offset_index.size for s in group)
-        following = log.segments[log.segments.index(segment) + 1]  # It exists: the active segment is not compacted.
+        # The next segment exists, because the active segment is never compacted.
+        following = log.segments[log.segments.index(segment) + 1]
         fits = size <= config.segment_bytes and index_size <= config.segment_index_bytes
         if fits and following.base_offset - group[0].base_offset <= MAX_RELATIVE_OFFSET:
             groups[-1] = group
@@ -228,7 +233,7 @@ def _groups(segments: Sequence[Segment], log: Log) -> list[list[Segment]]:
 
 
 class _Rewriting:
-    """The second pass of a round: it copies the log's segments, group by group, without the dropped records."""
+    """The second pass of a round: it copies the segments, group by group, without the records that the rule drops."""
 
     def __init__(self, log: Log, segments: Sequence[Segment], rule: Compaction, throttle: Throttle) -> None:
         self._log = log
@@ -238,18 +243,18 @@ class _Rewriting:
         self._transactions = Transactions()
 
     def compact(self, group: Sequence[Segment]) -> None:
-        """Copy the kept records of a group of segments into one new segment, and replace the group by it."""
+        """Copy the records that stay into one new segment, and replace the segments of `group` by this segment."""
         log = self._log
         cleaned = swap.new_segment(log.directory, group[0].base_offset, log.config)
         try:
             for segment in group:
                 self._write(cleaned, segment)
             last_write = group[-1].path.stat().st_mtime_ns  # Retention uses this time for messages without timestamps.
-            file = cleaned.file.open()  # Creates the file if no record was kept.
+            file = cleaned.file.open()  # This creates the file even if no record stays.
             os.utime(file.fileno(), ns=(last_write, last_write))
             before = sum(segment.size for segment in group)
             if len(group) == 1 and cleaned.size == before:
-                cleaned.delete()  # The round dropped no record, so the old segment stays.
+                cleaned.delete()  # The rule has dropped no record, so the old segment stays.
                 return
             log.cleanup.replace(group, cleaned)
         except swap.UnfinishedSwap:
@@ -281,14 +286,14 @@ class _Rewriting:
 
 
 class _Failure(NamedTuple):
-    """A log whose compaction failed: the time (monotonic) of the next try, and the pause before it (seconds)."""
+    """A failed round of a log: when to try again (`time.monotonic`), and the length of the pause (seconds)."""
 
     next_try: float
     pause: float
 
 
 class Cleaner:
-    """Compacts the logs of a data directory, the log with the greatest dirty ratio first."""
+    """Compacts the logs of a data directory. The log with the greatest dirty ratio is compacted first."""
 
     def __init__(
         self,
@@ -309,7 +314,7 @@ class Cleaner:
         self._first_dirty = {
             name: offset
             for name, offset in self._read_checkpoint().items()
-            if name in self._seen and offset <= self._seen[name].log_end_offset  # else it is of a deleted log
+            if name in self._seen and offset <= self._seen[name].log_end_offset  # or else it is from a deleted log
         }
         self._failures: dict[Log, _Failure] = {}
 
@@ -319,7 +324,7 @@ class Cleaner:
 
     def _read_checkpoint(self) -> dict[TopicPartition, int]:
         if self._checkpoint.exists() and not self._checkpoint.stat().st_size:
-            return {}  # Kafka creates an empty file at first.
+            return {}  # Kafka first creates an empty file.
         try:
             self._logs.manifest.check(self._checkpoint)
             return checkpoints.read_offsets(self._checkpoint)
@@ -328,7 +333,7 @@ class Cleaner:
             return {}
 
     def run(self, select: Select = cleanable) -> None:
-        """Compact every log for which `select` returns segments. The default selects logs that are dirty enough."""
+        """Compact every log for which `select` returns segments. By default these are the logs that need a round."""
         now = self._clock()
         work = []
         self._forget_deleted()
@@ -348,15 +353,15 @@ class Cleaner:
 
     @contextmanager
     def _isolated(self, name: TopicPartition, log: Log) -> Iterator[None]:
-        """Log an error in the `with` block, and do not compact this log again before a pause has ended."""
+        """Log an error that the `with` block raises, and do not compact this log again until a pause has passed."""
         with isolated(LOGGER, name, "not compacted; `hmb dump-log --verify` tells more"):
             try:
                 yield
             except Stopped:
                 LOGGER.info("%s: the compaction ends early, because the broker stops", name)
             except swap.UnfinishedSwap:
-                # An exchange of the log's files is unfinished. The broker's next start completes it, and the log is not
-                # compacted before.
+                # Some files of the log could not be renamed. The broker renames them at its next start. Until then it
+                # must not compact this log again.
                 self._failures[log] = _Failure(math.inf, math.inf)
                 raise
             except Exception:
@@ -366,9 +371,9 @@ class Cleaner:
                 raise
 
     def _forget_deleted(self) -> None:
-        """Forget deleted logs. A new log may have the name of a deleted one, and starts without a first dirty offset.
+        """Forget deleted logs, and their first dirty offsets, because a new log may have the name of a deleted log.
 
-        A reference to a deleted log would keep its files open, and open files use space on the disk.
+        If the cleaner kept a reference to a deleted log, the log's files would stay open and use space on the disk.
         """
         seen, self._seen = self._seen, dict(self._logs.items())
         self._failures = {log: failure for log, failure in self._failures.items() if log in self._seen.values()}

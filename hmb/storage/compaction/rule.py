@@ -1,29 +1,33 @@
 """The rule of compaction: of all records with the same key, the log keeps the last one.
 
-A compacted log is a table in the form of its changes. A reader that starts at its beginning knows the last value of
-each key at its end. Compaction never changes offsets, so it leaves gaps. A record without a value, a *tombstone*,
-deletes its key. A tombstone stays for `delete.retention.ms` after its first compaction, so that slow readers get it.
+A compacted log stores the changes of a table: each record sets the value of one key. When a reader has read the log
+from its beginning to its end, it knows the last value of each key. Compaction drops records but never changes offsets,
+so gaps between offsets remain. A *tombstone* is a record without a value. It deletes its key. Compaction keeps a
+tombstone for `delete.retention.ms` after its first compaction, so that slow readers can read it. The end of this time
+is the *delete horizon*. It is stored in the header of the batch.
 
 Compaction drops a record in these cases, in this order:
 
-1. Its transaction was aborted. Such a record does not replace an older one.
-2. It has no key. Only a record that was appended before the topic was compacted has no key.
-3. The map has a later record with its key.
-4. It is a tombstone, and the delete horizon of its batch has passed.
+1. The transaction of the record was aborted. A record of an aborted transaction does not replace an older record.
+2. The record has no key. This can only happen if the record was appended before the topic became a compacted topic.
+3. The log has a later record with the same key.
+4. The record is a tombstone, and the delete horizon of its batch has passed.
 
-A transaction's marker stays while the log has a batch of the transaction, and then for `delete.retention.ms`, as a
-tombstone does.
+The marker of a transaction stays as long as the log has a batch of this transaction. After that, it stays for
+`delete.retention.ms`, like a tombstone.
 
-A round reads the *dirty* records, those that were not compacted yet, backwards. The first record that it meets with a
-key is the last one with that key. So a set of keys is enough, and the round finds the offsets of the kept records in
-order. The second pass selects these offsets from the dirty batches, without reading their keys again. Clean batches
-precede all dirty batches. The second pass looks up each key of a clean batch in the set.
+*Dirty* records are records that were not compacted yet. In its first pass, a round reads the dirty records backwards.
+The first record that it finds with a key is therefore the last record with this key in the log. So the round only needs
+a set of the keys that it has found, and a list of the offsets of the records that stay. In its second pass, it takes
+the records at these offsets from the dirty batches, and does not read their keys again. All clean batches have lower
+offsets than the dirty batches. So in a clean batch, the round drops each record whose key is in the set.
 
-`log.cleaner.dedupe.buffer.size` limits the memory of the set and the offsets. If the dirty records have more keys, the
-round ends earlier, and the records after its end stay dirty.
+`log.cleaner.dedupe.buffer.size` limits the memory of the set and the list. If the dirty records have too many keys, the
+round compacts only the oldest dirty records. The others stay dirty until the next round.
 
-A batch may have a right CRC and unreadable records: before the topic was compacted, its producer wrote wrong lengths,
-or more records than MOST_RECORDS of filtering.py. Compaction keeps such a batch byte for byte, and goes on.
+A batch may have a correct CRC but unreadable records. For example, before the topic was compacted, a producer wrote
+wrong lengths, or more records than MOST_RECORDS of filtering.py. Compaction copies such a batch unchanged, and
+continues.
 
 Source: Kafka's `Cleaner`; KIP-534 (delete horizon).
 """
@@ -46,31 +50,31 @@ from hmb.storage.producer_state import LastBatch
 from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
 
-ENTRY_OVERHEAD = 112  # bytes for each key: slots of the set, the key's object, the offset
+ENTRY_OVERHEAD = 112  # bytes of memory for each key, besides its own bytes: slots of the set, Python object, offset
 
 
 class OffsetMap:
-    """The keys of the dirty records from `begin_offset` up to `end_offset`, and the offset of the last record of each.
+    """The keys of the dirty records from `begin_offset` up to `end_offset`, and the last offset of each key.
 
-    The map takes up to `max_bytes` of memory. Batches are added from the last one to the first one. A batch may
-    decompress to `limit` bytes at most.
+    The map uses at most `max_bytes` of memory. The caller adds the batches from the last batch to the first batch. The
+    records of a batch may have at most `limit` bytes after decompression.
     """
 
     def __init__(self, max_bytes: int, begin_offset: int, end_offset: int, limit: int = DEFAULT_LIMIT) -> None:
         self.keys: set[bytes] = set()
         self.begin_offset = begin_offset
         self.end_offset = end_offset
-        self.next_offset = end_offset  # the next batch to be added ends below this offset
-        self.unreadable: dict[int, KafkaError] = {}  # errors of batches without readable keys, by last offset
-        self._offsets = array("q")  # offsets of the last record of each key, in descending order
+        self.next_offset = end_offset  # the next batch that `add` gets must end below this offset
+        self.unreadable: dict[int, KafkaError] = {}  # errors of batches that cannot be read, by last offset
+        self._offsets = array("q")  # the last offset of each key, in descending order
         self._room = max_bytes
         self._limit = limit
 
     def add(self, batch: Batch) -> bool:
-        """Add the keys of a batch's records. Return False if the map would need too much memory.
+        """Add the keys of a batch's records. Return False, and add nothing, if the map already uses all its memory.
 
-        A batch that cannot be read adds no keys, but is remembered as `unreadable`. Raises CORRUPT_MESSAGE if the
-        offsets of the log are not in ascending order.
+        If the batch cannot be read, the method adds no keys but puts the error into `unreadable`. Raises
+        CORRUPT_MESSAGE if the offsets of the log are not in ascending order.
         """
         if self._room <= 0:
             return False
@@ -82,7 +86,7 @@ class OffsetMap:
         except KafkaError as error:
             self.unreadable[batch.last_offset], self.next_offset = error, batch.last_offset
             return True
-        if news := set(keys).difference(self.keys):  # The look-ups take most of a round's time.
+        if news := set(keys).difference(self.keys):  # This line takes most of a round's time.
             last = dict(zip(keys, offsets, strict=True))
             self._offsets.extend(sorted(map(last.__getitem__, news), reverse=True))
             self.keys |= news
@@ -91,31 +95,35 @@ class OffsetMap:
         return True
 
     def last_offsets(self, batch: RecordBatch) -> Sequence[int]:
-        """Return the offsets of the records in `batch` that are the last ones with their keys. They ascend."""
+        """Return the offsets in `batch` whose record is the last record with its key, in ascending order."""
         offsets = self._offsets
         first = bisect_left(offsets, -batch.last_offset, key=neg)
         return offsets[first : bisect_right(offsets, -batch.base_offset, first, key=neg)][::-1]
 
     def is_last(self, offset: int) -> bool:
-        """Return whether the record at this offset is the last one with its key. Its batch was added before."""
+        """Return whether the record at `offset` is the last record with its key. Its batch must have been added."""
         number = bisect_left(self._offsets, -offset, key=neg)
         return number < len(self._offsets) and self._offsets[number] == offset
 
 
 class Transactions:
-    """Decides, for each batch of a log in order, whether its records belong to an aborted transaction.
+    """Decides for each batch of a log whether its records belong to an aborted transaction.
 
-    Before the batches of a segment are read, `enter` looks up their aborted transactions in the transaction indexes.
+    The caller passes the batches in the order of their offsets. Before the first batch of each segment it calls
+    `enter`, which looks up the aborted transactions in the transaction indexes.
     """
 
     def __init__(self) -> None:
-        self._known_to = 0  # aborted transactions that begin before this offset were looked up
-        self._coming: deque[AbortedTransaction] = deque()  # aborted transactions that begin later, by first offset
-        self._aborted: dict[int, AbortedTransaction] = {}  # transactions before their marker, by producer id
-        self._with_batches: set[int] = set()  # producer ids whose open transaction still has batches
+        self._known_to = 0  # transactions that begin below this offset were looked up
+        self._coming: deque[AbortedTransaction] = deque()  # aborted transactions not yet begun, by first offset
+        self._aborted: dict[int, AbortedTransaction] = {}  # begun, marker not yet read; by producer id
+        self._with_batches: set[int] = set()  # producers whose open transaction has batches in the log
 
     def enter(self, segments: Sequence[Segment], end_offset: int) -> None:
-        """Prepare for the batches of the first segment, up to `end_offset`. Their markers may be in later segments."""
+        """Look up the aborted transactions in the first of `segments`, whose records are below `end_offset`.
+
+        The transactions' markers may be in the other segments, which follow the first one.
+        """
         found = aborted_transactions(segments, segments[0].base_offset, end_offset)
         news = [each for each in found if each.first_offset >= self._known_to]
         self._coming.extend(sorted(news, key=lambda transaction: transaction.first_offset))
@@ -143,7 +151,7 @@ class Transactions:
 
 
 class EndedTransaction(NamedTuple):
-    """A transaction at its marker. Compaction keeps the marker while the log has batches of the transaction."""
+    """A transaction whose marker was read. Compaction keeps the marker while the log has batches of the transaction."""
 
     has_batches: bool
     aborted: AbortedTransaction | None
@@ -151,23 +159,25 @@ class EndedTransaction(NamedTuple):
 
 @dataclass(slots=True)
 class Compaction:
-    """The rule, with the data that it needs. It is applied to the batches of a log in their order.
+    """The rule that decides which records stay, and its data. The caller passes the batches in log order.
 
-    Invariant: `is_blind` is True after a batch was kept that cannot be read. This batch may contain an older value of
-    any key. If a later tombstone were dropped, this value would be the last one again.
+    Invariant: `is_blind` is True after the rule has kept a batch that cannot be read. This batch may contain a value of
+    any key. If the rule then dropped a later tombstone of the same key, the deleted value would become valid again. So
+    while `is_blind` is True, the rule drops no tombstone.
     """
 
     map: OffsetMap
     last_batches: dict[int, LastBatch]  # the last batch of each producer, by producer id
     now: int  # time of the compaction in ms
     delete_retention_ms: int
-    limit: int = DEFAULT_LIMIT  # bytes that a batch may decompress to
+    limit: int = DEFAULT_LIMIT  # limit (bytes) of a batch's records after decompression
     is_blind: bool = False
 
     def apply(self, batch: Batch, *, is_aborted: bool, drop_old_tombstones: bool) -> bytes | memoryview | None:
-        """Return a batch without its dropped records; None if nothing is kept. Raises KafkaError if it is unreadable.
+        """Return the batch with only the records that stay, or None if the whole batch is dropped.
 
-        `drop_old_tombstones` is for messages v0 and v1, which have no delete horizon.
+        Messages v0 and v1 have no delete horizon. Their tombstones are dropped if `drop_old_tombstones` is True. Raises
+        KafkaError if the batch cannot be read.
         """
         if batch.last_offset >= self.map.end_offset:
             return batch.view
@@ -201,9 +211,11 @@ class Compaction:
         )
 
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
-        """Return the batch of a marker, with or without its record; None if compaction drops it. Raises KafkaError.
+        """Return the batch of a marker, or None if compaction drops the whole batch. Raises KafkaError.
 
-        After the last batch of its transaction was dropped, the marker gets a delete horizon. Then it is dropped, too.
+        `is_needed` is True while the log has batches of the transaction. When the log has no such batch any more, the
+        marker gets a delete horizon. When this time has passed, compaction drops the marker. If the batch has the last
+        sequence number of its producer, it stays without its record.
         """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view
@@ -214,7 +226,7 @@ class Compaction:
         return with_delete_horizon(batch, self.now + self.delete_retention_ms)
 
     def _empty(self, batch: RecordBatch) -> bytes | None:
-        """Return the batch without its records if it has the last sequence number of its producer; else None."""
+        """Return the batch without its records if it is the last batch of its producer, or else None."""
         return empty_batch(batch) if self._is_last_of_producer(batch) else None
 
     def _is_last_of_producer(self, batch: RecordBatch) -> bool:

@@ -1,16 +1,18 @@
 """The swap: a compacted segment replaces old segments. A crash at any step neither loses nor duplicates a record.
 
-1. The new segment is written under `<base offset>.log.cleaned`, with its indexes, and synced.
-2. All its files are renamed to `.swap`, the log last. *From this rename on, a start uses the new segment.*
-3. The files of the old segments are renamed to `.deleted`.
-4. The files of the new segment get their names, the log last.
+1. The broker writes the new segment, `<base offset>.log.cleaned`, with its indexes, and syncs it.
+2. The broker changes the suffix of the new files from `.cleaned` to `.swap`. It renames the log file last. *If the
+   broker crashes after this rename, it uses the new segment at its next start.*
+3. The broker renames the files of the old segments to `.deleted`.
+4. The broker removes the suffix `.swap` from the names of the new files, from the log file last.
 
-A start after a crash may find files of these steps:
+If the broker crashes during a swap, it finds these files at its next start:
 
-- `.cleaned` files, or `.swap` files of indexes without their log: step 2 was not complete. The start removes them.
-- A `.log.swap` file: step 2 was complete. The start removes the old segments that it covers, and does step 4. The
-  old segments begin at or after its base offset, and below the next offset in its manifest entry. If the manifest has
-  no entry, the old segments begin below the end of the new one.
+- It finds `.cleaned` files, or `.swap` files of indexes but no `.log.swap` file. Then step 2 was not complete, and the
+  broker removes these files.
+- It finds a `.log.swap` file. Then step 2 was complete. The broker removes the old segments and does step 4. The old
+  segments begin at or after the base offset of the new segment, and below the next offset in its manifest entry.
+  Without a manifest entry, they begin below the end of the new segment.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """
@@ -32,13 +34,13 @@ CLEANED, SWAP = ".cleaned", ".swap"
 
 
 class UnfinishedSwap(OSError):
-    """Step 3 or 4 of a swap failed. The files' names differ from the log in memory until a start finishes the swap."""
+    """Step 3 or 4 of a swap has failed, so some files keep their old names until the broker's next start."""
 
 
 def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment:
-    """Return the empty segment for step 1. Raises OSError.
+    """Return an empty segment for step 1 of the swap. Raises OSError.
 
-    Files of these names can be left over from a failed round of the cleaner.
+    The function first removes files with the same names, which a failed compaction may have left in the directory.
     """
     for leftover in directory.glob(f"{base_offset:020d}.*{CLEANED}"):
         leftover.unlink()
@@ -60,11 +62,10 @@ def put_in_place(segment: Segment) -> None:
 
 
 def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, int]) -> set[int]:
-    """Finish the swap that a crash has interrupted. Raises OSError.
+    """Finish the swaps that a crash has interrupted, and return the base offsets of the new segments. Raises OSError.
 
-    `next_offsets` maps the base offset of a new segment to the base offset of the segment after it, if the manifest
-    contains it. Return the base offsets of the new segments. The caller must check these segments and build their
-    transaction indexes again.
+    `next_offsets` comes from the manifest. It maps the base offset of a segment to the base offset of the segment after
+    it. The caller must check the new segments and rebuild their transaction indexes.
     """
     finished = set()
     for path in sorted(directory.glob(f"*.log{SWAP}")):

@@ -1,8 +1,9 @@
 """Files: how segments and indexes open, sync and remove their files, and how the broker reserves disk space.
 
-A broker has more files than its process may open. So a segment has *virtual* files, which open when they are used.
-Written bytes are only in the kernel's memory until a sync. The name of a new file is not on disk until its directory is
-synced. On a full disk the broker must still write a little, for example to delete records. So it reserves space.
+A broker has more files than its process may have open. So a segment uses *virtual* files, which the broker opens only
+when it uses them. When the broker writes bytes to a file, the bytes are only in the kernel's memory until the broker
+syncs the file. The name of a new file is on disk only after a sync of its directory. If the disk is full, the broker
+must still write a little, for example to delete records. So it reserves disk space for this case.
 
 Read in this order:
 
@@ -10,7 +11,7 @@ Read in this order:
 - `durability`        replacing a small file in one step; syncs of directories
 - `windows`           reading a large file part by part
 - `sorted_entries`    the file of an index: append an entry, find an entry
-- `disk_reserve`      space for the broker's own writes on a full disk
+- `disk_reserve`      disk space for the broker's own writes when the disk is full
 - `together`          the files of a segment, which are renamed and deleted together
 - `foreign_changes`   files that another process removes, cuts or changes
 """

@@ -1,15 +1,17 @@
 """The disk reserve: space that the broker keeps free, so that it can write even when the disk is full.
 
 When the disk is full, producers get KAFKA_STORAGE_ERROR. But consumers still have to commit their offsets, and an
-administrator has to delete records. These requests write a little, too: a record of 150 bytes in `__consumer_offsets`,
-a checkpoint, the list of topics. So the broker allocates the file `.reserve` when it starts, 4 MiB that nobody reads:
+administrator has to delete records. For these requests, the broker must write a little: a record of 150 bytes in
+`__consumer_offsets`, a checkpoint, or the list of topics. So when the broker starts, it allocates the file `.reserve`.
+This file occupies 4 MiB, and nobody reads it:
 
-1. A write fails because the disk is full. The broker removes `.reserve`. The 4 MiB are enough for 25,000 commits.
-2. From then on logs refuse records of producers, so that only the broker's own writes use the space.
-3. Once a second the broker checks whether twice the size of `.reserve` is free. If so, it allocates the file, and
-   accepts records from producers again. A restart is not necessary.
+1. A write fails because the disk is full. The broker removes `.reserve`. The free 4 MiB are enough for 25,000 commits.
+2. From then on, the logs refuse records of producers, so that only the broker's own writes use the free space.
+3. Once a second, the broker checks whether the free space is at least twice the size of `.reserve`. If so, it allocates
+   the file again, and accepts records of producers again. Nobody has to restart the broker.
 
-The reserve is at most 1/64 of the disk. If the disk is full when the broker starts, the reserve is allocated later.
+The reserve is at most 1/64 of the disk. If the disk is full when the broker starts, the broker allocates the reserve
+later.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import TypeVar
 
 LOGGER = logging.getLogger(__name__)
 RESERVE_FILE = ".reserve"
-LARGEST = 4 << 20  # the largest size of the reserve in bytes
+LARGEST = 4 << 20  # greatest size of the reserve, in bytes
 SHARE = 64  # The reserve takes at most 1/64 of the disk.
 
 T = TypeVar("T")
@@ -40,11 +42,11 @@ class DiskReserve:
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / RESERVE_FILE
-        self._lock = threading.Lock()  # guards the file and `is_used`; no other lock is taken under it
+        self._lock = threading.Lock()  # guards the file and `is_used`; its holder takes no other lock
         self.is_used = True  # The logs refuse records of producers until `fill` has allocated the file.
 
     def fill(self) -> None:
-        """Allocate the reserve if twice its size is free. If its file is complete, only note that it can be used."""
+        """Allocate the reserve, and set `is_used` to False. If less than twice its size is free, change nothing."""
         with self._lock:
             if not self.is_used:
                 return
@@ -64,7 +66,7 @@ class DiskReserve:
             LOGGER.info("%s: %d bytes of the disk are reserved", self._path.parent, size)
 
     def _allocated(self) -> int:
-        """Return how many bytes of the disk the reserve's file takes."""
+        """Return how many bytes of the disk the file of the reserve occupies."""
         return self._path.stat().st_blocks * 512 if self._path.exists() else 0
 
     def _allocate(self, size: int) -> None:
@@ -76,7 +78,7 @@ class DiskReserve:
                 file.write(bytes(size))
 
     def use(self, error: OSError) -> bool:
-        """If `error` means that the disk is full, remove the reserve's file. Return whether the disk is full."""
+        """If `error` means that the disk is full, remove the file of the reserve. Return whether the disk is full."""
         if not is_disk_full(error):
             return False
         with self._lock:
@@ -87,9 +89,9 @@ class DiskReserve:
         return True
 
     def write(self, write: Callable[[], T]) -> T:
-        """Call `write`. If the disk is full, remove the reserve's file and call `write` again.
+        """Call `write`. If it fails because the disk is full, remove the file of the reserve and call `write` again.
 
-        Raises the errors of `write`.
+        Raises the errors that `write` raises.
         """
         try:
             return write()

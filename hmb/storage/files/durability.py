@@ -1,9 +1,10 @@
 """State files that are replaced in one step, and syncs of directories.
 
-A state file (a checkpoint, `meta.properties`) must be complete after a power cut: it has either its old or its new
-content, never a part of each. So the broker writes it under a temporary name, syncs it, renames it over the old one,
-and syncs the directory. The last step is needed because a name is an entry in the directory and not in the file. A new
-segment's name needs the same sync of its directory before any batch in the segment is acknowledged.
+After a power cut, a state file (a checkpoint, `meta.properties`) must contain either its whole old content or its whole
+new content. So the broker replaces a state file in four steps. It writes the new content into a file with a temporary
+name, and syncs this file. It renames the file to the name of the old file, and syncs the directory. The last step is
+needed because the directory, and not the file, contains the file's name. For the same reason, the broker also syncs the
+directory after it has created a segment, before it acknowledges a batch in this segment.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ SYNCS_AT_ONCE = 16
 
 
 def sync_directory(path: Path) -> None:
-    """Sync a directory, so that its names survive a power cut, or sync a file.
+    """Sync a directory, so that the names of its files survive a power cut. `path` may also be a file.
 
-    Raises SyncFailed, and OSError if the directory cannot be opened.
+    Raises SyncFailed if the sync fails, and OSError if `path` cannot be opened.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -40,7 +41,7 @@ def replace_file(path: Path, content: str | bytes) -> None:
 def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) -> None:
     """Replace each of these small state files in one step. Raises OSError.
 
-    Without `sync` the old content may return after a power cut.
+    If `sync` is False, a power cut may bring the old content back.
     """
     temporaries = {path.with_name(path.name + ".tmp"): content for path, content in contents.items()}
     try:
@@ -54,7 +55,7 @@ def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) ->
             temporary.rename(path)
     except OSError:
         for temporary in temporaries:
-            temporary.unlink(missing_ok=True)  # If the disk is full, other writes need this file's blocks.
+            temporary.unlink(missing_ok=True)  # On a full disk, others need this space.
         raise
     for directory in {path.parent for path in contents} if sync else ():
         sync_directory(directory)
@@ -63,8 +64,8 @@ def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) ->
 def sync_all(directories: Sequence[Path]) -> None:
     """Sync these directories and the files in them. Raises OSError.
 
-    The caller has already written the files, so several syncs can run at the same time. This is much faster than one
-    sync after each write, because one commit of the file system's journal covers all files that wait for it.
+    The caller has already written the files, so this function can start several syncs at the same time. This is much
+    faster than one sync after each write: one commit of the file system's journal writes all files that wait for it.
     """
     with ThreadPoolExecutor(min(len(directories), SYNCS_AT_ONCE)) as pool:
         list(pool.map(_sync_with_files, directories))

@@ -1,12 +1,11 @@
 """Changes that another process makes to a file while the broker appends to it.
 
-The broker is the only writer of a log. If somebody removes, replaces or cuts the active segment, acknowledged records
-are lost. The broker would not notice, because it still writes to the open file. So the broker checks the file before
-each sync, before a roll and at a stop.
+Only the broker may write to a log. If another process removes, replaces or cuts the active segment, acknowledged
+records are lost. The broker has the file open and writes to the open file, so it would not notice the loss. So the
+broker checks the file before each sync, before a roll, and when it stops.
 
-A check compares the file with the state at the last check: the inode, the size, the time of the last write. It also
-compares the first and last bytes of the batch that was appended last. A check costs two calls of `stat` and four short
-reads.
+A check compares the file with its state at the previous check: the inode, the size and the time of the last write. It
+also compares the first and the last bytes of the last batch. A check needs two calls of `stat` and four short reads.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class Seen(NamedTuple):
-    """The state of a file at the last check: its size, the time of its last write (ns), and the last batch."""
+    """The state of a file at one check: its size, the time of its last write (ns), and its last batch."""
 
     size: int
     modified: int
@@ -32,25 +31,26 @@ class Seen(NamedTuple):
 
 
 class ForeignChanges:
-    """Detects changes of one file. Not thread-safe, and no append may run during a check."""
+    """Detects changes of one file. Not thread-safe: the caller ensures that no thread appends during a check."""
 
     def __init__(self, file: DurableFile) -> None:
         self._file = file
         self._seen: Seen | None = None
-        self.found = False  # whether a check has found changed bytes
+        self.found = False  # whether a check has found bytes that another process has changed
 
     def check(self, size: int, last_position: int) -> None:
-        """Check the file, which has `size` bytes, and its last batch at `last_position`.
+        """Check whether another process has changed the file since the previous call.
 
-        If bytes were changed, log an error once. Raises SyncFailed if the file was removed, replaced or cut, because
-        then records are lost.
+        The broker has written `size` bytes to the file, and the last batch begins at `last_position`. If bytes have
+        changed, the method logs an error at the first time. Raises SyncFailed if the file was removed, replaced or cut,
+        because then records are lost.
         """
         path = self._file.path
         if not self._file.exists:
             return
         try:
             file = self._file.open()
-            with NAMES:  # Without this lock a thread could rename the directory here.
+            with NAMES:  # The lock keeps another thread from renaming the directory here.
                 found, named = os.fstat(file.fileno()), self._file.path.stat()
         except FileNotFoundError as error:
             raise SyncFailed(errno.ENOENT, "another process has removed the file", str(path)) from error
@@ -69,6 +69,7 @@ class ForeignChanges:
     def _excerpts(self, position: int, end: int) -> bytes:
         """Return the first and the last bytes of the batch from `position` to `end`.
 
-        If another process cuts the file and the broker then appends, the file has zeros from the cut to the append.
+        If another process cuts the file and the broker then appends, the file system fills the gap between the cut and
+        the appended bytes with zeros. So zeros in place of the last bytes show that the file was cut.
         """
         return self._file.read(HEADER_PEEK, position) + self._file.read(HEADER_PEEK, max(position, end - HEADER_PEEK))

@@ -1,7 +1,8 @@
-"""Files that belong together: the log file of a segment and its indexes are renamed, deleted and closed in one step.
+"""Files that belong together: one method call renames, deletes or closes the log file and the indexes of a segment.
 
-A start finds a segment by its log file. An index without its log file might be taken for the index of a later segment.
-So each step changes the log file last: as long as an index has its old name, the log file has its old name, too.
+When the broker starts, it finds a segment by its log file. If an index remained without its log file, a new segment
+with the same base offset could use this index by mistake. So each method changes the log file last. As long as an index
+still has its old name, the log file has its old name, too.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from pathlib import Path
 
 from hmb.storage.files.virtual import VirtualFile
 
-DELETED = ".deleted"  # the suffix of files that no start may open again
+DELETED = ".deleted"  # suffix of files that the broker must not load when it starts
 
 
 class FilesTogether(ABC):
-    """Several files that are created, renamed and deleted together."""
+    """Several files that are renamed, deleted and closed together."""
 
     @property
     @abstractmethod
@@ -24,18 +25,18 @@ class FilesTogether(ABC):
         """All files. The log file is the last one."""
 
     def rename(self, old_suffix: str, new_suffix: str) -> None:
-        """Replace the suffix of each file's name. A thread that reads from a file continues to read. Raises OSError."""
+        """Replace the suffix of each file's name. Threads can read the files during the rename. Raises OSError."""
         for file in self.files:
             if file.path.exists():  # An index may be missing. During a repair the log file may be missing, too.
                 file.rename(file.path.with_name(file.path.name.removesuffix(old_suffix) + new_suffix))
 
     def moved(self, directory: Path) -> None:
-        """Change the paths of the files after their directory was renamed. The caller holds NAMES."""
+        """Change the paths of the files after their directory was renamed. The caller holds the lock NAMES."""
         for file in self.files:
             file.path = directory / file.path.name
 
     def mark_deleted(self) -> None:
-        """Rename the files so that no start opens them again. Raises OSError."""
+        """Rename the files, so that the broker does not load them when it starts. Raises OSError."""
         self.rename("", DELETED)
 
     def delete(self) -> None:
@@ -44,6 +45,6 @@ class FilesTogether(ABC):
             file.path.unlink(missing_ok=True)
 
     def release(self) -> None:
-        """Close the files. Each file opens again when it is used. A thread that reads from a file continues to read."""
+        """Close the files. The next use of a file opens it again. A thread that is reading a file can continue."""
         for file in self.files:
             file.close()

@@ -2,30 +2,35 @@
 
 A log has at least three files for each segment, and a broker has thousands of segments. The system limits how many
 files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection needs a descriptor, too. So a segment
-does not keep its files open. It keeps a `VirtualFile`, which opens the file when the broker uses it. `OPEN_FILES`
-limits how many are open. When there are too many, it closes one that was not used recently.
+does not keep its files open. It has a `VirtualFile` for each of its files, which opens the file when the broker uses
+it. `OPEN_FILES` limits the number of open files. If too many files are open, it closes a file that was not used
+recently.
 
-The clock algorithm chooses the file to close. The open files form a circle::
+The clock algorithm chooses which file to close. The open files form a circle::
 
-        A used        A         A: its mark is removed, it gets a second chance
-      D       B     D   B       B: it has no mark, so it is closed
+        A used        A         A: the hand removes its mark, and the file stays open
+      D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
 
-Each use of a file sets a mark, which costs less than moving the file in a list. A *hand* moves around the circle and
-looks at one file after the other. If the file has a mark, the hand removes the mark. If the file has no mark, the hand
-closes the file.
+Each use of a file sets the file's mark. (Setting a mark is faster than moving the file to the end of a list.) A *hand*
+moves around the circle and looks at one file after the other. If the file has a mark, the hand removes the mark and
+goes to the next file. If the file has no mark, nobody has used it for one turn of the hand, and the hand closes it.
 
 Two traps:
 
-- *A descriptor number is reused at once.* A thread that keeps only the number may write into a file that was opened
-  later. So each user holds the `SharedFile` itself while it works, and the last holder closes it.
-- *A closed file forgets errors.* The kernel writes dirty pages to the disk later. If that fails, it reports the error
-  to the next sync of a descriptor that was open. A descriptor that was opened after the failure may get no error, and
-  its sync would seem to succeed. So a file with unsynced writes is synced before it is closed. The hand prefers files
-  that need no sync.
+- *The kernel reuses the number of a closed descriptor at once.* If a thread kept only the number, another thread could
+  close the file and open a different file, which gets the same number. The first thread would then write into the wrong
+  file. So each thread holds a reference to the `SharedFile` while it works. The file closes when no thread holds a
+  reference any more.
+- *A closed file forgets errors.* The kernel keeps written bytes in memory and writes them to the disk later. If this
+  write fails, the kernel reports the error at the next sync through a descriptor that was open at the time of the
+  failure. If the file was closed and is opened again, a sync through the new descriptor may succeed, although bytes are
+  lost. So the broker syncs a file with unsynced bytes before it closes the file. The hand prefers files that need no
+  sync.
 
-After a failed sync nobody knows what the disk contains: the kernel may have dropped the pages, and a second sync would
-succeed without them. So a file whose sync has failed raises `SyncFailed` at each later write and sync.
+After a failed sync, nobody knows what the disk contains. The kernel may have dropped the bytes that it could not write,
+and a second sync would then succeed without them. So after a failed sync, each further write and sync of this file
+raises `SyncFailed`.
 
 Source: the clock algorithm, Corbató, "A paging experiment with the Multics system" (1968); PostgreSQL's virtual file
 descriptors (`fd.c`).
@@ -45,20 +50,20 @@ from pathlib import Path
 from weakref import ref
 
 LOGGER = logging.getLogger(__name__)
-# A thread holds this lock while it opens a file by its name or renames a file. Without the
-# lock a reader could open a different file that has just got this name.
+# A thread holds this lock while it opens a file by its name or renames a file. Without the lock, a reader could open a
+# different file, to which another thread has just given this name.
 NAMES = threading.Lock()
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
-Parts = Sequence[bytes | bytearray | memoryview]  # the buffers of one write, in order
+Parts = Sequence[bytes | bytearray | memoryview]  # the buffers that one write writes, in this order
 
 
 class SyncFailed(OSError):
-    """A sync of a file has failed, now or earlier. Nobody knows which of its bytes are on disk."""
+    """A sync of the file has failed, now or earlier, so nobody knows which of its bytes are on disk."""
 
 
 class SharedFile(FileIO):
-    """An open file, for reading and writing. It closes when its last holder drops it."""
+    """An open file, for reading and writing. The file closes when nobody holds a reference to this object any more."""
 
     def __init__(self, path: Path, *, is_new: bool) -> None:
         """Open the file. If `is_new`, create it (mode 0600). Raises OSError."""
@@ -68,7 +73,7 @@ class SharedFile(FileIO):
 
     def close(self) -> None:
         if not self.closed:
-            OPEN_FILES.descriptors.discard(self.fileno())  # After `close` another file may get this number.
+            OPEN_FILES.descriptors.discard(self.fileno())  # before `close`: another file may then get this number
             super().close()
 
     def __del__(self) -> None:
@@ -76,24 +81,24 @@ class SharedFile(FileIO):
 
 
 class VirtualFile:
-    """A file that is open only while the process has descriptors for it. Thread-safe.
+    """A file that opens when it is used, and that `OPEN_FILES` may close between two uses. Thread-safe.
 
-    `path` changes when the file is renamed.
+    `path` is the current path of the file. It changes when the file is renamed.
     """
 
     __slots__ = ("__weakref__", "_file", "_is_used", "exists", "path")
 
     def __init__(self, path: Path, *, exists: bool) -> None:
-        """Do not open the file yet. The first use opens it, or creates it if it does not exist."""
+        """Note the path. The first use opens the file, or creates it if `exists` is False."""
         self.path = path
         self.exists = exists
         self._file: SharedFile | None = None
         self._is_used = False  # the mark of the clock algorithm
 
     def open(self) -> SharedFile:
-        """Return the open file. If it is closed, open it first. Raises OSError.
+        """Return the open file. If the file is closed, open it first. Raises OSError.
 
-        Keep the result in a variable as long as you use its descriptor.
+        The caller must keep the result in a variable while it uses the descriptor: without a reference the file closes.
         """
         file = self._file
         if file is None:
@@ -114,14 +119,14 @@ class VirtualFile:
                 if error.errno not in OUT_OF_DESCRIPTORS or not OPEN_FILES.close_one():
                     raise
                 continue
-            self._is_used = False  # Only the second use sets the mark, so a file that is used once is closed first.
+            self._is_used = False  # Only a second use sets the mark. So files that were used once close first.
             OPEN_FILES.add(self)
-            if len(OPEN_FILES.descriptors) > OPEN_FILES.limit:  # other threads have opened files at the same time
+            if len(OPEN_FILES.descriptors) > OPEN_FILES.limit:  # Other threads have also opened files.
                 OPEN_FILES.close_one()
             return file
 
     def read(self, size: int, position: int) -> bytes:
-        """Return `size` bytes from `position`, fewer only at the end of the file. Raises OSError."""
+        """Return the `size` bytes from `position` on, or fewer bytes if the file ends earlier. Raises OSError."""
         file = self.open()
         data = os.pread(file.fileno(), size, position)
         if len(data) == size or not data:
@@ -138,7 +143,7 @@ class VirtualFile:
 
         After an error some of the bytes may be in the file.
         """
-        file = self._file or self._open()  # This line repeats `open`, because a call takes time at each append.
+        file = self._file or self._open()  # `open` does the same, but calling it would slow each append.
         self._is_used = True
         written, size = os.pwritev(file.fileno(), parts, position), sum(map(len, parts))
         if written < size:
@@ -151,7 +156,7 @@ class VirtualFile:
         os.ftruncate(file.fileno(), size)
 
     def rename(self, path: Path) -> None:
-        """Rename the file. A thread that reads from it can continue. Raises OSError."""
+        """Rename the file. A thread that is reading the file can continue. Raises OSError."""
         with NAMES:
             self.path = self.path.rename(path)
 
@@ -162,9 +167,9 @@ class VirtualFile:
             self._file = None
 
     def close_if_idle(self, *, may_sync: bool) -> bool:
-        """Close the file if it was not used since the last call. Return whether it is closed.
+        """Close the file if it was not used after the previous call of this method. Return whether the file is closed.
 
-        A file with unsynced writes is closed only if the caller `may_sync` it.
+        If the file has unsynced bytes, it must be synced first. If `may_sync` is False, such a file stays open.
         """
         if self._is_used:
             self._is_used = False
@@ -180,9 +185,10 @@ class VirtualFile:
 class FileRegion:
     """The records in a Fetch response: `size` bytes of a file from `position` on.
 
-    The kernel sends them to the client with `sendfile`, so the bytes never enter this process. If the segment is
-    deleted before that, its file is usually still open, and the client gets all bytes. If the file was closed because
-    other files needed its descriptor, sending raises OSError. The client then has to connect and fetch again.
+    The kernel sends these bytes to the client with `sendfile`, so the broker does not read them. If another thread
+    deletes the segment before the kernel has sent the bytes, the file is usually still open, and the client gets all
+    bytes. If the file was closed because other files needed its descriptor, sending raises OSError. The client then has
+    to connect and fetch again.
     """
 
     file: VirtualFile
@@ -197,22 +203,22 @@ class FileRegion:
 class DurableFile(VirtualFile):
     """A virtual file whose content must survive a power cut. Thread-safe.
 
-    Locks: a thread holds `_writing` while it writes, so that no other thread closes the file during the write. A thread
-    holds `_syncing` while it syncs, so that each thread that asks for a sync gets the error. A thread that needs both
-    locks takes `_writing` first.
+    A thread that writes holds the lock `_writing`, so that no other thread closes the file during the write. A thread
+    that syncs holds the lock `_syncing`. If a sync fails, the threads that wait for this lock get the error, too. A
+    thread that needs both locks takes `_writing` first.
     """
 
     __slots__ = ("_failure", "_is_unsynced", "_syncing", "_writing")
 
     def __init__(self, path: Path, *, exists: bool) -> None:
         super().__init__(path, exists=exists)
-        self._is_unsynced = False  # whether bytes were written since the last sync
-        self._failure: OSError | None = None  # the error of the sync that failed; None: no sync has failed
+        self._is_unsynced = False  # whether bytes were written after the last sync began
+        self._failure: OSError | None = None  # the error of a failed sync; None if no sync has failed
         self._writing = threading.Lock()
         self._syncing = threading.Lock()
 
     def write(self, parts: Parts, position: int) -> int:
-        """Write all parts, as `VirtualFile.write` does. Raises SyncFailed if an earlier sync has failed, OSError."""
+        """Write all parts, like `VirtualFile.write`. Raises SyncFailed if an earlier sync has failed, and OSError."""
         with self._writing:
             if self._failure is not None:
                 raise self._failed()
@@ -228,16 +234,16 @@ class DurableFile(VirtualFile):
             super().truncate(size)
 
     def sync(self) -> None:
-        """Return when the bytes that were written so far are on disk.
+        """Write all bytes of the file that are only in the kernel's memory to the disk.
 
-        Raises SyncFailed if this sync or an earlier one has failed. Raises OSError if the file cannot be opened.
-        After an OSError the next call may succeed.
+        Raises SyncFailed if this sync or an earlier sync has failed. Raises OSError if the file cannot be opened. In
+        this case the next call may succeed.
         """
         with self._syncing:
             if self._failure is not None:
                 raise self._failed()
             file = self.open()
-            self._is_unsynced = False  # A write after this line needs another sync.
+            self._is_unsynced = False  # This sync may miss a write after this line.
             try:
                 os.fdatasync(file.fileno())
             except OSError as error:
@@ -245,7 +251,7 @@ class DurableFile(VirtualFile):
                 raise self._failed() from error
 
     def sync_if_written(self) -> None:
-        """Sync the file if bytes were written since the last sync. Raises the same errors as `sync`."""
+        """Sync the file if it has bytes that are not yet on disk. Raises the same errors as `sync`."""
         if self._is_unsynced or self._failure is not None:
             self.sync()
 
@@ -254,7 +260,7 @@ class DurableFile(VirtualFile):
         return SyncFailed(self._failure.errno, f"a sync has failed ({self._failure.strerror})", str(self.path))
 
     def _close_idle(self, may_sync: bool) -> bool:
-        """Close the file. Return False if a write is in progress, or if a sync is needed and `may_sync` is False."""
+        """Close the file. Return False if a thread is writing, or if the file needs a sync and `may_sync` is False."""
         if not self._writing.acquire(blocking=False):
             return False
         try:
@@ -262,7 +268,7 @@ class DurableFile(VirtualFile):
                 if not may_sync:
                     return False
                 self.sync()
-        except SyncFailed as error:  # The log gets the error at its next write or sync.
+        except SyncFailed as error:  # The next write or sync raises the error to the log.
             LOGGER.error("%s", error)
         finally:
             self._writing.release()
@@ -270,30 +276,30 @@ class DurableFile(VirtualFile):
 
 
 def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> None:
-    """Write the rest of the bytes, if one call of `pwritev` did not write all of them."""
+    """Write the bytes of `parts` after the first `written` bytes, because one call of `pwritev` did not write them."""
     data = memoryview(b"".join(parts))
     while written < len(data):
         written += os.pwrite(file.fileno(), data[written:], position + written)
 
 
 class OpenFiles:
-    """The files that are open in this process, at most `limit`. Thread-safe, without a lock of its own.
+    """The files that are open in this process, at most `limit`. Thread-safe, although it has no lock.
 
-    A file that is closed while a thread still reads from it counts until that thread drops it. So the number may exceed
-    `limit` by one for each thread.
+    If a file is closed while a thread still reads it, the descriptor stays open until this thread has finished. So each
+    thread may add one open file above `limit`.
     """
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.descriptors: set[int] = set()  # descriptors of all `SharedFile`s; `add` and `discard` of a set are atomic
-        self._clock: OrderedDict[ref[VirtualFile], None] = OrderedDict()  # `close_one` looks at the first file first
+        self.descriptors: set[int] = set()  # of all `SharedFile`s; `add` and `discard` of a set are atomic
+        self._clock: OrderedDict[ref[VirtualFile], None] = OrderedDict()  # a queue: `close_one` takes the first file
 
     def add(self, file: VirtualFile) -> None:
-        """Add a file that has been opened. `close_one` looks at this file last."""
+        """Add a file that was opened, at the end of the queue."""
         self._clock[ref(file, self._forget)] = None
 
     def discard(self, file: VirtualFile) -> None:
-        """Remove a file that has been closed."""
+        """Remove a file that was closed."""
         self._forget(ref(file))
 
     def _forget(self, file: ref[VirtualFile]) -> None:
@@ -305,9 +311,9 @@ class OpenFiles:
             pass
 
     def close_one(self) -> bool:
-        """Close the first file that was not used recently. Return False if no file can be closed."""
+        """Close the first file in the queue that was not used recently. Return False if no file can be closed."""
         for may_sync in (False, True):
-            for _ in range(2 * len(self._clock)):  # The first pass clears the marks of use, the second one closes.
+            for _ in range(2 * len(self._clock)):  # The first pass removes marks, the second closes.
                 try:
                     file = self._clock.popitem(last=False)[0]()
                 except KeyError:  # Another thread has removed the last file.
@@ -319,4 +325,4 @@ class OpenFiles:
         return False
 
 
-OPEN_FILES = OpenFiles(340)  # a third of 1,024, the usual limit of a process; a broker sets its own
+OPEN_FILES = OpenFiles(340)  # about a third of 1,024, the usual limit of a process; a broker sets another limit

@@ -1,16 +1,16 @@
-"""Reading a large file through a window: the part of the file that is in memory.
+"""Reading a large file through a window: only a part of the file is in memory.
 
-Recovery and compaction read whole segments, each of up to 1 GiB. A whole segment in memory would take too much space. A
-memory map would not have this problem. But if another process cuts the file, the kernel kills each process that reads
-the map after the new end of the file (SIGBUS). So the broker reads a window of 1 MiB, works on it, and reads the next
-one::
+Recovery and compaction read whole segments of up to 1 GiB. A whole segment would need too much memory. A memory map of
+the file would need less. But if another process cuts the file and the broker reads the map after the new end, the
+kernel kills the broker (SIGBUS). So the broker reads a part of 1 MiB, a *window*, works on it, and reads the next
+window::
 
     file     [ batch | batch | batch | batch | batch | batch ...
     window           [.........................]           the fifth batch begins in the window and ends after it,
                                      [....................  so the next window begins with it
 
-If another process has cut the file, a window is shorter than expected. The code that reads the window then finds an
-incomplete batch, as in any other damaged file.
+If another process has cut the file, the window is shorter than expected. The broker then finds an incomplete batch in
+the window, and handles it like any other damage.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ WINDOW = 1 << 20  # bytes
 
 
 class Windows:
-    """A reader of a file's first `end` bytes. `view` is the part in memory, and `start` is its position in the file."""
+    """Reads the first `end` bytes of a file. `view` is the window in memory; `start` is its file position."""
 
     def __init__(self, file: VirtualFile, end: int) -> None:
         self._file = file
@@ -34,8 +34,8 @@ class Windows:
     def at(self, position: int, size: int) -> tuple[memoryview, int]:
         """Return a view that contains the `size` bytes from `position` on, and the index of `position` in the view.
 
-        Bytes are missing only at the end of the file. A caller that reads forwards, or backwards in whole batches,
-        reads each byte of the file about once. Raises OSError.
+        If the file ends earlier, the view has fewer bytes. If the caller reads the batches forwards or backwards one
+        after the other, this class reads each byte of the file about once. Raises OSError.
         """
         index = position - self.start
         if index < 0 or index + size > len(self.view):
@@ -48,7 +48,7 @@ class Windows:
         return self.view, index
 
     def chunks(self, position: int, end: int) -> Iterator[memoryview]:
-        """Return the bytes from `position` to `end`, a window at a time. Raises OSError."""
+        """Yield the bytes from `position` to `end`, in parts of at most one window. Raises OSError."""
         while position < end:
             view, index = self.at(position, 1)
             chunk = view[index : index + end - position]
