@@ -1,6 +1,6 @@
-"""Administration: describe and change topics, settings, groups, offsets and the cluster itself.
+"""Administration: describes and changes the topics, settings, groups, committed offsets and brokers of a cluster.
 
-`Admin` is one class with a method for each task. Each request goes to the broker that can answer it::
+The class `Admin` has one method for each task. The method sends its request to a broker that can answer it::
 
     broker                   answers requests about
     any broker               lists of topics, settings of topics
@@ -9,22 +9,23 @@
     a group's coordinator    members and committed offsets of the group
     each broker itself       its own settings and data directories
 
-A method that works on several items returns a dict with a result or a KafkaError for each item. A topic that does not
-exist therefore does not hide the results of the others. The function `raised` turns an error into an exception. A
-method raises KafkaError with UNSUPPORTED_VERSION if the broker is too old, and the message names the missing API.
+A method for several items, for example topics, returns a dict. It contains a result or a KafkaError for each item. So
+if one topic does not exist, the results of the other topics are still returned. The function `raised` returns a result,
+or raises it if it is a KafkaError. If the broker is too old for a method, the method raises KafkaError with
+UNSUPPORTED_VERSION. The message contains the name of the missing API.
 
 Read in this order:
 
-1. `base`: find the right broker, and retry temporary errors.
-2. `topics`: create, list, describe and delete topics.
-3. `groups` and `group_offsets`: members, and committed offsets.
+1. `base`: finds the right broker for a request, and retries after temporary errors.
+2. `topics`: creates, lists, describes and deletes topics.
+3. `groups` and `group_offsets`: the members and the committed offsets of groups.
 
-The other modules have the same structure and can be skipped in a first reading:
+The other modules have the same structure. You can skip them when you read this folder for the first time:
 
-- `configs`: settings of topics, brokers, loggers and groups.
-- `lag`: the lag of groups, and resets.
-- `records`: offsets of timestamps, and deletion of records.
-- `cluster`: brokers, their versions, data directories and elections.
+- `configs`: the settings of topics, brokers, loggers and groups.
+- `lag`: how many records a group has not read yet, and new committed offsets for a group.
+- `records`: finds the offset for a timestamp, and deletes records.
+- `cluster`: the brokers with their versions and data directories, and elections of leaders.
 """
 
 from hmb.client.admin.base import raised
@@ -76,7 +77,7 @@ __all__ = [
 
 
 class Admin(TopicsAdmin, ConfigsAdmin, GroupsAdmin, LagAdmin, ClusterAdmin):
-    """Describes and changes a cluster. An admin belongs to one thread. Times are in seconds.
+    """Describes and changes a cluster. Only one thread may use an admin. Times are in seconds.
 
     ::
 
@@ -85,5 +86,5 @@ class Admin(TopicsAdmin, ConfigsAdmin, GroupsAdmin, LagAdmin, ClusterAdmin):
             for group in admin.list_groups():
                 print(group.group_id, group.state, admin.list_group_offsets(group.group_id))
 
-    The docstring of each method names the oldest version of Kafka that has the necessary API.
+    "Needs Kafka 2.4" in the docstring of a method means that Kafka 2.4 is the oldest version with the necessary API.
     """

@@ -1,12 +1,13 @@
-"""The base of `Admin`: finds the right broker for a request, and retries temporary errors.
+"""The base class of `Admin`: finds the right broker for a request, and retries after temporary errors.
 
-Any broker answers some requests. Other requests need the controller, the leader of a partition, the coordinator of a
-group, or one particular broker. `Cluster` knows most of these brokers, and FindCoordinator returns the coordinator of a
-group.
+Some requests can go to any broker. Others must go to the controller, to the leader of a partition, to the coordinator
+of a group, or to one particular broker. The class `Cluster` finds these brokers with Metadata requests. Only the
+coordinator of a group must be found with another request, FindCoordinator.
 
-While a cluster elects a leader or a coordinator, its brokers answer with a temporary error. The admin retries such
-errors for `request_timeout` seconds. It retries a lost connection for only a few seconds, which is enough for a restart
-of the broker. A user with a wrong address should not wait half a minute for the error.
+While a partition has no leader, or a group has no coordinator, the brokers respond with a temporary error. The admin
+then retries for up to `request_timeout` seconds. After a lost connection, it retries for only 3 seconds, which is
+enough for the restart of a broker. If it has never reached the cluster, it does not retry, because the address is
+probably wrong.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 Answers = dict[TopicPartition, T | KafkaError]
 
-RECONNECT_FOR = 3.0  # seconds; long enough for a restart of a broker
+RECONNECT_FOR = 3.0  # seconds; a broker can restart in this time
 TEMPORARY = {
     ErrorCode.LEADER_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
@@ -43,7 +44,7 @@ TEMPORARY = {
 
 
 class AdminBase:
-    """The connections of an `Admin` to the brokers of a cluster. It belongs to one thread. Times are in seconds."""
+    """Connects an `Admin` to the brokers of a cluster. Only one thread may use it. Times are in seconds."""
 
     def __init__(
         self, bootstrap_servers: str | Iterable[str], client_id: str = "hmb", request_timeout: float = 30.0
@@ -56,13 +57,13 @@ class AdminBase:
 
     @property
     def cluster(self) -> Cluster:
-        """The metadata of the cluster. Every method uses it. Raises RuntimeError after `close`."""
+        """The metadata of the cluster. Raises RuntimeError if the admin is closed."""
         if self._is_closed:
             raise RuntimeError("the admin is closed")
         return self._cluster
 
     def close(self) -> None:
-        """Close all connections. Further calls do nothing."""
+        """Close all connections. A second call does nothing."""
         self._is_closed = True
         for connection in self._connections.values():
             connection.close()
@@ -81,13 +82,13 @@ class AdminBase:
         return int(self._request_timeout * 1000)
 
     def _connection(self, node: Node) -> Connection:
-        """Return the connection to a broker."""
+        """Return the connection to the broker with this address. Connect if there is no connection yet."""
         if node not in self._connections:
             self._connections[node] = self.cluster.connect(node)
         return self._connections[node]
 
     def _any_broker(self) -> Connection:
-        """Return the connection to the first known broker that can be reached."""
+        """Return a connection to any broker: to the first one that can be reached."""
         failed: ConnectionFailed | None = None
         for node in self.cluster.nodes.values() or self._nodes():
             connection = self._connection(node)
@@ -99,12 +100,12 @@ class AdminBase:
         raise failed or KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the metadata of the cluster contain no brokers")
 
     def _nodes(self) -> list[Node]:
-        """Request the addresses of all brokers."""
+        """Request the metadata of the cluster, and return the addresses of all brokers."""
         self._retrying(lambda: self.cluster.metadata(()))
         return list(self.cluster.nodes.values())
 
     def _broker(self, number: int) -> Connection:
-        """Return the connection to the broker with this id. Raises KafkaError if the cluster has no such broker."""
+        """Return the connection to the broker with the id `number`. Raises KafkaError if no such broker exists."""
         if number not in self.cluster.nodes:
             self.cluster.metadata(())
         if number not in self.cluster.nodes:
@@ -122,9 +123,10 @@ class AdminBase:
         return self._connection(self._coordinators[group])
 
     def _at_coordinator(self, group: str, ask: Callable[[Connection], T]) -> T:
-        """Call `ask` with the connection to the group's coordinator, and return its result.
+        """Call `ask` with the connection to the group's coordinator, and return the result of `ask`.
 
-        If the coordinator has moved to another broker, find it and call `ask` again.
+        If `ask` raises a temporary error, look up the coordinator again and call `ask` again. Another broker may have
+        become the coordinator.
         """
 
         def attempt() -> T:
@@ -139,9 +141,10 @@ class AdminBase:
     def _at_leaders(
         self, partitions: Iterable[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
     ) -> Answers[T]:
-        """Call `ask` for the partitions of each leader, and return all results.
+        """Call `ask` for each leader, with the partitions that it leads. Return the results of all partitions.
 
-        Partitions whose leader has moved or is unknown are retried.
+        After a temporary error, for example because another broker has become the leader, call `ask` again for these
+        partitions. Stop after `request_timeout` seconds.
         """
         started = time.monotonic()
         found: Answers[T] = dict.fromkeys(partitions, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "no answer"))
@@ -156,9 +159,10 @@ class AdminBase:
     def _ask_leaders(
         self, partitions: list[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
     ) -> Answers[T]:
-        """Call `ask` once for each leader, and return all results.
+        """Call `ask` once for each leader, without retries. Return the results of all partitions.
 
-        The next attempt finds the leaders of failed partitions again.
+        If a partition has a temporary error, forget its leader. The next call of this method then looks up the leader
+        again.
         """
         found: Answers[T] = {}
         by_leader: dict[Node, list[TopicPartition]] = {}
@@ -180,30 +184,30 @@ class AdminBase:
         return found
 
     def _retrying(self, attempt: Callable[[], T]) -> T:
-        """Return the result of the first attempt that has no temporary error."""
+        """Call `attempt` until it raises no temporary error, and return its result."""
         return with_retries(attempt, self._retry_for)
 
     def _retry_for(self, error: ConnectionFailed | KafkaError) -> float:
-        """Return for how many seconds an error is retried."""
+        """Return the number of seconds for which the admin retries after this error. 0 means no retry."""
         if isinstance(error, ConnectionFailed):
             return RECONNECT_FOR if self.cluster.was_reached else 0.0
         return self._request_timeout if is_temporary(error) else 0.0
 
 
 def is_temporary(answer: object) -> TypeGuard[KafkaError]:
-    """Return whether a result is a temporary error, which a retry may repair."""
+    """Return True if a result is a temporary error, so that a retry may succeed."""
     return isinstance(answer, KafkaError) and answer.code in TEMPORARY
 
 
 def raised(result: T | KafkaError) -> T:
-    """Return a result, or raise it if it is an error."""
+    """Return `result`, or raise it if it is a KafkaError."""
     if isinstance(result, KafkaError):
         raise result
     return result
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return the partition numbers of each topic. Most requests group partitions in this way."""
+    """Group partitions by topic, as most requests need them: topic name -> partition numbers."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

@@ -1,4 +1,4 @@
-"""The methods of `Admin` for the cluster itself: brokers, API versions, data directories and elections of leaders."""
+"""The methods of `Admin` for brokers: addresses, API versions, data directories, and elections of leaders."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from hmb.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeader
 from hmb.protocol.topics import TopicPartition
 
 Directory = DescribeLogDirsResponse.DescribeLogDirsResult
-# Brokers refuse the request if the name or the version of the client is empty.
+# An ApiVersions request must contain a name and a version of the client software. Otherwise the broker refuses it.
 SOFTWARE = ApiVersionsRequest(client_software_name="hmb", client_software_version=hmb.__version__)
 FIRST_VERSION_OF_UNCLEAN_ELECTIONS = ElectLeadersRequest.first_version("election_type")
 
 
 class BrokerDescription(NamedTuple):
-    """The id and the address of a broker. `rack` is None if the broker has no rack."""
+    """A broker: its id, its address, and its rack. `rack` is None if the broker has no rack."""
 
     broker_id: int
     host: str
@@ -32,10 +32,11 @@ class BrokerDescription(NamedTuple):
 
 
 class ClusterDescription(NamedTuple):
-    """A cluster and its brokers.
+    """A cluster: its id, its controller and its brokers.
 
-    Kafka 0.8.2 and 0.9 do not name the controller, and `controller_id` is -1. Before Kafka 0.10.1, `cluster_id` is
-    None. With KRaft the controller is not a broker. `controller_id` is then any broker that forwards requests to it.
+    Kafka before 0.10 does not return the controller, so `controller_id` is -1. Kafka before 0.10.1 does not return the
+    cluster id, so `cluster_id` is None. With KRaft, the controller may be no broker. `controller_id` is then the id of
+    any broker, which forwards requests to the controller.
     """
 
     cluster_id: str | None
@@ -44,9 +45,11 @@ class ClusterDescription(NamedTuple):
 
 
 class ReplicaDescription(NamedTuple):
-    """A replica of a partition in a data directory: its size in bytes, and its lag behind the leader in offsets.
+    """A replica of a partition in a data directory. `size` is in bytes.
 
-    `is_future` is True while the replica moves to this directory from another one.
+    `offset_lag` is the number of offsets that the replica still has to copy from the leader.
+
+    If the broker is moving the replica from another data directory to this one, `is_future` is True.
     """
 
     size: int
@@ -55,7 +58,7 @@ class ReplicaDescription(NamedTuple):
 
 
 class LogDirDescription(NamedTuple):
-    """A data directory of a broker. The total and usable bytes of its disk are -1 before Kafka 3.3."""
+    """A data directory of a broker. Kafka before 3.3 does not return the sizes of the disk, so they are -1."""
 
     path: str
     error: KafkaError | None
@@ -65,14 +68,14 @@ class LogDirDescription(NamedTuple):
 
 
 class BrokerVersions(NamedTuple):
-    """The versions of a broker's APIs, by API key, and the finalized features of its cluster."""
+    """The versions that a broker supports for each API key, and the finalized features of its cluster."""
 
     apis: Mapping[int, range]
     features: Mapping[str, int]
 
 
 class ClusterAdmin(AdminBase):
-    """The methods of `Admin` for the cluster and its brokers."""
+    """The methods of `Admin` for brokers."""
 
     def describe_cluster(self) -> ClusterDescription:
         """Return the cluster's id, its controller and its brokers."""
@@ -81,9 +84,9 @@ class ClusterAdmin(AdminBase):
         return ClusterDescription(response.cluster_id, response.controller_id, tuple(brokers))
 
     def describe_versions(self) -> dict[Node, BrokerVersions]:
-        """Return the API versions of each broker.
+        """Return the versions that each broker supports for each API.
 
-        Brokers before Kafka 0.10 do not report versions. For such a broker, the method returns the versions of Kafka
+        Brokers before Kafka 0.10 cannot report their versions. For them, the method returns the known versions of Kafka
         0.8.2 or 0.9.
         """
         described = {}
@@ -97,7 +100,7 @@ class ClusterAdmin(AdminBase):
         return described
 
     def describe_log_dirs(self, brokers: Iterable[int] | None = None) -> dict[int, tuple[LogDirDescription, ...]]:
-        """Return the data directories of these brokers, or of all brokers. Needs Kafka 1.0."""
+        """Return the data directories of brokers by broker id. None means all brokers. Needs Kafka 1.0."""
         wanted = None if brokers is None else list_of("brokers", brokers, int, "[0, 1]")
         self._nodes()
         described = {}
@@ -111,10 +114,11 @@ class ClusterAdmin(AdminBase):
     def elect_leaders(
         self, partitions: Iterable[TopicPartition] | None = None, *, unclean: bool = False
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Elect the preferred replica as leader of these partitions, or of all. None in the result means success.
+        """Make the preferred replica the leader of each partition. `partitions=None` means all partitions.
 
-        With `unclean`, a replica that is not in sync becomes the leader if no in-sync replica is available. Such an
-        election loses records. Needs Kafka 2.2, and Kafka 2.4 for unclean elections.
+        The result contains None for each partition that now has the right leader, and a KafkaError for the others. If
+        `unclean` is true, and a partition has no live in-sync replica, a replica that is not in sync becomes the
+        leader. Records may be lost. Needs Kafka 2.2, and Kafka 2.4 for `unclean`.
         """
         wanted = None if partitions is None else list_of_partitions(partitions)
         version = self.cluster.version_of(ElectLeadersRequest)

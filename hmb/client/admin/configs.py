@@ -1,20 +1,22 @@
-"""The settings of topics, brokers, loggers and groups: their values, the sources of the values, and changes.
+"""The methods of `Admin` for settings of topics, brokers, loggers and groups: describe them and change them.
 
-A setting can have a value in several sources: the topic itself, this broker, all brokers, the broker's
-`server.properties`, and Kafka's default. The first source with a value decides. The *synonyms* of a setting are its
-values in all sources, in this order::
+The value of a setting can come from several places: from the topic itself, from the settings of this broker, from the
+settings of all brokers, from the broker's file `server.properties`, and from Kafka's defaults. The first of these
+places that has a value decides. A response also contains the *synonyms* of a setting. They are the values in all these
+places, in the same order::
 
     retention.ms of topic "events"
         topic "events"        3600000      <- the value in use
         all brokers         604800000
         default             604800000
 
-If a value is deleted, the next source in this order decides.
+If a user deletes the first value, the next one in this list becomes the value in use.
 
-Two requests change settings. IncrementalAlterConfigs (Kafka 2.3) contains only the changes. The older AlterConfigs
-contains *all* values of the resource, and deletes every setting that is missing. A client therefore has to read, change
-and write all settings. A change of another client between the two requests is lost. This client uses the older request
-only with older brokers, and logs a warning.
+Two kinds of requests change settings. IncrementalAlterConfigs (Kafka 2.3) contains only the changes. The older
+AlterConfigs must contain *all* values that were set for the topic or broker. The broker deletes every value that is
+missing in the request. So a client must first request all values, and then send them with its changes. If another
+client changes a setting between the two requests, this change is lost. HMB's client sends AlterConfigs only to brokers
+before Kafka 2.3, and logs a warning.
 """
 
 from __future__ import annotations
@@ -56,14 +58,17 @@ TYPES = ("unknown", "boolean", "string", "int", "short", "long", "double", "list
 
 
 class ConfigResource(NamedTuple):
-    """A resource with settings: a topic by its name, a broker by its id ("" for all brokers), or a group by its id."""
+    """Identifies a topic, a broker or a group whose settings are described or changed.
+
+    `name` is the name of the topic, the id of the broker ("" for all brokers), or the id of the group.
+    """
 
     type: ResourceType
     name: str
 
     @property
     def own_source(self) -> ConfigSource:
-        """The source of values that were set for this resource."""
+        """The source that an entry has if its value was set for this topic, broker or group itself."""
         if self.type is not ResourceType.BROKER:
             return OWN_SOURCES[self.type]
         return ConfigSource.DYNAMIC_BROKER_CONFIG if self.name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
@@ -76,7 +81,10 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSynonym(NamedTuple):
-    """A source of a setting, with the name and the value that the setting has there."""
+    """A value of a setting in one of the places that it can come from.
+
+    `source` is this place, for example a topic. `name` is the name of the setting there.
+    """
 
     name: str
     value: str | None
@@ -84,7 +92,10 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """A setting. The value of a sensitive setting is None. Brokers before Kafka 2.6 do not return the type."""
+    """A setting with its value. The value of a sensitive setting, for example a password, is None.
+
+    Brokers before Kafka 2.6 do not return the type, so it is "unknown".
+    """
 
     name: str
     value: str | None
@@ -97,14 +108,21 @@ class ConfigEntry(NamedTuple):
 
 
 class ConfigChange(NamedTuple):
-    """A change of one setting. APPEND and SUBTRACT change lists, whose items are separated by commas."""
+    """A change of one setting.
+
+    SET replaces the value, and DELETE deletes it. If the value is a list with commas between the items, APPEND adds
+    items, and SUBTRACT removes items.
+    """
 
     name: str
     operation: ConfigOperation
     value: str | None = None
 
     def applied_to(self, before: str | None) -> str | None:
-        """Return the new value of the setting. None means that the resource has no value of its own."""
+        """Return the value after the change. `before` is the value before the change.
+
+        None means that no value is set for the topic, broker or group itself.
+        """
         items = before.split(",") if before else []
         changed = self.value.split(",") if self.value else []
         match self.operation:
@@ -124,9 +142,9 @@ class ConfigsAdmin(AdminBase):
     def describe_configs(
         self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None = None, documentation: bool = False
     ) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
-        """Return the settings of these resources, or only the settings in `names`.
+        """Return the settings of topics, brokers and groups. If `names` is not None, return only these settings.
 
-        Needs Kafka 0.11, and Kafka 1.1 for synonyms and sources.
+        Needs Kafka 0.11. Before Kafka 1.1, the result contains no synonyms.
         """
         keys = None if names is None else list_of_names("names", names, '["retention.ms"]')
         wanted = list_of("resources", resources, ConfigResource, '[ConfigResource(ResourceType.TOPIC, "t")]')
@@ -144,8 +162,8 @@ class ConfigsAdmin(AdminBase):
     ) -> None:
         """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies none of them.
 
-        The name of an unknown setting raises an error before the change is sent. A broker would ignore such a name in
-        `delete`. Raises KafkaError if the broker refuses a change. Needs Kafka 0.11.
+        If a name is unknown, the method raises an error before it sends the changes. This check is necessary because a
+        broker ignores unknown names in `delete`. Raises KafkaError if the broker refuses a change. Needs Kafka 0.11.
         """
         changes = _changes(ConfigOperation.SET, set)
         deleted = list_of_names("settings to delete", delete, '["retention.ms"]')
@@ -159,9 +177,9 @@ class ConfigsAdmin(AdminBase):
             self._alter_all(connection, resource, changes, validate_only)
 
     def _owner(self, resource: ConfigResource) -> Connection:
-        """Return the connection to a broker that can describe the resource.
+        """Return the connection to a broker that knows the settings of the resource.
 
-        Only a broker itself can describe its own settings.
+        The settings of one broker are known only to this broker. All other settings are known to every broker.
         """
         if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name != ALL_BROKERS:
             if not (resource.name.isascii() and resource.name.isdigit()):
@@ -189,14 +207,16 @@ class ConfigsAdmin(AdminBase):
             _check(resource, result.error_code, result.error_message)
         except KafkaError as error:
             if error.code is ErrorCode.UNSUPPORTED_VERSION:
-                raise  # The error is the same for all resources.
+                raise  # The broker is too old for every resource.
             return error
         return {entry.name: _entry(resource, entry) for entry in result.configs}
 
     def _check_names(self, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
-        """Raise an error for an unknown name.
+        """Raise an error if a change has an unknown name.
 
-        Topics and groups have a fixed set of settings. A broker also accepts settings of listeners and plugins.
+        For a topic or a group, all names are checked. For one broker, only the names to delete are checked. The broker
+        also accepts other names than those that it lists: the settings of listeners and plugins. For all brokers and
+        for loggers, no names are checked.
         """
         names = [change.name for change in changes]
         if resource.type is ResourceType.BROKER and resource.name != ALL_BROKERS:
@@ -232,7 +252,10 @@ class ConfigsAdmin(AdminBase):
     def _alter_all(
         self, connection: Connection, resource: ConfigResource, changes: list[ConfigChange], validate_only: bool
     ) -> None:
-        """Read all settings of the resource, change them, and write all of them."""
+        """Change settings with the older AlterConfigs request.
+
+        The method requests all values, changes them, and sends all of them.
+        """
         LOGGER.warning(
             "%s is older than Kafka 2.3: all settings of %s are written again, and a change that another client makes "
             "at the same time is lost",
@@ -265,7 +288,7 @@ def _changes(operation: ConfigOperation, settings: Mapping[str, str] | None) -> 
 
 
 def no_such_setting(resource: ConfigResource, name: str, known: Iterable[str]) -> KafkaError:
-    """Return an error for an unknown setting. Its message names the most similar known setting."""
+    """Return an error for an unknown name of a setting. The message contains the most similar known name."""
     near = difflib.get_close_matches(name, list(known), 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     kind = resource.type.name.lower().replace("_", " ")
@@ -281,7 +304,7 @@ def _check(resource: ConfigResource, number: int, message: str | None) -> None:
 
 def _entry(resource: ConfigResource, entry: DescribedEntry) -> ConfigEntry:
     source = ConfigSource(entry.config_source)
-    if entry.config_source == -1:  # Version 0 of the response only shows whether a value is a default.
+    if entry.config_source == -1:  # Version 0 of the response has no sources.
         source = ConfigSource.DEFAULT_CONFIG if entry.is_default else resource.own_source
         if entry.read_only and not entry.is_default:
             source = ConfigSource.STATIC_BROKER_CONFIG

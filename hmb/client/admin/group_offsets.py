@@ -1,8 +1,9 @@
 """The methods of `Admin` for the committed offsets of groups: list, change and delete them.
 
-A committed offset is the offset of the next record that the group reads. An admin commits as a member does, but without
-a member id and a generation. The coordinator accepts this only while the group has no members, because members commit
-their own positions. Kafka 0.8.2 has no group members, but it stores committed offsets under the name of a group.
+A committed offset is the offset of the next record that the group reads. To change it, an admin sends the same request
+as a member, but without a member id and a generation. The coordinator accepts such a request only if the group has no
+members, because members commit their own positions. Kafka 0.8.2 has no group members, but it also stores committed
+offsets for a group id.
 """
 
 from __future__ import annotations
@@ -30,17 +31,18 @@ from hmb.protocol.topics import TopicPartition
 
 
 class GroupOffsetsAdmin(AdminBase):
-    """The methods of `Admin` for committed offsets."""
+    """The methods of `Admin` for the committed offsets of groups."""
 
     def list_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return a group's committed offsets in these partitions, or in all.
+        """Return the committed offsets of a group. `partitions=None` means all partitions.
 
-        Partitions without a committed offset are missing.
+        If the group has no committed offset for a partition, the result does not contain this partition.
 
-        With `require_stable`, the coordinator waits for offsets of open transactions. Raises KafkaError for the first
-        partition with an error. Needs Kafka 0.8.2.
+        If `require_stable` is true, and an open transaction contains offsets of the group, the method waits for the end
+        of the transaction, up to `request_timeout` seconds. Raises KafkaError for the first partition with an error.
+        Needs Kafka 0.8.2.
         """
         asked = None if partitions is None else list_of_partitions(partitions)
 
@@ -61,9 +63,9 @@ class GroupOffsetsAdmin(AdminBase):
     def alter_group_offsets(
         self, group: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Set committed offsets of a group. None means that the offset of a partition was set.
+        """Set committed offsets of a group. The result contains None for each partition whose offset was set.
 
-        The group must have no members. Otherwise the error is UNKNOWN_MEMBER_ID. Needs Kafka 0.8.2.
+        The group must have no members. If it has members, the error is UNKNOWN_MEMBER_ID. Needs Kafka 0.8.2.
         """
         new = {
             partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
@@ -78,7 +80,7 @@ class GroupOffsetsAdmin(AdminBase):
                 for partition, code in commit_codes(response)
             }
             for error in filter(is_temporary, answers.values()):
-                raise error  # An error of the whole group, which the response repeats for each partition.
+                raise error  # A temporary error concerns the whole group, so retry for all partitions.
             return answers
 
         return self._at_coordinator(group, ask) if new else {}
@@ -86,9 +88,9 @@ class GroupOffsetsAdmin(AdminBase):
     def delete_group_offsets(
         self, group: str, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Delete committed offsets of a group. None means that the offset of a partition was deleted.
+        """Delete committed offsets of a group. The result contains None for each partition whose offset was deleted.
 
-        The error is GROUP_SUBSCRIBED_TO_TOPIC if a member reads the topic. Needs Kafka 2.4.
+        If a member of the group reads the topic, the error is GROUP_SUBSCRIBED_TO_TOPIC. Needs Kafka 2.4.
         """
         request = OffsetDeleteRequest(group_id=group)
         partition = OffsetDeleteRequest.OffsetDeleteRequestTopic.OffsetDeleteRequestPartition
@@ -109,7 +111,7 @@ class GroupOffsetsAdmin(AdminBase):
 
 
 def check_group(group: str, number: int, message: str | None = None) -> None:
-    """Raise KafkaError for the error code in a response about a group. The code 0 means success."""
+    """Raise KafkaError if the error code in a response about a group is not 0."""
     if number == ErrorCode.GROUP_ID_NOT_FOUND:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"there is no group {group!r}")
     if number:

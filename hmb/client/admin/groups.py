@@ -1,13 +1,13 @@
 """The methods of `Admin` for groups: list, describe and delete groups, and remove members.
 
-Every broker lists the groups that it coordinates, so a list of all groups needs a request to each broker. The
-description of a group comes from its coordinator. Kafka has several types of groups:
+A broker lists only the groups that it coordinates. So to list all groups, the admin sends a request to each broker. To
+describe a group, it sends a request to the group's coordinator. Kafka has several types of groups:
 
-- In a *classic* group the members assign the partitions themselves. The coordinator stores the assignments as bytes,
-  and this module decodes those of consumers.
+- In a *classic* group, one of the members assigns the partitions. The coordinator returns each assignment as bytes, and
+  this module decodes the assignments of consumers.
 - In a *consumer* group (KIP-848) the coordinator assigns the partitions. It returns the current and the target
   assignment of each member.
-- *Share* groups and *streams* groups are listed, but not described.
+- This client can list *share* groups and *streams* groups, but cannot describe them.
 """
 
 from __future__ import annotations
@@ -40,9 +40,11 @@ FIRST_VERSION_OF_SEVERAL_MEMBERS = LeaveGroupRequest.first_version("members")
 
 
 class GroupListing(NamedTuple):
-    """A group in a list. The state is "" before Kafka 2.6, and the type is "" before Kafka 3.8.
+    """An entry in the list of groups.
 
-    `protocol_type` is "consumer" for groups of consumers. It is "" if the group has never had members.
+    Kafka before 2.6 does not return the state, and Kafka before 3.8 does not return the type. They are then "".
+
+    `protocol_type` is "consumer" if the members are consumers. If the group has never had members, it is "".
     """
 
     group_id: str
@@ -54,8 +56,9 @@ class GroupListing(NamedTuple):
 class MemberDescription(NamedTuple):
     """A member of a group.
 
-    `assignment` contains its partitions. `target` contains the partitions that it owns after the rebalance. In a
-    classic group `target` is equal to `assignment`, and `member_epoch` is -1.
+    `assignment` contains the partitions that the member owns now. `target` contains the partitions that it will own
+    after the rebalance that is in progress. In a classic group, `target` is equal to `assignment`, and `member_epoch`
+    is -1.
     """
 
     member_id: str
@@ -68,7 +71,7 @@ class MemberDescription(NamedTuple):
 
 
 class GroupDescription(NamedTuple):
-    """A group and its members. `assignor` is the assignor that the group uses. A classic group has the epoch -1."""
+    """A group and its members. `group_epoch` is -1 for a classic group."""
 
     group_id: str
     type: str
@@ -81,7 +84,7 @@ class GroupDescription(NamedTuple):
 
     @property
     def is_active(self) -> bool:
-        """Whether the group has members. The committed offsets of an active group cannot be changed."""
+        """True if the group has members. Then an admin cannot change its committed offsets."""
         return self.state not in (GroupState.EMPTY, GroupState.DEAD)
 
 
@@ -89,7 +92,10 @@ class GroupsAdmin(AdminBase):
     """The methods of `Admin` for groups and their members."""
 
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
-        """Return all groups, or the groups with these states and types, in upper or lower case. Needs Kafka 0.9."""
+        """Return all groups, or only the groups with these states and types. Needs Kafka 0.9.
+
+        The case of the letters in `states` and `types` does not matter.
+        """
         states = list_of_names("states", states, '["Stable"]')
         types = list_of_names("types", types, '["classic"]')
         listed: set[GroupListing] = set()
@@ -102,16 +108,16 @@ class GroupsAdmin(AdminBase):
         )
 
     def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupDescription | KafkaError]:
-        """Return these groups with their members. Needs Kafka 0.9.
+        """Return the state and the members of each group. Needs Kafka 0.9.
 
-        The error of an unknown group is GROUP_ID_NOT_FOUND.
+        If a group does not exist, its error is GROUP_ID_NOT_FOUND.
         """
         return {group: self._or_error(partial(self._group, group)) for group in list_of_names("groups", group_ids)}
 
     def delete_groups(self, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
-        """Delete groups and their committed offsets. None means that the group was deleted.
+        """Delete groups and their committed offsets. The result contains None for each deleted group.
 
-        The error of a group with members is NON_EMPTY_GROUP. Needs Kafka 1.1.
+        If a group has members, it is not deleted, and its error is NON_EMPTY_GROUP. Needs Kafka 1.1.
         """
 
         def delete(group: str) -> None:
@@ -127,9 +133,10 @@ class GroupsAdmin(AdminBase):
     def remove_members(
         self, group: str, *, member_ids: Iterable[str] = (), group_instance_ids: Iterable[str] = ()
     ) -> dict[str, KafkaError | None]:
-        """Remove members by member id or group instance id. None means that the member was removed.
+        """Remove members from a group, by member id or by group instance id.
 
-        A member that is still running joins again. Needs Kafka 0.9, and Kafka 2.4 for group instance ids.
+        The result contains None for each removed member, and a KafkaError for the others. If a removed consumer is
+        still running, it joins the group again. Needs Kafka 0.9, and Kafka 2.4 for group instance ids.
         """
         identity = LeaveGroupRequest.MemberIdentity
         members = [identity(member_id=it, group_instance_id=None) for it in list_of_names("member ids", member_ids)]
@@ -143,7 +150,7 @@ class GroupsAdmin(AdminBase):
             return ask()
         except KafkaError as error:
             if error.code is ErrorCode.UNSUPPORTED_VERSION:
-                raise  # The error is the same for all groups.
+                raise  # The broker is too old for every group.
             return error
 
     def _listed(self, connection: Connection) -> list[GroupListing]:
@@ -159,7 +166,7 @@ class GroupsAdmin(AdminBase):
                     return _describe_consumer_group(connection, group)
                 except KafkaError as error:
                     if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
-                        raise  # A group that was not found may be a classic one.
+                        raise  # If it is not found, it may be a classic group.
             return _describe_classic_group(connection, group)
 
         try:
@@ -170,7 +177,7 @@ class GroupsAdmin(AdminBase):
             raise
 
     def _refuse_other_types(self, group: str) -> None:
-        """Raise an error with the group's type if the group exists and is neither a classic nor a consumer group."""
+        """Raise a clearer error if the group exists, but has a type that this client cannot describe."""
         for listed in self.list_groups():
             if listed.group_id == group and listed.type.lower() not in (GroupType.CLASSIC, GroupType.CONSUMER):
                 what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"
@@ -208,7 +215,7 @@ def _describe_classic_group(connection: Connection, group: str) -> GroupDescript
     response: DescribeGroupsResponse = connection.send(DescribeGroupsRequest(groups=[group]))
     (found,) = response.groups
     check_group(group, found.error_code, found.error_message)
-    if found.group_state == GroupState.DEAD:  # Brokers before Kafka 4.0 return this state for an unknown group.
+    if found.group_state == GroupState.DEAD:  # Kafka before 4.0: the group does not exist.
         check_group(group, ErrorCode.GROUP_ID_NOT_FOUND)
     members = []
     for member in found.members:
@@ -237,9 +244,9 @@ def _partitions(assignment: ConsumerGroup.Member.Assignment) -> tuple[TopicParti
 
 
 def _decoded(assignment: bytes) -> tuple[TopicPartition, ...]:
-    """Return the partitions in a classic assignment.
+    """Decode the assignment of a member in a classic group.
 
-    The tuple is empty during a rebalance, and if the bytes cannot be decoded.
+    During a rebalance, the assignment is empty. If the bytes cannot be decoded, the result is also empty.
     """
     try:
         decoded, _ = ConsumerProtocolAssignment.parse(assignment)

@@ -1,12 +1,14 @@
-"""The methods of `Admin` for the lag of groups, and for resets of committed offsets.
+"""The methods of `Admin` that return the lag of groups, and that plan a reset of committed offsets.
 
-The lag of a group in a partition is the distance from its committed offset to the end of the log. Two numbers describe
-it. A million records may have arrived in the last second, and three records may have waited since yesterday. The admin
-therefore also fetches the first record that the group has not read, and returns its timestamp.
+The *lag* of a group in a partition is the log end offset minus the group's committed offset. So it is the number of
+offsets that the group has not read yet. This number does not show how long the records have been waiting. A lag of a
+million records may be one second old, and a lag of three records may be a day old. The admin therefore also fetches the
+first record that the group has not read, and returns its timestamp.
 
-A reset has two steps. `plan_reset` returns the new offset of each partition, so that a user can check the plan.
-`alter_group_offsets` then commits it. An offset outside the log would make the consumers use `auto.offset.reset`, so a
-plan only contains offsets inside the log.
+To *reset* a group means to replace its committed offsets. This takes two steps. First, `plan_reset` returns the new
+offset of each partition, so that a user can check the offsets. Then `alter_group_offsets` commits them. If an offset
+were outside the log, the consumers would start at another offset (`auto.offset.reset`). So a plan contains only offsets
+inside the log.
 """
 
 from __future__ import annotations
@@ -28,12 +30,12 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 
 AT_ONCE = 100  # partitions in one fetch
-FETCH_BYTES = 64 * 1024  # bytes of each partition; brokers return a larger first batch anyway
+FETCH_BYTES = 64 * 1024  # bytes for each partition; but a larger first batch is returned whole
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftBy:
-    """The offset `count` after the committed one. A negative count moves backwards."""
+    """A reset to the committed offset plus `count`. `count` may be negative."""
 
     count: int
 
@@ -44,8 +46,9 @@ ResetTo = Literal["earliest", "latest", "current"] | int | AtTime | ShiftBy
 class PartitionLag(NamedTuple):
     """The lag of a group in one partition.
 
-    `unread_since` is the timestamp (ms) of the first record that the group has not read. A field is None if the group
-    has committed nothing, if the topic does not exist, or if the record has no timestamp.
+    `unread_since` is the timestamp (ms) of the first record that the group has not read. It is None if there is no such
+    record, or if the record has no timestamp. `committed` is None if the group has committed no offset. The two offsets
+    of the log are None if the topic does not exist.
     """
 
     committed: OffsetAndMetadata | None
@@ -55,9 +58,9 @@ class PartitionLag(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """The number of offsets from the committed one to the end of the log.
+        """The log end offset minus the committed offset, or None if one of them is unknown.
 
-        A compacted log contains fewer records.
+        If the log is compacted, the number of records between the two offsets is smaller.
         """
         if self.committed is None or self.log_end_offset is None:
             return None
@@ -67,7 +70,8 @@ class PartitionLag(NamedTuple):
 class PlannedOffset(NamedTuple):
     """The committed offset of a partition before and after a reset.
 
-    `was_clipped` is True if the requested offset is outside the log, and `offset` is the nearest offset inside the log.
+    If the requested offset is outside the log, `offset` is the nearest offset inside the log, and `was_clipped` is
+    True.
     """
 
     committed: int | None
@@ -76,15 +80,15 @@ class PlannedOffset(NamedTuple):
 
 
 class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
-    """The methods of `Admin` for the lag of groups."""
+    """The methods of `Admin` for the lag of groups and for resets."""
 
     def describe_lag(
         self, group: str, partitions: Iterable[TopicPartition] = (), *, times: bool = True
     ) -> dict[TopicPartition, PartitionLag]:
-        """Return a group's lag in each partition with a committed offset, and in the given partitions.
+        """Return a group's lag in each partition for which it has committed an offset, and in `partitions`.
 
-        With `times`, the method fetches a record of each partition with a lag. Such a fetch returns up to 64 KB for
-        each partition.
+        If `times` is true, the method also finds `unread_since`. To find it, it fetches up to 64 KB from each partition
+        with a lag.
         """
         more = list_of_partitions(partitions)
         committed = self.list_group_offsets(group)
@@ -105,10 +109,10 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
     def plan_reset(
         self, group: str, partitions: Iterable[TopicPartition], to: ResetTo
     ) -> dict[TopicPartition, PlannedOffset]:
-        """Return the offsets that a reset would commit. The method changes nothing.
+        """Return the offsets that a reset would commit, without committing them.
 
-        "current" means the committed offset, or the end of the log if the group has committed none. A time after all
-        records means the end.
+        For "current", the result contains the committed offset, or the log end offset if the group has committed none.
+        For a time that is later than all records, the result also contains the log end offset.
         """
         wanted = list_of_partitions(partitions)
         committed = self.list_group_offsets(group, wanted)
@@ -129,9 +133,9 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
         return {partition: raised(found).offset for partition, found in self.list_offsets(specs).items()}
 
     def _timestamps(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return the timestamp of the first record at or after each offset.
+        """Return, for each partition, the timestamp of the first record at or after the offset.
 
-        Partitions without such a record are missing in the result.
+        If a partition has no such record, or the record has no timestamp, the result does not contain the partition.
         """
         by_leader: dict[Node, dict[TopicPartition, int]] = {}
         for partition, offset in offsets.items():
@@ -147,11 +151,12 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
 def _next_records(
     consumer: SimpleConsumer, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Fetch from the next partitions, and store the timestamps of their first records in `found`.
+    """Fetch from up to 100 partitions, and store the timestamps of their first records in `found`.
 
-    Return the partitions that remain.
+    Return the partitions that must be fetched again, with their next offsets.
 
-    A broker always answers the first partition, so each request removes a partition or moves its offset.
+    A broker always returns records for the first partition of a request, if there are any. So each request completes a
+    partition or moves its offset forward, and the caller's loop ends.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)
@@ -162,7 +167,7 @@ def _next_records(
         if answer.records:
             if answer.records[0].timestamp >= 0:
                 found[partition] = answer.records[0].timestamp
-        elif answer.next_offset > offset or number:  # The batch was a transaction marker, or the response was full.
+        elif answer.next_offset > offset or number:  # only control records, or no room in the response
             left[partition] = answer.next_offset
     return left | dict(islice(wanted.items(), AT_ONCE, None))
 

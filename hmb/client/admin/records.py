@@ -1,7 +1,8 @@
-"""The methods of `Admin` for the records of partitions: list offsets, delete records, describe producers.
+"""The methods of `Admin` for the logs of partitions: list offsets, delete records, describe producers.
 
-The leader of each partition answers. A log begins at its *log start offset*, and readers see it up to the high
-watermark. A deletion of records moves the log start offset. The broker then deletes the segments that end before it.
+The admin sends these requests to the leader of each partition. A log begins at its *log start offset*, and consumers
+can read it up to the high watermark. To delete records, the leader increases the log start offset. It later deletes the
+files (segments) that contain only records below the log start offset.
 """
 
 from __future__ import annotations
@@ -30,22 +31,23 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsRe
 from hmb.protocol.topics import TopicPartition
 
 OffsetSpec = Literal["earliest", "latest", "max-timestamp", "earliest-local", "latest-tiered"] | int
-SPECS: dict[str, tuple[int, int]] = {  # the timestamp on the wire, and the first version of ListOffsets that has it
+SPECS: dict[str, tuple[int, int]] = {  # timestamp in ListOffsets, and the first version with it
     "latest": (LATEST, 0),
     "earliest": (EARLIEST, 0),
     "max-timestamp": (-3, 7),
     "earliest-local": (-4, 8),
     "latest-tiered": (-5, 9),
 }
-HIGH_WATERMARK = -1  # an offset that means: delete all readable records
+HIGH_WATERMARK = -1  # stands for the high watermark: delete all records that consumers can read
 
 OffsetAnswer = ListOffsetsResponse.ListOffsetsTopicResponse.ListOffsetsPartitionResponse
 
 
 class ListedOffset(NamedTuple):
-    """An offset, and the timestamp of its record. The timestamp is -1 if it is unknown, as for the ends of the log.
+    """An offset in a log, with the timestamp (ms) and the leader epoch of its record.
 
-    The offset is -1 if all records are older than the requested time, or if no record has a timestamp.
+    The timestamp is -1 if it is unknown, for example for the log end offset. If the log has no record at or after the
+    requested time, the offset is -1.
     """
 
     offset: int
@@ -54,9 +56,9 @@ class ListedOffset(NamedTuple):
 
 
 class PartitionProducer(NamedTuple):
-    """The state of an idempotent or transactional producer that a partition stores.
+    """The state of an idempotent or transactional producer, as the leader of a partition stores it.
 
-    `current_txn_start_offset` is -1 if the producer has no open transaction in the partition.
+    If the producer has no open transaction in the partition, `current_txn_start_offset` is -1.
     """
 
     producer_id: int
@@ -68,7 +70,7 @@ class PartitionProducer(NamedTuple):
 
 
 class RecordsAdmin(AdminBase):
-    """The methods of `Admin` for the records and producers of partitions."""
+    """The methods of `Admin` for the offsets, records and producers of partitions."""
 
     def list_offsets(
         self,
@@ -76,10 +78,10 @@ class RecordsAdmin(AdminBase):
         *,
         isolation_level: IsolationLevelName = "read_uncommitted",
     ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-        """Return one offset of each partition: the start or end of its log, or the first offset at or after a time.
+        """Return one offset of each partition: the log start offset, the log end offset, or the offset for a time.
 
-        Times are in ms. Brokers before Kafka 0.10.1 only find the beginning of the last segment that is older than the
-        time.
+        A time is in ms. The offset for a time is the offset of the first record at or after it. Brokers before Kafka
+        0.10.1 return a less exact offset: the first offset of the last segment that is older than the time.
         """
         check_isolation_level(isolation_level)
         asked = by_partition("offsets to list", specs, '"latest"')
@@ -102,9 +104,9 @@ class RecordsAdmin(AdminBase):
         return self._at_leaders(asked, ask)
 
     def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | KafkaError]:
-        """Delete the records below these offsets. HIGH_WATERMARK deletes all. Return the new log start offsets.
+        """Delete the records below an offset in each partition. Return the new log start offsets.
 
-        Needs Kafka 0.11, and a topic with the cleanup policy "delete".
+        The value HIGH_WATERMARK deletes all records. The topic must have the cleanup policy "delete". Needs Kafka 0.11.
         """
         offsets = by_partition("offsets to delete before", before, "5")
 
@@ -131,7 +133,7 @@ class RecordsAdmin(AdminBase):
     def describe_producers(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, tuple[PartitionProducer, ...] | KafkaError]:
-        """Return the producers whose state these partitions store. Needs Kafka 2.8."""
+        """Return the producers that each partition's leader remembers. Needs Kafka 2.8."""
 
         def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[tuple[PartitionProducer, ...]]:
             topics = [
@@ -153,7 +155,7 @@ class RecordsAdmin(AdminBase):
 
 
 def _timestamp(spec: OffsetSpec, version: int, connection: Connection) -> int:
-    """Return the timestamp that stands for this offset in a ListOffsets request."""
+    """Return the value of the field `timestamp` in a ListOffsets request that asks for this offset."""
     if isinstance(spec, int):
         return spec
     timestamp, first_version = SPECS[spec]

@@ -1,7 +1,7 @@
-"""The methods of `Admin` for topics: create, list, describe and delete topics, and add partitions.
+"""The methods of `Admin` for topics: create, list, describe and delete topics, and add partitions to topics.
 
-The controller creates and deletes topics. The other brokers learn about a change from the controller some milliseconds
-later. A broker may therefore not know a topic that was created a moment ago.
+The controller creates and deletes topics. It informs the other brokers some milliseconds later. So for a short time
+after the creation of a topic, a broker may respond that the topic does not exist.
 """
 
 from __future__ import annotations
@@ -28,10 +28,12 @@ NEW_TOPICS = '["a", NewTopic("b", partitions=3)]'
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to create. -1 means the broker's default (num.partitions, default.replication.factor).
+    """A topic to create.
 
-    `assignments` replaces the numbers of partitions and replicas. It contains the broker ids of each partition, the
-    preferred leader first.
+    -1 stands for the broker's default number of partitions (num.partitions) or replicas (default.replication.factor).
+
+    `assignments` maps each partition number to the ids of the brokers that will store the partition. The first broker
+    is the preferred leader. If `assignments` is not empty, `partitions` and `replication_factor` are ignored.
     """
 
     name: str
@@ -42,7 +44,11 @@ class NewTopic:
 
 
 class CreatedTopic(NamedTuple):
-    """A new topic. Brokers before Kafka 2.4 return no numbers (-1), and brokers before Kafka 2.8 have no topic ids."""
+    """A topic that was created.
+
+    Brokers before Kafka 2.4 do not return the numbers of partitions and replicas, so both are -1. Brokers before Kafka
+    2.8 have no topic ids, so `topic_id` is zero.
+    """
 
     name: str
     topic_id: UUID
@@ -51,9 +57,10 @@ class CreatedTopic(NamedTuple):
 
 
 class PartitionDescription(NamedTuple):
-    """A partition with the broker ids of its leader and replicas. `leader` is -1 while the partition has no leader.
+    """A partition of a topic. `leader` is the broker id of the leader, or -1 if the partition has no leader.
 
-    `isr` contains the in-sync replicas, and `offline` the replicas on unavailable brokers or disks.
+    `replicas` contains the broker ids of all replicas, and `isr` those of the in-sync replicas. `offline` contains the
+    broker ids of replicas whose broker or disk is not available.
     """
 
     partition: int
@@ -69,7 +76,7 @@ class PartitionDescription(NamedTuple):
 
 
 class TopicDescription(NamedTuple):
-    """A topic and its partitions, by partition number."""
+    """A topic, with its partitions in the order of their numbers."""
 
     name: str
     topic_id: UUID
@@ -83,11 +90,12 @@ class TopicsAdmin(AdminBase):
     def create_topics(
         self, topics: Iterable[NewTopic | str], *, validate_only: bool = False
     ) -> dict[str, CreatedTopic | KafkaError]:
-        """Create topics. With `validate_only`, the broker only checks the request.
+        """Create topics. If `validate_only` is true, the broker checks the request, but creates no topics.
 
-        Needs Kafka 0.10.1. Brokers before Kafka 2.4 require the numbers of partitions and replicas.
+        Needs Kafka 0.10.1. Brokers before Kafka 2.4 have no default numbers of partitions and replicas, so the caller
+        must pass them.
         """
-        if isinstance(topics, Mapping):  # An iteration over a mapping would lose its values.
+        if isinstance(topics, Mapping):  # `list_of` would use only the keys.
             raise TypeError(f"topics to create must be a list, for example {NEW_TOPICS}, not {topics!r}")
         given = list_of("topics to create", topics, (NewTopic, str), NEW_TOPICS)
         wanted = [NewTopic(topic) if isinstance(topic, str) else topic for topic in given]
@@ -107,7 +115,7 @@ class TopicsAdmin(AdminBase):
         }
 
     def delete_topics(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
-        """Delete topics with all their records. None means that the topic was deleted. Needs Kafka 0.10.1."""
+        """Delete topics with all their records. The result contains None for each deleted topic. Needs Kafka 0.10.1."""
         wanted = list_of_names("topics to delete", names)
         request = DeleteTopicsRequest(timeout_ms=self._timeout_ms)
         version = self.cluster.version_of(DeleteTopicsRequest)
@@ -124,11 +132,14 @@ class TopicsAdmin(AdminBase):
         }
 
     def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
-        """Return all topics, sorted by name. `internal` includes Kafka's own topics for offsets and transactions."""
+        """Return all topics, sorted by name.
+
+        If `internal` is true, the list also contains Kafka's own topics, which store offsets and transactions.
+        """
         return [topic for topic in self._retrying(self.cluster.topics) if internal or not topic.is_internal]
 
     def describe_topics(self, names: Iterable[str] | None = None) -> dict[str, TopicDescription | KafkaError]:
-        """Return these topics, or all topics, with the leaders and replicas of their partitions."""
+        """Return topics with the leaders and replicas of their partitions. `names=None` means all topics."""
         wanted = None if names is None else list_of_names("topics to describe", names)
         response = self._retrying(lambda: self.cluster.metadata(wanted))
         described = {topic.name or "": _description(topic) for topic in response.topics}
@@ -139,9 +150,10 @@ class TopicsAdmin(AdminBase):
     def create_partitions(
         self, counts: Mapping[str, int], *, validate_only: bool = False
     ) -> dict[str, KafkaError | None]:
-        """Increase the number of partitions of topics to these totals. None means success. Needs Kafka 1.0.
+        """Add partitions to topics. `counts` contains the new total number of partitions of each topic.
 
-        Existing records do not move. New records may go to other partitions than older records with the same key.
+        The result contains None for each topic that was changed. The existing records stay in their partitions. But a
+        new record may go to another partition than the older records with the same key. Needs Kafka 1.0.
         """
         topics = [
             CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=count, assignments=None)
