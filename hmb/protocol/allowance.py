@@ -9,7 +9,7 @@ allocates the memory. The module calls this paying:
     string, bytes    costs the size of the value in memory, if it has more than SMALL bytes
     tagged fields    cost ITEM_SIZE for each field
 
-For example, an array of 5000 topics costs 5000 x 1024 bytes, some 5 MB.
+For example, before a decoder decodes an array of 5000 topics, it pays for 5000 x 1024 bytes, some 5 MB.
 
 To pay, a decoder calls `ALLOWANCE.spend` with a number of bytes. The default function does nothing, because a client
 trusts its broker. A thread of the broker replaces the function before the thread decodes a request. The new function

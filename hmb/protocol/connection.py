@@ -38,7 +38,10 @@ class UnsupportedVersion(ProtocolError):
     """The error for a request with a valid header, but with an API or a version that HMB does not support."""
 
     def __init__(self, header: RequestHeader, supported: range | None) -> None:
-        """Describe the error. `supported` has the supported versions of the API, or is None for an unknown API."""
+        """Build the error message.
+
+        `supported` contains the supported versions of the API, or is None for an unknown API.
+        """
         if supported:
             wanted = f"{api_name(ApiKey(header.api_key))} version {header.api_version}"
             problem = f"{wanted} is not supported; supported versions: {supported[0]} to {supported[-1]}"
@@ -49,7 +52,10 @@ class UnsupportedVersion(ProtocolError):
 
 
 def request_type(frame: memoryview) -> tuple[type[Request], int]:
-    """Return the class and the version of the request in `frame`. Raises UnsupportedVersion if no class exists."""
+    """Return the class and the version of the request in `frame`.
+
+    Raises UnsupportedVersion if HMB has no such class.
+    """
     start = bytes(frame[: _KEY_AND_VERSION.size])
     api_key, version = _KEY_AND_VERSION.unpack(start) if len(start) == _KEY_AND_VERSION.size else (-1, -1)
     try:
@@ -132,8 +138,8 @@ class ClientConnection:
     def receive(self, frame: memoryview) -> tuple[int, Response]:
         """Decode the next response. Return the correlation id of the request, and the response.
 
-        Raises ProtocolError if the response is malformed, or if it is not the response to the oldest request without
-        one.
+        Raises ProtocolError if the response is malformed, or if it does not belong to the oldest request that waits for
+        a response.
         """
         if not self._expected:
             raise ProtocolError(f"a response of {len(frame)} bytes arrived, but no request waits for a response")

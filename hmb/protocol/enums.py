@@ -11,7 +11,7 @@ from enum import IntEnum, StrEnum
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
-MAX_PRODUCER_EPOCH = 2**15 - 1  # Only the transaction coordinator uses it, to fence a producer.
+MAX_PRODUCER_EPOCH = 2**15 - 1  # the epoch with which the transaction coordinator fences a producer
 NO_LEADER_EPOCH = -1
 NO_GENERATION = -1  # the generation of a consumer that is not a member of the group
 CONSUMER_REPLICA_ID = -1  # the replica id in the requests of a consumer
@@ -30,7 +30,7 @@ EARLIEST_PENDING_UPLOAD = -6  # the first record that is not yet in tiered stora
 
 
 class GroupType(StrEnum):
-    """The protocol that the members of a group use. Responses contain these names in lower case."""
+    """The protocol that the members of a group use. Responses contain the name of the protocol in lower case."""
 
     CLASSIC = "classic"
     CONSUMER = "consumer"

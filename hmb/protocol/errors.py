@@ -3,7 +3,7 @@
 A broker distinguishes three kinds of failure by the type of the exception:
 
 - `KafkaError`: an error with a code, which the broker sends in its response. The code is an int16. 0 means success, and
-  -1 means an unexpected failure. A code means the same in the responses of all APIs.
+  -1 means an unexpected failure. A code has the same meaning in all APIs.
 - `ProtocolError`: the client sent bytes that no version of the protocol allows. The broker cannot respond, so it closes
   the connection.
 - Every other exception is an internal error of HMB.
@@ -195,8 +195,8 @@ class KafkaError(HmbError):
         """Store the code and the message. Without a `message`, the error has the standard message of its code.
 
         If `message` has more than LONGEST_MESSAGE characters, only its start and its end are kept. A message can quote
-        a name of up to 32,767 bytes from the request. But a string in the response, which contains the whole message,
-        has the same limit.
+        a name from the request, which may have 32,767 bytes. Without shortening, the message would not fit into the
+        response, whose strings also have at most 32,767 bytes.
         """
         self.code = code
         self.message = code.message if message is None else _shortened(message)

@@ -44,7 +44,7 @@ class Stream(Protocol):
 
 
 def read_frame(stream: Stream, max_size: int) -> memoryview | None:
-    """Return the message in the next frame, or None if the stream ends before the frame begins.
+    """Return the message in the next frame, or None if the stream has ended and no frame follows.
 
     Raises ProtocolError in the same cases as `read_size` and `read_body`.
     """
@@ -53,7 +53,7 @@ def read_frame(stream: Stream, max_size: int) -> memoryview | None:
 
 
 def read_size(stream: Stream, max_size: int) -> int | None:
-    """Return the length of the next frame, or None if the stream ends before the frame begins.
+    """Return the length of the next frame, or None if the stream has ended and no frame follows.
 
     Raises ProtocolError if the length is negative or above `max_size`, or if the stream ends inside the length.
     """

@@ -1,4 +1,4 @@
-"""The headers: every request and every response begins with one.
+"""The header of a request and the header of a response. Each request or response begins with its header.
 
     request                             response
     int16   api_key                     int32   correlation_id

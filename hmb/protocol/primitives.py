@@ -51,8 +51,8 @@ from hmb.protocol.allowance import ALLOWANCE, ITEM_SIZE, SMALL
 class RecordsInFile(Protocol):
     """A value of the type `records` that is stored in a file.
 
-    The encoder writes only its length. The code that writes to the socket sends its bytes directly from the file
-    (sendfile).
+    The encoder writes only the length of the value. The code that writes to the socket sends the bytes of the value
+    directly from the file (sendfile).
     """
 
     @property

@@ -89,7 +89,7 @@ def annotate_cut_header(buffer: memoryview, position: int) -> Iterator[Line]:
 
 
 def fixed_fields(form: Struct, names: tuple[str, ...], buffer: memoryview, position: int) -> Iterator[Line]:
-    """Yield a line for each field of `form`, which begins at `position`. Stop if the buffer ends."""
+    """Yield a line for each field in the layout `form`, from `position` on. Stop if the buffer ends."""
     for name, code in zip(names, form.format.lstrip(">"), strict=True):
         field = Struct(f">{code}")
         end = position + field.size
@@ -204,7 +204,7 @@ def _control(data: bytes, position: int) -> Walk:
         ("value", CONTROL_VALUE, ("version", "coordinator_epoch")),
     ):
         size, position = yield from _varint(data, position, f"{path}.size")
-        if size != form.size or position + size > len(data):  # It is another type of control record.
+        if size != form.size or position + size > len(data):  # Only COMMIT and ABORT markers have these fields.
             position = yield from _content(data, position, size, path)
             continue
         for line in fixed_fields(form, names, memoryview(data), position):

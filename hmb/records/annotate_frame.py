@@ -42,7 +42,7 @@ def annotate_frame(message: Iterable[Line], wire: memoryview, problems: list[str
             else:
                 yield line, False
     except ProtocolError as error:
-        problems.insert(found, str(error))  # This problem is the cause of the other ones.
+        problems.insert(found, str(error))  # This problem caused the others, so it comes first.
         rest = "unreadable"
     yield from _bytes(rest, wire[end:], end)
 
@@ -80,7 +80,7 @@ def _batch(batch: Batch, position: int, prefix: str, problems: list[str], *, may
             yield line._replace(path=prefix + line.path), is_inside
             end = end if is_inside else line.offset + len(line.data)
         if isinstance(batch, RecordBatch):
-            batch.check_bytes()  # `check` rejects batches that have lost records in compaction.
+            batch.check_bytes()  # `annotate_batch` has checked the number of records.
         else:
             batch.check()
     except KafkaError as error:

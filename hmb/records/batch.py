@@ -19,8 +19,7 @@ A broker appends a batch to a log without decoding its records. It needs only th
 
 When the broker appends a batch, it writes the base offset and the leader epoch. These fields are before the CRC, and
 the CRC does not include them. So the broker replaces only the first 16 bytes, and does not compute a new CRC. The magic
-is the byte at position 16 in all three formats of Kafka. By this byte, a reader sees which format it has (see
-`reading`).
+is the byte at position 16 in all three formats of Kafka. A reader recognizes the format by this byte (see `reading`).
 
 Compaction can remove records from a batch. The remaining records keep their offsets. For example, a batch with base
 offset 100 has 5 records, and compaction removes three of them. The last offset delta is still 4, but the number of

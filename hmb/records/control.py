@@ -9,7 +9,8 @@ the producer id of the transaction, and one record::
 
 A consumer does not return control records to its application. Each control record has an offset, so the application
 sees a gap in the offsets. For example, the COMMIT marker of a coordinator with epoch 3 has the key `00 00 00 01` and
-the value `00 00 00 00 00 03`. Kafka uses the types 2 to 6 only in the metadata log of its controllers (KRaft).
+the value `00 00 00 00 00 03`. Control records of the types 2 to 6 occur only in the metadata log of Kafka's controllers
+(KRaft).
 """
 
 from enum import IntEnum

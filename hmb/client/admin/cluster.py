@@ -58,7 +58,11 @@ class ReplicaDescription(NamedTuple):
 
 
 class LogDirDescription(NamedTuple):
-    """A data directory of a broker. Kafka before 3.3 does not return the sizes of the disk, so they are -1."""
+    """A data directory of a broker.
+
+    `total_bytes` and `usable_bytes` are the size of its disk and the free space. Both are -1 if the broker is older
+    than Kafka 3.3.
+    """
 
     path: str
     error: KafkaError | None

@@ -10,7 +10,7 @@ places, in the same order::
         all brokers         604800000
         default             604800000
 
-If a user deletes the first value, the next one in this list becomes the value in use.
+If a user deletes the value in use, the next value in this order becomes the value in use.
 
 Two kinds of requests change settings. IncrementalAlterConfigs (Kafka 2.3) contains only the changes. The older
 AlterConfigs must contain *all* values that were set for the topic or broker. The broker deletes every value that is

@@ -166,7 +166,7 @@ class GroupsAdmin(AdminBase):
                     return _describe_consumer_group(connection, group)
                 except KafkaError as error:
                     if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
-                        raise  # If it is not found, it may be a classic group.
+                        raise  # A group that is not found may be a classic one.
             return _describe_classic_group(connection, group)
 
         try:

@@ -8,9 +8,9 @@ In the *classic* protocol, the coordinator waits until all members have joined. 
 assigns the partitions::
 
     member                                 coordinator
-    JoinGroup(subscription)        ----->  collects all members
+    JoinGroup(subscription)        ----->  waits until all members have joined
                                    <-----  generation 7, you are the leader, members A and B
-    SyncGroup({A: [0], B: [1]})    ----->  collects all members
+    SyncGroup({A: [0], B: [1]})    ----->  waits for the leader's assignment
                                    <-----  your assignment: [0]
     Heartbeat, Heartbeat, ...      ----->  no error, until the next rebalance
 

@@ -21,7 +21,7 @@ members. Each member also lists the assignors that it supports. The group uses a
 
 The assignors range, roundrobin and sticky are *eager*: every member gives up all its partitions before it joins.
 
-The order in which the members have joined does not change the result, because an assignor first sorts the members.
+The order in which the members have joined does not change the assignment, because an assignor first sorts the members.
 Static members come first. They are sorted by their instance ids, because a static member gets a new member id each time
 it starts. All other members are sorted by their member ids.
 

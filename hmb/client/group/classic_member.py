@@ -14,10 +14,10 @@ passes through these states::
                 other members, and then joins again.
     STABLE      The consumer reads its partitions.
 
-To leave the states UNJOINED and APPLYING, the consumer's thread must first call the rebalance listener. It does so when
-the consumer polls. Until then the other thread continues to send heartbeats, so that a slow consumer stays a member. In
-JOINING and SYNCING, the member's request waits at the coordinator. This request shows that the member is alive, so no
-heartbeats are needed.
+To leave the states UNJOINED and APPLYING, the consumer's thread must first call the rebalance listener. This thread
+calls the listener when the consumer polls. Until then the membership thread continues to send heartbeats, so that a
+slow consumer stays a member. In JOINING and SYNCING, the member's request waits at the coordinator. This request shows
+that the member is alive, so no heartbeats are needed.
 
 A member begins a rebalance for one of three reasons. The coordinator has responded to a heartbeat with
 REBALANCE_IN_PROGRESS. Or the consumer has changed its subscription. Or the member is the leader, and a topic now has

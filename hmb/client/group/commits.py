@@ -47,7 +47,7 @@ Committed = dict[TopicPartition, OffsetAndMetadata | None]
 T = TypeVar("T")
 
 SHORTEST_ATTEMPT = 1.0  # seconds; the minimum for an attempt; a shorter one would only time out
-RECONNECT_FOR = 0.1  # seconds; see `commit_before_leaving`
+RECONNECT_FOR = 0.1  # seconds; then `commit_before_leaving` gives up
 PARTITION_ERRORS = frozenset(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -153,7 +153,7 @@ class CommittedOffsets:
     def send_leave_request(self, request: Request, timeout: float) -> None:
         """Send the request with which the member leaves the group.
 
-        Before, wait for the responses to all pending commits.
+        Wait for the responses to all pending commits before this.
 
         If the last commit could not reach the coordinator, send nothing, because the request would also fail.
         """

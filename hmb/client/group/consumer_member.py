@@ -212,8 +212,8 @@ class ConsumerGroupMember:
     def _must_send_owned(self) -> bool:
         """Return True if the next heartbeat must list the owned partitions.
 
-        This is necessary if the owned partitions have changed. While the member is still giving up and taking over
-        partitions, it waits until this is complete. If a response was lost, the member lists them in any case.
+        The heartbeat must list them after they have changed, and after a response was lost. But while the member is
+        still giving up or taking over partitions, it lists them only after a lost response.
         """
         if self._sent_owned is None:
             return True

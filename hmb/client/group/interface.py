@@ -118,17 +118,17 @@ class RebalanceListener(Protocol):
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Start to read these partitions, in addition to the other ones.
 
-        This method is called after each rebalance, even with no partitions.
+        This method is called after each rebalance, even if `partitions` is empty.
         """
 
     def on_revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Commit the positions of these partitions, and stop reading them.
 
-        The partitions belong to this member until the method returns. There is at least one.
+        The partitions belong to this member until the method returns. `partitions` is never empty.
         """
 
     def on_lost(self, partitions: Collection[TopicPartition]) -> None:
         """Stop reading these partitions, without committing their positions.
 
-        The partitions may already belong to other members. There is at least one.
+        The partitions may already belong to other members. `partitions` is never empty.
         """

@@ -1,14 +1,14 @@
 """Encodes and decodes what the members of a classic group send to each other: subscriptions and assignments.
 
-The coordinator passes these bytes on, and does not decode them. In JoinGroup, a member sends one subscription for each
-of its assignors. The leader receives the subscriptions of all members. In SyncGroup, the leader sends the assignments
-of all members, and each member receives its own assignment.
+The coordinator passes subscriptions and assignments on, and does not decode them. In JoinGroup, a member sends one
+subscription for each of its assignors. The leader receives the subscriptions of all members. In SyncGroup, the leader
+sends the assignments of all members, and each member receives its own assignment.
 
 A subscription also contains the partitions that the member owned before the rebalance. A cooperative member still owns
 them, and lists them in `owned_partitions`. An eager member has already given up all partitions. So the sticky assignor,
-which is eager, lists the earlier partitions in the field `user_data`. Both also contain the generation in which the
-member received these partitions. The leader needs the generation: if a member has missed a rebalance, its partitions
-may already belong to other members.
+which is eager, lists the earlier partitions in the field `user_data`. Both kinds of members also send the generation in
+which they received these partitions. The leader needs the generation: if a member has missed a rebalance, its
+partitions may already belong to other members.
 
 Not all clients encode `user_data` in the same format. With the cooperative-sticky assignor, librdkafka uses the format
 of the sticky assignor, and Java clients write only the generation as an int32. So the leader tries each known format.

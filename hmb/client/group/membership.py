@@ -7,9 +7,9 @@ the requests::
     consumer's thread     when it polls: calls the rebalance listener, and commits offsets
     membership thread     sends heartbeats, and the requests that wait for other members (JoinGroup, SyncGroup)
 
-So a slow consumer remains a member of the group. Also, while the membership thread waits for the response to JoinGroup,
-a poll with a short timeout can return in time. Both threads use the state of the `GroupMember`, and protect it with one
-lock. No thread holds the lock while it waits for a broker or calls code of the application.
+With this second thread, a slow consumer remains a member of the group. Also, while the second thread waits for the
+response to JoinGroup, a poll with a short timeout can return in time. Both threads use the state of the `GroupMember`,
+and protect it with one lock. No thread holds the lock while it waits for a broker or calls code of the application.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class GroupMembership:
     def subscribe(self, topics: Collection[str]) -> None:
         """Replace the topics that the consumer subscribes to. The next `poll` joins the group with the new topics.
 
-        If a consumer subscribes by a pattern, it calls this method each time when other topics match the pattern.
+        If a consumer subscribes by a pattern, it calls this method whenever other topics match the pattern.
         """
         with self._changed:
             self._member.subscribe(topics)
@@ -191,7 +191,7 @@ class GroupMembership:
     def _leave(self, timeout: float) -> None:
         request = self._member.leave_request()
         if request is not None:
-            with suppress(ConnectionFailed, KafkaError):  # Otherwise the session will expire.
+            with suppress(ConnectionFailed, KafkaError):  # If this fails, the session expires later.
                 self.offsets.send_leave_request(request, timeout)
 
     def _committing_member(self) -> GroupMetadata:

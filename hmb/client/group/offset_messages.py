@@ -1,9 +1,10 @@
 """Converts dictionaries of offsets to OffsetCommit and OffsetFetch requests, and their responses to dictionaries.
 
-In these messages, the partitions are grouped by topic, and a response contains an error code for each partition. From
-version 8 on, an OffsetFetch request can contain several groups, so its fields are inside a list of groups. Only this
-module handles these differences. From version 10 on, both requests contain topic ids instead of names. This client does
-not use version 10, because it could then not ask for the offsets of a deleted topic, which has no id.
+In OffsetCommit and OffsetFetch messages, the partitions are grouped by topic, and a response contains an error code for
+each partition. From version 8 on, an OffsetFetch request can contain several groups, so its fields are inside a list of
+groups. Only this module handles these differences. From version 10 on, both requests contain topic ids instead of
+names. This client does not use version 10, because it could then not ask for the offsets of a deleted topic, which has
+no id.
 """
 
 from __future__ import annotations

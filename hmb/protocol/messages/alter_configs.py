@@ -9,7 +9,10 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class AlterConfigsRequest(Request, api_key=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+"):
-    """All new settings of each resource. Version 2 uses the flexible encoding (KIP-482)."""
+    """The new settings of each resource, which replace all earlier ones.
+
+    Version 2 uses the flexible encoding (KIP-482).
+    """
 
     class AlterConfigsResource(Struct):
         class AlterableConfig(Struct):

@@ -48,6 +48,6 @@ class ApiVersionsResponse(Response, api_key=ApiKey.API_VERSIONS, versions="0-4",
     api_keys:                 list[ApiVersion]          = t.array(ApiVersion)
     throttle_time_ms:         int                       = t.int32("1+", ignorable=True)
     supported_features:       list[SupportedFeatureKey] = t.array(SupportedFeatureKey, "3+", tag=0, ignorable=True)
-    finalized_features_epoch: int                       = t.int64("3+", tag=1, default=-1, ignorable=True)  # or -1
+    finalized_features_epoch: int                       = t.int64("3+", tag=1, default=-1, ignorable=True)
     finalized_features:       list[FinalizedFeatureKey] = t.array(FinalizedFeatureKey, "3+", tag=2, ignorable=True)
     zk_migration_ready:       bool                      = t.boolean("3+", tag=3, ignorable=True)

@@ -38,9 +38,9 @@ class ConsumerGroupHeartbeatRequest(Request, api_key=ApiKey.CONSUMER_GROUP_HEART
 
 
 class ConsumerGroupHeartbeatResponse(Response, api_key=ApiKey.CONSUMER_GROUP_HEARTBEAT, versions="0-1", flexible="0+"):
-    """The member's epoch.
+    """The member's epoch, and the member's assignment if the assignment has changed.
 
-    It also contains the member's assignment if this has changed. Version 1 has the same layout as version 0.
+    Version 1 has the same layout as version 0.
     """
 
     class Assignment(Struct):

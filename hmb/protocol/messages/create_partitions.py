@@ -8,7 +8,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class CreatePartitionsRequest(Request, api_key=ApiKey.CREATE_PARTITIONS, versions="0-3", flexible="2+"):
     """The new total number of partitions of each topic.
 
-    Version 2 uses the flexible encoding (KIP-482). Versions 1 and 3 have the same layout as the version before.
+    Version 2 uses the flexible encoding (KIP-482). Version 1 has the same layout as version 0, and version 3 has the
+    same layout as version 2.
     """
 
     class CreatePartitionsTopic(Struct):

@@ -13,7 +13,7 @@ a header before the blocks, and the length of each block before the block::
     blocks          4 bytes little endian: size (high bit: the block is not compressed); the block; [checksum 4]
     end             4 bytes of zero; [content checksum 4]
 
-In Kafka, there are three difficulties:
+Kafka's use of LZ4 has three difficulties:
 
 - Clients before 0.10 computed a wrong header checksum (HC): they included the magic (KAFKA-3160). Message sets v0 must
   still have this wrong checksum, because old clients expect it. So no reader checks HC in message sets v0.

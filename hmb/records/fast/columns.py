@@ -10,15 +10,16 @@ enough to compute the positions of the values. The steps are:
 2. Decode the other varints with numpy: the timestamps, the offsets, and the lengths of keys and values. One call of
    numpy decodes the same field of all records.
 3. Create an Arrow array over the bytes of the batch. Its elements are, alternately, a value and the bytes between two
-   values (a gap). This copies nothing. Then Arrow copies every second element, which is a value, to the new column::
+   values (a gap). To create this array copies no values. Then Arrow copies every second element, which is a value, to
+   the new column::
 
        bytes        ... 6 | abc | 0 5 2 | de | 0 ...
        elements     gap     value  gap    value  gap
        column               abc           de
 
 Some batches are not *plain*: messages v0 and v1, batches with varints of more than five bytes, and damaged batches. For
-them, this module calls `consumer_records`, and converts the records to columns. This takes about six times as long. If
-a batch is damaged, `consumer_records` raises an error.
+them, this module calls `consumer_records`, and converts the records to columns. This takes about six times as long as
+for a plain batch. If a batch is damaged, `consumer_records` raises an error.
 
 The columns are the same as those of Spark's Kafka source, which writes their names in camel case:
 

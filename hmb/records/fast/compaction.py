@@ -8,8 +8,8 @@ only *plain* batches. Nearly all batches are plain, which means:
 - Each record has at most 8 KB, and a key of at most 63 bytes.
 - The timestamp of a record differs from the timestamp of the first record by a few months or less.
 
-So each varint before the value has one or two bytes, except the timestamp delta. To find the key, a decoder needs only
-a few steps. It calls no function, and creates no object except the key.
+In a plain batch, each varint before the value has one or two bytes, except the timestamp delta. To find the key, a
+decoder needs only a few steps. It calls no function, and creates no object except the key.
 
 If a batch is not plain, the caller uses `raw_records` instead, which also reports damaged records.
 """

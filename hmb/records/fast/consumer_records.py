@@ -8,8 +8,8 @@ creates only the `ConsumerRecord`, which is a tuple.
 The decoder's local variables contain numbers in the zigzag form of varints. An even number is twice the value that it
 stands for. An odd number stands for a negative value. For example, 40 stands for 20, and 1 stands for -1.
 
-If a batch has damaged or unusual records, the fast decoder stops, and `decode_records` decodes the batch again. So both
-ways always return the same records, or raise the same error.
+If a batch has damaged or unusual records, the fast decoder stops, and `decode_records` decodes the batch again. So the
+returned records and the errors are always the same as those of `decode_records`.
 """
 
 from __future__ import annotations

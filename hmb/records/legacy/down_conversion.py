@@ -79,8 +79,8 @@ class DownConversion:
         """Compute the size of the messages. `magic` (0 or 1) is the newest format that the client can decode.
 
         `read` returns bytes of the log, and `region` is the range of their positions. A batch that ends after the
-        region is omitted. So are records at offsets below `start_offset`, if their batch must be converted. The
-        messages take at most `max_bytes`. But the first message is included even if it is larger.
+        region is omitted. Records at offsets below `start_offset` are also omitted, if their batch must be converted.
+        The messages take at most `max_bytes`. But the first message is included even if it is larger.
 
         Raises DamagedBatch if the first batch is damaged. Raises KafkaError if the first batch cannot be decoded, or
         has more than `limit` bytes after decompression.

@@ -13,8 +13,8 @@ Each message has its own offset, CRC and attributes, big endian. A message set i
 
 A *wrapper* message contains a compressed message set. Its codec is not 0, and its value is the compressed set.
 
-- The wrapper has the offset of its *last* inner message. So a reader that looks for a greater offset can skip the
-  wrapper without decompressing it.
+- A wrapper has the same offset as the *last* message inside it (its last inner message). So a reader that looks for a
+  greater offset can skip the wrapper without decompressing it.
 - The inner messages of a v0 wrapper have absolute offsets. So a broker that appends the wrapper must decompress it,
   write the offsets, and compress it again. Magic 1 avoids this work.
 - The inner messages of a v1 wrapper have the offsets 0, 1, 2 and so on, relative to the first inner message (KIP-31).

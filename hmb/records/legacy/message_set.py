@@ -12,9 +12,9 @@ compressed message set. `assign_offsets` distinguishes three cases:
 - A v0 wrapper: its messages must have absolute offsets. So the broker decompresses it, writes the offsets, and
   compresses it again.
 
-This work takes time, so the broker does it before it acquires the log's lock. But without the lock, another thread may
-append first. So the broker writes the offsets that it expects. When it has the lock and the log's end has changed,
-`move_to` adds the difference to each offset.
+It takes time to write the offsets, so the broker does this before it acquires the log's lock. But without the lock,
+another thread may append first. So the broker writes the offsets that it expects. When it has the lock and the log's
+end has changed, `move_to` adds the difference to each offset.
 
 For example, the log end offset is 500, and two producers send 3 messages each. The broker writes the offsets 500 to 502
 into both sets. It appends the first set, and the log end offset becomes 503. So `move_to` adds 3 to each offset of the
