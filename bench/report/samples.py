@@ -34,7 +34,10 @@ from ..errors import InvalidSamples
 TOPIC = "hmb.bench"
 SCHEMA = 1
 DIRECTORY = Path("hmb-bench")
-PACKAGES = ("hmb", "crc32c", "cramjam", "confluent-kafka", "kafka-python", "aiokafka", "pyarrow", "pyspark")
+PACKAGES = (
+    "hmb", "crc32c", "cramjam", "confluent-kafka", "kafka-python", "aiokafka", "pyarrow", "pyspark", "bytewax",
+    "quixstreams",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

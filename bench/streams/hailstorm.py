@@ -7,11 +7,8 @@
 The Hailstorm paper promises exactly-once results "with little performance loss", but contains no measurement. This
 scenario measures the loss. Each processor counts the same topic of two partitions on HMB's broker. Each one is a
 process of its own (`word_count.py`, `WordCount.java`), and the time includes its start. A run counts only if the
-processor counted every record.
+processor counted every record. The docstring of `word_count` describes the variants of Hailstorm. Other processors:
 
-    hailstorm               threads, exactly once, a snapshot every second
-    hailstorm-no-snapshots  the same with one snapshot at the end: the difference is the price of snapshots
-    hailstorm-1-process, hailstorm-2-processes
     bytewax, quixstreams    if they are installed; at least once
     streams-at-least-once, streams-exactly-once
                             Kafka Streams, if its jars are installed (`hmb bench fetch-kafka`): the difference is its
@@ -23,9 +20,10 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -37,11 +35,12 @@ from ..measurement import POSITIVE, CommaList, Measurement, scenario
 from ..peers.jars import java, kafka_streams_jars
 from ..peers.program import run_program
 from ..report.samples import Sample
+from ..report.tables import Table, ratios
 from ..report.view import Column, SampleView
 from . import word_count
 
 STREAMS = {"streams-at-least-once": "at_least_once", "streams-exactly-once": "exactly_once_v2"}
-PROCESSORS = (*word_count.OPTIONS, "bytewax", "quixstreams", *STREAMS)
+PROCESSORS = (*word_count.VARIANTS, "bytewax", "quixstreams", *STREAMS)
 PARTITIONS = 2
 JAVA_PROGRAM = Path(word_count.__file__).with_name("WordCount.java")
 
@@ -50,11 +49,45 @@ def cell(sample: Sample) -> str:
     return f"{sample.parameters['words']:,} different words"
 
 
-VIEW = SampleView(
+class Comparison(NamedTuple):
+    """Two processors that differ in one choice."""
+
+    choice: str
+    without: str
+    with_it: str
+
+
+COMPARISONS = (
+    Comparison("Hailstorm: a snapshot every second", "hailstorm-no-snapshots", "hailstorm"),
+    Comparison("Kafka Streams: exactly once", *STREAMS),
+    Comparison("Hailstorm: a second process", "hailstorm-1-process", "hailstorm-2-processes"),
+    Comparison("Hailstorm: a combiner, threads", "hailstorm-no-combiner", "hailstorm"),
+    Comparison(
+        "Hailstorm: a combiner, two processes", "hailstorm-2-processes-no-combiner", "hailstorm-2-processes"
+    ),
+)
+
+
+class WordCountView(SampleView):
+    """The tables of all processors, and a table of pairs of them: what each choice costs or gains."""
+
+    def tables(self, samples: Sequence[Sample]) -> list[Table]:
+        rows = [["", "", *(f"{column.label}, with / without" for column in self.columns[:2])]]
+        for cell, runs in self.runs(samples).items():
+            for choice, without, with_it in COMPARISONS:
+                found = [ratios(runs.get(with_it, []), runs.get(without, []), it.value) for it in self.columns[:2]]
+                if all(found):
+                    rows.append([cell, choice, *map(str, found)])
+        price = [Table("What each choice costs or gains", rows)] if rows[1:] else []
+        return [*super().tables(samples), *price]
+
+
+VIEW = WordCountView(
     columns=(
         Column("records_per_second", "records/s", compare=True, more_is_better=True),
         Column("client_cpu_us_per_record", "CPU, us/record", compare=True),
         Column("client_max_bytes", "peak memory, MB", 1e-6, spread=False, digits=0),
+        Column("recovery_seconds", "recovery, s"),
     ),
     title=lambda sample: f"Word count over {sample.parameters['records']:,} records",
     cell=cell,
@@ -69,7 +102,7 @@ def available(names: list[str]) -> Iterator[str]:
         try:
             if name in STREAMS:
                 kafka_streams_jars()
-            elif name not in word_count.OPTIONS and find_spec(name) is None:
+            elif name not in word_count.VARIANTS and find_spec(name) is None:
                 raise PeerUnavailable(f"pip install {name}")
         except PeerUnavailable as error:
             click.echo(f"without {name}: {error}", err=True)
@@ -98,10 +131,10 @@ def count(name: str, servers: str, records: int) -> dict[str, float]:
         command = java(kafka_streams_jars(), str(JAVA_PROGRAM), servers, str(records), STREAMS[name])
     finished = run_program(command, name)
     found = json.loads(finished.output.splitlines()[-1])
-    if found["words"] != records:
-        raise peers.PeerFailed(f"{name} counted {found['words']} of {records} words")
+    if (counted := found.pop("words")) != records:
+        raise peers.PeerFailed(f"{name} counted {counted} of {records} words")
     cpu = {"client_cpu_us_per_record": finished.cpu_seconds / records * 1e6}
-    return {**finished.costs, **cpu, "seconds": found["seconds"], "records_per_second": records / found["seconds"]}
+    return {**finished.costs, **cpu, **found, "records_per_second": records / found["seconds"]}
 
 
 @scenario("hailstorm", VIEW)

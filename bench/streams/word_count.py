@@ -6,34 +6,35 @@ The program counts the words of a topic, one word in each record. It stops at th
 start. It prints one line of JSON: the seconds from the start of the processor to its end, and the number of words that
 it counted. Each processor uses one process, unless its name says otherwise:
 
-    hailstorm               threads, a snapshot every second
-    hailstorm-no-snapshots  threads, one snapshot at the end
-    hailstorm-1-process     a worker process
-    hailstorm-2-processes   two worker processes
-    bytewax                 without recovery
-    quixstreams             at least once, with a changelog topic
+    hailstorm                           threads, a snapshot every second, senders combine the words of a batch
+    hailstorm-no-snapshots              the same with one snapshot at the end
+    hailstorm-no-combiner               the same as `hailstorm`, but each word is sent on its own
+    hailstorm-1-process                 a worker process
+    hailstorm-2-processes               two worker processes
+    hailstorm-2-processes-no-combiner   two worker processes, and each word is sent on its own
+    hailstorm-2-processes-killed        one of two worker processes is killed; prints the seconds of the recovery, too
+    bytewax                             without recovery
+    quixstreams                         at least once, with a changelog topic
+
+Hailstorm's spouts take 5,000 records at once, more than by default, because no sink waits for early results.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import tempfile
 import time
 from typing import Any
 
 from hmb.client import ConsumerRecord
-from hmb.hailstorm import Bolt, DirectorySnapshotStore, Spout, Sum, Topology, run
+from hmb.hailstorm import Bolt, DirectorySnapshotStore, Spout, Sum, Topology, start
+from hmb.hailstorm.runners import ProcessRunner, Runner
 
 TOPIC = "words"
-OPTIONS: dict[str, dict[str, Any]] = {
-    "hailstorm": {},
-    "hailstorm-no-snapshots": {"grace_period": None},
-    "hailstorm-1-process": {"workers": 1},
-    "hailstorm-2-processes": {"workers": 2},
-}
-
-
+POLL_RECORDS = 5000
+LOOK_INTERVAL = 0.002  # seconds
 def word(record: ConsumerRecord) -> bytes | None:
     value: bytes | None = record.value
     return value
@@ -51,16 +52,52 @@ def nothing(item: bytes, counts: dict[bytes, int]) -> tuple[()]:
     return ()
 
 
-topology = Topology("words")
-topology.spout("words", Spout(TOPIC, word))
-topology.bolt("count", Bolt.keyed(Sum(), itself, one, nothing), after="words", group=itself, parallelism=2)
+def word_count(*, combine: bool) -> Topology:
+    made = Topology("words")
+    made.spout("words", Spout(TOPIC, word))
+    count = Bolt.keyed(Sum(), itself, one, nothing, combine=combine)
+    made.bolt("count", count, after="words", group=itself, parallelism=2)
+    return made
 
 
-def count_with_hailstorm(servers: str, options: dict[str, Any]) -> int:
-    """Return the number of words that the final states contain."""
+topology, without_combiner = word_count(combine=True), word_count(combine=False)
+KILLED = "hailstorm-2-processes-killed"
+VARIANTS: dict[str, tuple[Topology, dict[str, Any]]] = {
+    "hailstorm": (topology, {}),
+    "hailstorm-no-snapshots": (topology, {"grace_period": None}),
+    "hailstorm-no-combiner": (without_combiner, {}),
+    "hailstorm-1-process": (topology, {"workers": 1}),
+    "hailstorm-2-processes": (topology, {"workers": 2}),
+    "hailstorm-2-processes-no-combiner": (without_combiner, {"workers": 2}),
+    KILLED: (topology, {"workers": 2, "grace_period": 0.1}),
+}
+
+
+def count_with_hailstorm(servers: str, name: str) -> dict[str, float]:
+    """Return the number of words that the final states contain, and the seconds of a recovery."""
+    counted, options = VARIANTS[name]
+    figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="hmb-words-") as directory:
-        result = run(topology, servers, DirectorySnapshotStore(directory), until="end", **options)
-    return sum(result.states["count"].values())
+        store = DirectorySnapshotStore(directory)
+        with start(counted, servers, store, until="end", poll_records=POLL_RECORDS, **options) as runner:
+            if name == KILLED:
+                figures["recovery_seconds"] = kill_a_worker(runner)
+            result = runner.wait()
+    return {**figures, "words": sum(result.states["count"].values())}
+
+
+def kill_a_worker(runner: Runner) -> float:
+    """Kill a worker after the first snapshot. Return the seconds until the spouts read again."""
+    assert isinstance(runner, ProcessRunner)
+    while runner.master is None or runner.master.completed is None:
+        time.sleep(LOOK_INTERVAL)
+    epoch, killed_at = runner.master.epoch, time.perf_counter()
+    logging.getLogger("hmb").setLevel(logging.ERROR)  # The runner warns of the killed worker.
+    runner.workers[0].process.kill()
+    while runner.master.epoch == epoch or not runner.master.lets_spouts_flow:
+        runner.supervise()
+        time.sleep(LOOK_INTERVAL)
+    return time.perf_counter() - killed_at
 
 
 def count_with_bytewax(servers: str, total: int) -> int:
@@ -106,11 +143,12 @@ def count_with_quixstreams(servers: str, total: int) -> int:
 def main() -> None:
     name, servers, total = sys.argv[1], sys.argv[2], int(sys.argv[3])
     started = time.perf_counter()
-    if name in OPTIONS:
-        counted = count_with_hailstorm(servers, OPTIONS[name])
+    if name in VARIANTS:
+        figures = count_with_hailstorm(servers, name)
     else:
-        counted = {"bytewax": count_with_bytewax, "quixstreams": count_with_quixstreams}[name](servers, total)
-    print(json.dumps({"seconds": time.perf_counter() - started, "words": counted}))
+        count = {"bytewax": count_with_bytewax, "quixstreams": count_with_quixstreams}[name]
+        figures = {"words": count(servers, total)}
+    print(json.dumps({"seconds": time.perf_counter() - started, **figures}))
 
 
 if __name__ == "__main__":

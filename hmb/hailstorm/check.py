@@ -213,5 +213,5 @@ def _recording(bolt: Bolt, seen: list[Any]) -> Bolt:
         seen.append(item)
         return bolt.lift(item)
 
-    recording.lift = lift
+    recording.lift, recording.combining = lift, None  # A combiner would not call `lift` for each tuple.
     return recording

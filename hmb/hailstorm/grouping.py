@@ -20,6 +20,9 @@ from zlib import crc32
 from hmb.hailstorm.codec import encode
 
 Grouping = Callable[[Any], Any]  # takes a tuple; returns its key
+# Most keys of records are short byte strings. Their encoding is the same prefix for each length, and then the key. The
+# CRC-32 of this prefix is known in advance, so such a key is hashed in 0.4 us instead of 2 us, without encoding it.
+BYTES_PREFIXES = [crc32(encode(bytes(length))[: -length or None]) for length in range(64)]
 REMEMBERED_KEYS = 100_000  # the most keys that a router stores; at this number it forgets all keys
 
 
@@ -35,13 +38,15 @@ def whole(item: Any) -> Any:
 
 def instance_of(key: Any, parallelism: int) -> int:
     """Return the number of the instance that tuples of this key go to, from 0."""
+    if type(key) is bytes and len(key) < len(BYTES_PREFIXES):
+        return crc32(key, BYTES_PREFIXES[len(key)]) % parallelism
     return crc32(encode(key)) % parallelism
 
 
 class Router:
     """Selects the instance of a node that receives a tuple. Tuples with the same key go to the same instance.
 
-    The router remembers the instances of recent keys: a look-up takes 0.1 us, the hash 2 us.
+    The router remembers the instances of recent keys: a look-up takes 0.1 us, the hash of a key 0.4 to 2 us.
     """
 
     def __init__(self, group: Grouping, parallelism: int) -> None:

@@ -107,8 +107,8 @@ class Report:
     split        the clock at which its state is split, or was split last
     stored       the clock of the snapshot that it saved last in this epoch
     not_saved    the clock of a snapshot that it could not save, and why
-    failure      the reason why it cannot continue, which a restart would not remove figures      counts and sizes for
-    displays
+    failure      the reason why it cannot continue, which a restart would not remove
+    figures      counts and sizes for displays
     """
 
     epoch: int = 0

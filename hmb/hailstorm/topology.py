@@ -116,7 +116,8 @@ class Topology:
     def in_order(self) -> list[Declaration]:
         """Return the nodes in topological order: each node comes after all nodes that send to it.
 
-        Raises TopologyError for a cycle, an unknown name, a node without input, and a topic that two spouts read.
+        Raises TopologyError for a cycle, an unknown name, a node without input, a topic that two spouts read, and an
+        IdempotentSink after a bolt that combines.
         """
         self._check_names()
         done: dict[str, Declaration] = {}
@@ -127,7 +128,21 @@ class Topology:
                 raise TopologyError(f"{self.name} has a cycle: {' -> '.join(_cycle(waiting))}")
             for node in ready:
                 done[node.name] = waiting.pop(node.name)
+        self._check_combining(done)
         return list(done.values())
+
+    def _check_combining(self, nodes: Mapping[str, Declaration]) -> None:
+        """Refuse an IdempotentSink after a bolt that combines. `nodes` are in topological order."""
+        combines: dict[str, str] = {}  # node -> the bolt that combines, at this node or before it
+        for node in nodes.values():
+            found = [combines[before] for before in node.after if before in combines]
+            if isinstance(node.runs, Bolt) and node.runs.combining is not None:
+                found = [node.name]
+            if found:
+                combines[node.name] = found[0]
+            if found and isinstance(node.runs, IdempotentSink):
+                what = f"{node.name} is an IdempotentSink after {found[0]}, a bolt with combine=True"
+                raise TopologyError(f"{what}: its outputs have other identities after a crash. Use combine=False there")
 
     def _check_names(self) -> None:
         if not self.spouts:

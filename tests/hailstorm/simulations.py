@@ -47,12 +47,16 @@ class TracingSimulation(CheckedSimulation):
         return topologies.origins(self._records, clock)
 
 
-def run_trending(seed: int, **options: Any) -> SimulationResult:
+def run_trending(seed: int, *, combine: bool = False, **options: Any) -> SimulationResult:
     logs = topologies.word_logs(seed)
-    run = TrendingSimulation(topologies.trending(), logs, seed, **options)
+    run = TrendingSimulation(topologies.trending(combine=combine), logs, seed, **options)
     result = run.run()
     assert result.states == run.expected(None)
     return result
+
+
+def run_combining(seed: int, **options: Any) -> SimulationResult:
+    return run_trending(seed, combine=True, **options)
 
 
 def run_tracing(seed: int, **options: Any) -> SimulationResult:

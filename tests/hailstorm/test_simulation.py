@@ -15,13 +15,16 @@ from hmb.hailstorm.master import MasterState
 from hmb.hailstorm.negotiator import Negotiator
 from hmb.hailstorm.negotiator.conditions import Situation
 from hmb.hailstorm.payload import Payloads
+from hmb.hailstorm.processors import emitter
 from hmb.hailstorm.processors.bolts import BoltMachine
 from hmb.hailstorm.processors.emitter import Emitter
 from hmb.hailstorm.processors.low_water_marks import LowWaterMarks
 from hmb.hailstorm.processors.participant import Participant
 from hmb.hailstorm.processors.split_state import SplitState
 from tests.hailstorm import paper_rules
-from tests.hailstorm.simulations import run_tracing, run_trending
+from tests.hailstorm.simulations import run_combining, run_tracing, run_trending
+
+RUNS: tuple[Callable[..., Any], ...] = (run_trending, run_tracing, run_combining)
 
 SEEDS = 2000
 CHUNK = 100
@@ -34,8 +37,7 @@ def test_snapshots_and_results_are_exact_in_every_order(first: int) -> None:
     """Each snapshot at a clock C holds exactly the tuples below C, and low water marks never go back."""
     snapshots = replayed = 0
     for seed in range(first, first + CHUNK):
-        run: Callable[..., Any] = run_trending if seed % 2 else run_tracing
-        result = run(seed, crashes=seed % 5)
+        result = RUNS[seed % 3](seed, crashes=seed % 5)
         snapshots += result.snapshots
         replayed += result.replayed
     assert snapshots > CHUNK and replayed > CHUNK, "the seeds must include recoveries"
@@ -81,9 +83,9 @@ def plant(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 def first_failure(**options: Any) -> str:
     """Return the error of the first seed that fails. Fail the test if no seed fails."""
     for seed in range(DEFECT_SEEDS):
-        for run in (run_trending, run_tracing):
+        for run in RUNS:
             try:
-                run(seed, **options)  # type: ignore[operator]
+                run(seed, **options)
             except (AssertionError, TopologyError) as error:
                 return str(error)
     pytest.fail(f"the defect was not found in {DEFECT_SEEDS} seeds")
@@ -93,8 +95,8 @@ def test_hole_a_marks_that_travel_only_with_tuples_stall_a_snapshot(plant: Calla
     """With the paper's rule, an instance to which no tuple goes never learns that the clock is reached."""
     distribute = Emitter._distribute
 
-    def only_tuples(self: Emitter, made: Payloads, targets: list[str], router: Any) -> None:
-        distribute(self, made, targets, router)
+    def only_tuples(self: Emitter, made: Payloads, targets: list[str], instances: Any) -> None:
+        distribute(self, made, targets, instances)
         self.outbox[:] = [(target, payloads) for target, payloads in self.outbox if payloads.tuples]
 
     plant(Emitter, "_distribute", only_tuples)
@@ -153,6 +155,19 @@ def test_defect_the_boundary_tuple_enters_the_snapshot(plant: Callable[..., None
 
     plant(BoltMachine, "_without_waiting", one_too_many)
     assert first_failure()
+
+
+def test_defect_combined_tuples_take_the_offset_after_their_batch(plant: Callable[..., None]) -> None:
+    """The clock of a snapshot can be this offset. The combined tuples then miss the snapshot."""
+    combine = emitter.combine
+
+    def one_too_many(payloads: Payloads, *others: Any) -> Any:
+        combined, firsts = combine(payloads, *others)
+        combined.offsets = [offset + 1 for offset in combined.offsets]
+        return combined, firsts
+
+    plant(emitter, "combine", one_too_many)
+    assert "count at" in first_failure()
 
 
 def test_defect_a_snapshot_of_the_whole_state(plant: Callable[..., None]) -> None:

@@ -6,11 +6,13 @@ import subprocess
 import sys
 from collections import Counter
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 from hmb.client import TopicPartition
 from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.codec import encode
 from hmb.hailstorm.errors import TopologyError
 from hmb.hailstorm.grouping import Router, first, instance_of, whole
 from hmb.hailstorm.sink import Sink
@@ -116,6 +118,13 @@ def test_a_grouping_is_the_same_in_every_process() -> None:
             [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
         )
         assert printed.stdout.strip() == str([instance_of(key, 1000) for key in keys])
+
+
+@pytest.mark.parametrize("length", [0, 1, 63, 64, 200])
+def test_a_short_byte_string_has_the_instance_of_its_encoding(length: int) -> None:
+    """The hash of a short byte string does not encode it, but other processes may have encoded it."""
+    key = b"x" * length
+    assert instance_of(key, 2**31) == crc32(encode(key)) % 2**31
 
 
 def test_keys_are_spread_over_the_instances() -> None:

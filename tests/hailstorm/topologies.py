@@ -68,15 +68,17 @@ def word_pair(each: ConsumerRecord) -> tuple[str, int]:
     return each.value.decode(), 1
 
 
-def count_bolt() -> Bolt:
-    return Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])
+def count_bolt(*, combine: bool = False) -> Bolt:
+    return Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1], combine=combine)
 
 
-def trending(write: Callable[[Any], object] = lambda item: None, n: int = 3) -> Topology:
+def trending(
+    write: Callable[[Any], object] = lambda item: None, n: int = 3, *, combine: bool = False
+) -> Topology:
     """The paper's example: words -> count -> top n -> sink, with two stateful bolts in a row."""
     topology = Topology("trending")
     topology.spout("words", Spout("words", word_pair))
-    topology.bolt("count", count_bolt(), after="words", parallelism=3)
+    topology.bolt("count", count_bolt(combine=combine), after="words", parallelism=3)
     local_top = Bolt.over(TopN(n), transform=lambda pair, state: [("top", tuple(sorted(state.items())))])
     topology.bolt("topn", local_top, after="count", parallelism=2)
     topology.sink("console", Sink(write), after="topn")

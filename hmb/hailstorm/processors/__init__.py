@@ -44,6 +44,7 @@ Read in this order:
 - `bolts`             the machine of a bolt, with the steps of a snapshot
 - `held_outputs`      outputs that a sink holds back until a snapshot is complete
 - `sinks`             the machine of a sink
+- `combiner`          merges the tuples of a batch before they are sent; an optimisation, skip it in a first reading
 - `event_time`        event-time watermarks, late tuples, idle partitions; skip it in a first reading
 
 Source: Hailstorm, chapters 3.3 to 3.5.

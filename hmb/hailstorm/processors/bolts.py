@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, NamedTuple, cast
 
 from hmb.client import TopicPartition
-from hmb.hailstorm.bolt import Bolt
+from hmb.hailstorm.bolt import Bolt, Transform
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import UserCodeError
 from hmb.hailstorm.master import MasterPhase, MasterState, Report
@@ -140,6 +140,8 @@ class BoltMachine:
             return None, 0
         if bolt.windows is not None:
             return self._apply_in_windows(tuples, state, base, results)
+        if bolt.combining is not None:
+            return self._apply_combined(bolt.combining.transform, tuples, state, base, results), 0
         for item in tuples:
             state = absorb(state, lift(item))
             results.append(tuple(transform(item, state if base is None else view(base, state))))
@@ -160,10 +162,22 @@ class BoltMachine:
             results.append(tuple(bolt.transform(item, state if base is None else windows.view(base, state))))
         return state, late
 
+    def _apply_combined(
+        self, transform: Transform, rows: Sequence[tuple[Any, Any]], state: Any, base: Any, results: Results
+    ) -> Any:
+        """Do the work of `_apply` for rows (key, state) that a sender has combined. Return the new state."""
+        monoid = self.bolt.monoid
+        state = monoid.absorb(state, monoid.from_value(dict(rows)))
+        seen = state if base is None else monoid.view(base, state)
+        results.extend(tuple(transform(key, seen)) for key, _ in rows)
+        return state
+
     def _send(self, payloads: Payloads, results: Results) -> None:
         """Send the results, and the mark of the progress. A result has the same origin as the input tuple."""
         tuples, offsets, numbers = list(chain.from_iterable(results)), payloads.offsets, payloads.numbers
-        if set(map(len, results)) != {1}:
+        if not tuples:
+            offsets, numbers = [], None
+        elif set(map(len, results)) != {1}:
             offsets, numbers = _spread(payloads, results)
         elif numbers is not None:
             numbers = [(*number, 0) for number in numbers]

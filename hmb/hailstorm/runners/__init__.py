@@ -16,6 +16,9 @@ A mailbox is bounded. A sender waits while the receiver's mailbox is full, so a 
 memory stays bounded. A deadlock is impossible, because the topology has no cycle. Only a new epoch interrupts a waiting
 sender.
 
+Payloads travel in batches. Python runs one thread of a process at a time, so each batch costs two or three changes of
+threads, and each batch for another process costs two system calls. A spout therefore takes up to 2,000 records at once.
+
 A processor can run in a thread, in another process or on another machine:
 
     run(topology)                all processors as threads of this process

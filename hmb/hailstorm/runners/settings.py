@@ -22,7 +22,8 @@ class RunSettings:
     bootstrap_servers   brokers of the cluster that holds the topics
     until               "end": end with a last snapshot when the spouts have read the records that exist at the start
     negotiator          the settings of the negotiator: grace period and patience
-    poll_records        records that a spout takes at once: larger batches are faster, smaller ones sooner at the sink
+    poll_records        records that a spout takes at once: larger batches are faster, smaller ones sooner at the sink.
+                        A processor reacts to the negotiator only between two batches
     poll_timeout        how long a spout waits for records before it looks at its mailbox
     restart_pause       how long a runner waits before it starts a crashed processor again
     start_timeout       the time within which a processor must register for a new epoch; else its worker is replaced
@@ -32,7 +33,7 @@ class RunSettings:
     bootstrap_servers: str
     until: Until = None
     negotiator: NegotiatorSettings = field(default_factory=NegotiatorSettings)
-    poll_records: int = 500
+    poll_records: int = 2000
     poll_timeout: float = 0.02
     restart_pause: float = 0.05
     start_timeout: float = 10.0

@@ -10,7 +10,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
-from hmb.hailstorm import Bolt, IdempotentSink, MapOf, Max, Spout, SqliteTarget, Sum, Topology, TransactionalSink
+from hmb.hailstorm import Bolt, IdempotentSink, Max, Spout, SqliteTarget, Sum, Topology, TransactionalSink
 from hmb.hailstorm.payload import TupleId
 from tests.hailstorm.topologies import word_pair
 
@@ -42,14 +42,14 @@ class Rows:
 def make(topic: str, directory: Path) -> Topology:
     """Return a topology that counts words and keeps the highest count of each word.
 
-    Both sinks follow the counting bolt.
+    Both sinks follow the counting bolt. The bolt `highest` combines.
     """
     rows = Rows(directory / "by_id.db")
     topology = Topology("kills")
     topology.spout("words", Spout(topic, word_pair))
     count = Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])
     topology.bolt("count", count, after="words", parallelism=2)
-    highest = Bolt.over(MapOf(Max()), transform=lambda pair, state: [], lift=lambda pair: {pair[0]: pair[1]})
+    highest = Bolt.keyed(Max(), lambda pair: pair[0], lambda pair: pair[1], lambda word, state: [], combine=True)
     topology.bolt("highest", highest, after="count", parallelism=2)
     topology.sink("by_id", IdempotentSink(rows.write), after="count")
     topology.sink("once", TransactionalSink(lambda: SqliteTarget(directory / "once.db", INSERT, CREATE)), after="count")

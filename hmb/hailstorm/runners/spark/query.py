@@ -26,6 +26,9 @@ checkpoint has no place for their outputs.
 window and drops nothing. Without late records both results are equal. Otherwise only Spark's result includes the late
 records.
 
+**Combiners.** On Spark each tuple reaches its bolt on its own, also with `combine=True`. The states are equal. The bolt
+sends a running value for each tuple, which is more than with a combiner.
+
 `transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain several of these
 operators. Spark refuses a second one of the older operator `applyInPandasWithState`.
 

@@ -18,7 +18,7 @@ from hmb.hailstorm.master import MasterState
 from hmb.hailstorm.payload import Payloads
 from hmb.hailstorm.processors.participant import Machine
 
-CAPACITY = 64  # payloads; each contains the tuples of one poll of a spout
+CAPACITY = 16  # payloads; each contains the tuples of one poll of a spout
 CHECK_INTERVAL = 0.05  # seconds after which a waiting sender checks again whether its epoch has ended
 
 
