@@ -13,12 +13,12 @@ therefore has three layers above the protocol::
     hmb.protocol                            bytes and messages
 
 A `Connection` asks its broker which versions of each request it supports. A `Cluster` knows the leader of each
-partition. If a request fails because the broker has lost its role, the client requests new metadata and sends the
-request to the new broker.
+partition. If a request fails because another broker now has the role, the client finds this broker and sends the
+request again.
 
 For example, `producer.send("weather", b"rain")` chooses partition 1 of the topic. The `Cluster` returns the leader of
-this partition, broker 2. A sender thread adds the record to a batch and sends the batch in a Produce request on the
-connection to broker 2.
+this partition, broker 2. `send` adds the record to a batch. A sender thread sends this batch in a Produce request, on
+the connection to broker 2.
 
 Read the modules in this order:
 

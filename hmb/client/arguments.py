@@ -36,7 +36,7 @@ def list_of_names(name: str, given: Iterable[str], example: str = '["a", "b"]') 
 
 
 def mapped(name: str, given: Mapping[Any, T], example: str) -> dict[Any, T]:
-    """Return an argument that is a mapping as a dict. Raises TypeError if the argument is not a mapping."""
+    """Convert an argument to a dict. Raises TypeError if the argument is not a mapping."""
     if not isinstance(given, Mapping):
         raise TypeError(f"{name} must be a dict, for example {example}, not {given!r}")
     return dict(given)
@@ -49,7 +49,7 @@ def list_of_partitions(given: Iterable[TopicPartition]) -> list[TopicPartition]:
 
 
 def by_partition(name: str, given: Mapping[TopicPartition, T], value: str) -> dict[TopicPartition, T]:
-    """Return the argument as a dict. Raises TypeError if a key is not a `TopicPartition`.
+    """Convert an argument to a dict. Raises TypeError if a key is not a `TopicPartition`.
 
     The error message contains an example of a correct dict. `value` is the value in this example.
     """

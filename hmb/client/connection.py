@@ -14,16 +14,15 @@ that the broker supports. The client then uses the highest version that both sid
 
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2. A newer broker also closes connections, for example when it
-shuts down. The client must not take this broker for an old one, because the old versions of Produce and Fetch have no
-timestamps and no headers of records. The client therefore treats a broker as old only if three conditions hold. The
-broker has never answered ApiVersions, it answers an old request, and it closes the connection again after a second
-ApiVersions.
+shuts down. The client must not mistake this broker for an old one, because records lose their timestamps and headers in
+the old versions. The client therefore treats a broker as old only if three conditions hold. The broker has never
+answered ApiVersions, it answers an old request, and it closes the connection again after a second ApiVersions.
 
 After every network error, the client closes the socket and raises `ConnectionFailed`. The next request opens a new
 socket. If the client could not connect, requests fail at once during a short pause (see the module `reconnecting`).
 `timeout` is the time limit for a whole response, even if its bytes arrive one by one. A broker may close an idle
-connection. The client checks this before it sends the next request, and opens a new socket if necessary. Only one
-thread may use a connection, but any thread may call `interrupt`.
+connection. Before each request, the client checks whether the broker has done this, and opens a new socket if
+necessary. Only one thread may use a connection, but any thread may call `interrupt`.
 """
 
 from __future__ import annotations
@@ -194,8 +193,8 @@ class Connection:
     def version_of(self, request: type[Request], at_most: int | None = None) -> int:
         """Return the highest version of a request that both this broker and this client support.
 
-        `at_most` limits the version. Raises KafkaError with UNSUPPORTED_VERSION if no version is supported by both
-        sides. Raises ConnectionFailed if the broker cannot be reached.
+        The result is not higher than `at_most`. Raises KafkaError with UNSUPPORTED_VERSION if no version is supported
+        by both sides. Raises ConnectionFailed if the broker cannot be reached.
         """
         self._protocol_of_open_socket()
         ours, theirs = request.versions, self._versions.get(request.api_key, range(0))
@@ -295,7 +294,7 @@ class Connection:
             self._versions = VERSIONS_OF_08
 
     def _request_versions(self) -> None:
-        """Request the versions that the broker supports. The request has version 0, which is the oldest one."""
+        """Request the versions that the broker supports. Every broker that knows ApiVersions supports its version 0."""
         self._write(self._protocol.request(ApiVersionsRequest(), 0))
         response: ApiVersionsResponse = self._read()
         if response.error_code:

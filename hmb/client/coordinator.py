@@ -133,7 +133,7 @@ class CoordinatorConnection:
             self._connection = None
 
     def interrupt(self) -> None:
-        """End the request that waits for its response. Later requests do not wait, either. Any thread may call this."""
+        """Let the request in flight fail, and all later requests, too. Any thread may call this method."""
         self._interrupted.set()
         connection = self._connection
         if connection is not None:

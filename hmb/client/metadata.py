@@ -18,9 +18,9 @@ send older metadata than the client has stored. If two brokers name different le
 *leader epoch* is correct. Since Kafka 2.8, each topic has an id, and newer requests use this id instead of the name.
 
 A `Cluster` also has one connection for requests that any broker can answer. If the broker of this connection fails, the
-`Cluster` connects to another broker. It tries brokers that have failed recently last. It always tries the bootstrap
-servers, too. All threads of a producer share one `Cluster`, and a lock lets only one thread at a time send a request.
-If a thread waits too long for the lock, it raises the same error as if no broker had answered.
+`Cluster` connects to another broker. It first tries the brokers that have not failed recently. It also tries the
+bootstrap servers. All threads of a producer share one `Cluster`, and a lock lets only one thread at a time send a
+request. If a thread waits too long for the lock, it raises the same error as if no broker had answered.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Cluster:
                 try:
                     return self._refresh(name, create)
                 except ConnectionFailed:
-                    return known  # Old metadata may still be correct. A broker that is not the leader will say so.
+                    return known  # Old metadata may still be correct. If it is wrong, a broker returns an error.
             return known
 
     def topic_name(self, topic_id: UUID) -> str | None:
@@ -212,7 +212,7 @@ class Cluster:
             return self._any().version_of(request)
 
     def knows(self, request: type[Request]) -> bool:
-        """Return whether the broker to which the method `send` sends requests supports this request."""
+        """Return whether the present broker supports this request. The method `send` uses the same broker."""
         with self._locked():
             return self._any().knows(request)
 
@@ -247,8 +247,8 @@ class Cluster:
     def _locked(self) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        Another thread may hold the lock while it tries all brokers. If it takes longer than their timeouts allow, raise
-        ConnectionFailed.
+        Another thread may hold the lock while it tries to reach all brokers. The method waits as long as requests to
+        all brokers may take. After this time, it raises ConnectionFailed.
         """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):
@@ -360,7 +360,7 @@ class Cluster:
 def _request_for(names: Collection[str] | None, version: int, create: bool = False) -> MetadataRequest:
     if names and version < FIRST_VERSION_WITHOUT_CREATION and not create:
         names = None
-    if names is None:  # None requests all topics. In version 0, an empty list does.
+    if names is None:  # None means all topics. In version 0 of the request, an empty list means all topics.
         return MetadataRequest(topics=None if version else [])
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in names])
     request.allow_auto_topic_creation = create or version < FIRST_VERSION_WITHOUT_CREATION

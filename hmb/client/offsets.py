@@ -55,7 +55,7 @@ class AtTime:
 
 @dataclass(frozen=True, slots=True)
 class FromStart:
-    """The offset that is `count` after the first offset of the log."""
+    """The offset that is `count` offsets after the first offset of the log."""
 
     count: int
 
@@ -65,7 +65,7 @@ Until = Literal["end"] | int | AtTime | None
 
 
 def check_time(timestamp: object) -> None:
-    """Raise TypeError if a time is a datetime. A datetime without a time zone is not a definite moment."""
+    """Raise TypeError if a time is a datetime, because a datetime without a time zone has no exact meaning."""
     if isinstance(timestamp, datetime):
         raise TypeError("a time is in ms since 1970: int(when.timestamp() * 1000) for a datetime")
 
@@ -101,7 +101,7 @@ def check_isolation_level(isolation_level: object) -> None:
 def resolve(
     cluster: Cluster, offsets: Mapping[TopicPartition, Offset], isolation_level: int = 0
 ) -> dict[TopicPartition, int]:
-    """Return the number of each offset. For example, replace "earliest" by the first offset of the log.
+    """Return each offset as a number. For example, "earliest" becomes the first offset of the log.
 
     For each different timestamp, one ListOffsets request goes to each leader. Raises KafkaError if a partition has an
     error, and ConnectionFailed if a broker cannot be reached.

@@ -49,7 +49,10 @@ class KnownBrokers:
         self._have_api_versions: set[str] = set()
 
     def recent_failure(self, address: str) -> str | None:
-        """Return the error of the last attempt to connect, while the client must still wait. Otherwise return None."""
+        """If a client must not connect to this address now, return the error of the last attempt.
+
+        Otherwise return None.
+        """
         with self._lock:
             failure = self._failures.get(address)
             return failure.reason if failure and self._clock() < failure.retry_at else None

@@ -6,8 +6,8 @@ so that a type checker knows the name and the type of each setting::
     class ProducerSettings(TypedDict, total=False):
         linger_ms: Annotated[float, Declared(5, "linger.ms", milliseconds, "How long (ms) a batch waits for records.")]
 
-Other parts of the client read this line: the default value, the documentation, the error for a misspelled name, and the
-name of the setting in a `client.properties` file all come from it.
+This line is the only declaration of the setting. The default value, the documentation, the error for a misspelled name,
+and the name in a `client.properties` file come from it.
 
 A keyword is Kafka's name of the setting, with underscores instead of dots. A keyword for a time in seconds does not end
 in `_ms`: `request.timeout.ms` becomes `request_timeout`. Some of Kafka's settings have no keyword. If a setting only
@@ -51,7 +51,7 @@ class Declared(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """How a client handles one of Kafka's settings: the keyword argument, and the function that reads the value.
+    """The keyword argument for one of Kafka's settings, and the function that converts the text of its value.
 
     If the keyword is "", the client accepts the setting and ignores its value.
     """

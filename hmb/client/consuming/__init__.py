@@ -13,8 +13,9 @@ the application processes earlier records. A call of `poll` uses these parts::
         RecordBuffer    decodes the batch 10-19
       returns the records 13-19
 
-The consumer itself stores its position in each partition, and the application can move it at any time. A broker stores
-nothing about a consumer except the committed offsets of its group. Kafka's consumer works in the same way.
+The consumer itself stores its position in each partition, and the application can change this position at any time. A
+broker stores nothing about a consumer except the committed offsets of its group. Kafka's consumer works in the same
+way.
 
 Read the modules in this order:
 

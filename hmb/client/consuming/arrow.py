@@ -52,5 +52,5 @@ def _readable(fetched: FetchedBatches, decoder: BatchDecoder) -> tuple[pa.Record
             table = columns(*position.partition, batches[:number], first, end)
             return table, next_offset, batch_error(position, batch, why)
         next_offset = batch.last_offset + 1
-    # Each batch can be decoded alone, but all batches together are too large for one Arrow column.
+    # Each batch can be decoded alone, but all batches together are too large for one Arrow column. Return the error.
     return columns(*position.partition, [], first, end), first, error

@@ -18,7 +18,7 @@ from hmb.protocol.topics import TopicPartition
 
 
 class AssignedPartitions:
-    """The methods of a consumer that take a single partition as an argument. `Consumer` inherits them."""
+    """The methods of a consumer for single partitions. `Consumer` inherits them."""
 
     def __init__(self, reader: AssignmentReader, thread_check: SingleThreadCheck) -> None:
         self._reader, self._thread_check = reader, thread_check
@@ -104,7 +104,7 @@ class AssignedPartitions:
         return {partition: None if offset == NOT_FOUND else offset for partition, offset in found.items()}
 
     def lag(self, partition: TopicPartition) -> int | None:
-        """Return how many offsets the position is before the end of the log.
+        """Return the lag: the number of offsets from the position to the end of the log.
 
         The end comes from the leader's last response. Return None if no response has arrived yet.
         """

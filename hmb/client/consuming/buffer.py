@@ -31,7 +31,7 @@ from hmb.records.reading import Batch
 
 
 class AbortedTransactions:
-    """The aborted transactions in one response. It decides for each batch whether the batch belongs to one of them.
+    """Knows the aborted transactions in one response, and decides which batches belong to them.
 
     The caller must call `covers` once for each batch of the response, in the order of the batches.
     """
@@ -105,10 +105,11 @@ class BatchDecoder:
         return self._deserialized(records) if self.deserializes else (records, None)
 
     def checked(self, fetched: FetchedBatches) -> tuple[list[Batch], int, KafkaError | None]:
-        """Return the batches before the first damaged one, the offset after them, and the error of the damaged one.
+        """Return the batches before the first damaged batch, the offset after them, and an error or None.
 
-        The list does not contain batches that the application must not receive. The error is None if no batch is
-        damaged. The method changes no object. If Ctrl-C interrupts it, the application can therefore call it again.
+        The list does not contain batches that the application must not receive. The error describes the damaged batch.
+        It is None if no batch is damaged. The method changes no object. If Ctrl-C interrupts it, the application can
+        therefore call it again.
         """
         batches: list[Batch] = []
         next_offset = fetched.position.consumed
@@ -145,7 +146,7 @@ class BatchDecoder:
 
 
 def batch_error(position: Position, batch: Batch, error: KafkaError) -> KafkaError:
-    """Return a copy of an error, whose message also contains the partition and the last offset of the batch."""
+    """Return an error with the same code. Its message also contains the partition and the last offset of the batch."""
     return KafkaError(
         error.code, f"{position.partition}, batch that ends at offset {batch.last_offset}: {error.message}"
     )
@@ -222,7 +223,7 @@ class RecordBuffer:
         self.returned += count
 
     def one_by_one(self, limit: int) -> Iterator[ConsumerRecord]:
-        """Yield up to `limit` records, one after another. Before each one is yielded, its position moves past it."""
+        """Yield up to `limit` records. Before a record is yielded, the position of its partition moves past it."""
         for _ in range(limit):
             if self._next == len(self._records) and not self.has_records():
                 return

@@ -25,7 +25,7 @@ partition.
 
 Without a group, the constructor already finds the start offsets. With "latest", the application therefore receives each
 record that is written after the constructor has returned. If the very first request of a consumer fails, the consumer
-raises the error at once. It repeats later requests for up to `retry_for` seconds after an error.
+raises the error at once. If a later request fails, the consumer repeats the request for up to `retry_for` seconds.
 
 Only one thread may use a consumer. The consumer works only while this thread calls `poll`. One exception exists: a
 second thread sends the heartbeats of a group. A consumer consists of these objects::
@@ -205,7 +205,7 @@ class Consumer(AssignedPartitions):
         while self._fill_buffer(max(0.0, deadline - time.monotonic()), decoded=False):
             with self._thread_check:
                 batch = take_batch(self._reader.buffer)
-            if batch is not None:  # It is None if the batches contained only control records or aborted transactions.
+            if batch is not None:  # `batch` is None if it would contain only control records or aborted records.
                 return batch
         return None
 
@@ -326,7 +326,7 @@ class Consumer(AssignedPartitions):
                     return self._reader.has_records(decoded)
 
     def _poll_group(self, deadline: float) -> None:
-        """Take part in a rebalance of the group. A consumer without partitions waits for its end until the deadline."""
+        """Take part in a rebalance. A consumer without partitions waits for its end, or until the deadline."""
         if self._discovery is None and not self._reader.positions:
             raise ValueError("nothing to read: subscribe() to topics or assign() partitions first")
         if self._group is not None:

@@ -94,7 +94,7 @@ class _PendingFetch:
 
 
 class Fetcher:
-    """Fetches batches of all partitions of a consumer. It sets `fetched` of each position to the offset after them."""
+    """Fetches batches of all partitions of a consumer, and sets `fetched` of each position to the offset after them."""
 
     def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, Position], settings: FetchSettings) -> None:
         self._cluster = cluster
@@ -261,8 +261,8 @@ class Fetcher:
                 if batch.last_offset >= position.fetched:
                     batches.append(batch)
         except KafkaError as error:
-            # If batches come before the damaged one, this method yields them without an error. The next response then
-            # begins with the damaged batch. Only in this case, the method raises the error.
+            # If intact batches come before the damaged batch, this method yields them and raises no error. The next
+            # response then begins with the damaged batch. The method raises the error when it reads that response.
             if not batches:
                 where = f"{position.partition} from offset {position.fetched}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error

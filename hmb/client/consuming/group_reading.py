@@ -1,10 +1,10 @@
 """A consumer that is a member of a group: it reads the partitions that the group assigns, and commits offsets.
 
 The module `hmb.client.group.membership` learns from the group which partitions belong to this consumer. When the group
-assigns or revokes partitions, it calls `GroupReading`, which adds the partitions to the consumer's reader, or removes
-them. The consumer begins to read a new partition at the offset that the group has committed. Before the consumer gives
-up a partition, it commits its position, and the next owner of the partition continues at this offset. The committed
-offset is the offset of the first record that `poll` has *not* returned yet.
+assigns or revokes partitions, this module calls methods of `GroupReading`. They add the partitions to the consumer's
+reader, or remove them. The consumer begins to read a new partition at the offset that the group has committed. Before
+the consumer gives up a partition, it commits its position, and the next owner of the partition continues at this
+offset. The committed offset is the offset of the first record that `poll` has *not* returned yet.
 
 If *automatic commits* are enabled, `poll` commits the positions every `auto_commit_interval` seconds. `poll` assumes
 that the application has processed all records that earlier calls have returned. If a consumer crashes, some records may
@@ -122,7 +122,7 @@ class GroupReading:
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
         # In the new group protocol (KIP-848), the coordinator answers before it has computed an assignment. Its first
-        # assignment may therefore be empty, and does not count.
+        # assignment may therefore be empty. An empty assignment does not count.
         self.has_assignment |= bool(partitions) or self._settings.group_protocol == GroupType.CLASSIC
         offsets: dict[TopicPartition, Offset] = {
             partition: "earliest" if partition.topic in self._created else self._offset for partition in partitions

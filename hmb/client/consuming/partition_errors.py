@@ -12,9 +12,8 @@ After three errors, the fetcher changes the position or the request before it fe
 - *The topic was deleted, and created again with the same name.* The new topic has a new id. The request contains the
   old id, so the broker does not return records of the new topic. A broker older than Kafka 3.1 does not check the id.
   The fetcher then notices the new topic when it requests the metadata again.
-- *The first message is larger than the requested number of bytes.* A broker without version 3 of Fetch then sends only
-a
-  part of the message. The next request asks for twice as many bytes.
+- *The first message is larger than the requested number of bytes.* A broker that does not support version 3 of Fetch
+  then sends only a part of the message. The next request asks for twice as many bytes.
 """
 
 from __future__ import annotations

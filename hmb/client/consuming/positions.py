@@ -66,10 +66,10 @@ class Position:
         """Set the position to `offset`, and forget the errors of the old position."""
         self.consumed = self.fetched = offset
         self.start = self.error = self.failing_since = self.missing_since = self.topic_id = None
-        self.in_group = False  # If this offset does not exist later, the consumer uses `start` instead.
+        self.in_group = False  # From now on, the committed offset no longer replaces a `start`.
         self.retry_at = 0.0
 
     def lag(self, committed_only: bool) -> int | None:
-        """Return how many offsets the position is before the end of the log, or None if no response has arrived yet."""
+        """Return the number of offsets from the position to the end of the log, or None before the first response."""
         end = self.last_stable if committed_only and self.last_stable != UNKNOWN else self.high_watermark
         return None if end == UNKNOWN or not self.has_offset else max(0, end - self.consumed)

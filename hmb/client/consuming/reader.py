@@ -62,7 +62,7 @@ class AssignmentReader:
         self.positions: dict[TopicPartition, Position] = {}
         self.buffer = RecordBuffer(decoder)
         self.fetcher = Fetcher(cluster, self.positions, settings)
-        self.committed: Committed = lambda partitions: {}  # If the consumer has a group, `GroupReading` replaces it.
+        self.committed: Committed = lambda partitions: {}  # `GroupReading` replaces this function.
 
     @property
     def at_end(self) -> bool:
@@ -70,7 +70,7 @@ class AssignmentReader:
         return self._until is not None and all(position.at_end for position in self.positions.values())
 
     def has_records(self, decoded: bool = True) -> bool:
-        """Return whether the buffer contains a record. If `decoded` is False, a batch counts before it is decoded."""
+        """Return whether the buffer contains a record. If `decoded` is False, a batch that is not decoded is enough."""
         return self.buffer.has_records() if decoded else self.buffer.has_batches()
 
     def fetch(self, timeout: float) -> None:
@@ -83,7 +83,7 @@ class AssignmentReader:
         return ConsumerMetrics(fetcher.fetches, fetcher.fetched_bytes, self.buffer.returned, fetcher.errors.count)
 
     def add(self, starts: Mapping[TopicPartition, Offset], *, in_group: bool = False) -> None:
-        """Start to read these partitions. `starts` contains the start of each one, for example "latest".
+        """Start to read these partitions. `starts` contains the start of each partition, such as "latest".
 
         If `in_group` is true and the group has committed an offset, reading begins at the committed offset instead.
         """
@@ -153,7 +153,7 @@ class AssignmentReader:
         return self.with_retries(lambda: list_offsets(self._cluster, partitions, timestamp, level), topics)
 
     def add_with_offsets(self, starts: Mapping[TopicPartition, Offset]) -> None:
-        """Start to read these partitions, and find the offsets of their starts at once."""
+        """Start to read these partitions. The offsets of their starts are known when the method returns."""
         self.add(starts)
         level = self._settings.isolation_level
         self.with_retries(lambda: self._set_offsets(resolve(self._cluster, starts, level)), {it.topic for it in starts})

@@ -18,7 +18,7 @@ MAX_POLL_RECORDS = 500  # Kafka's default; larger lists are slower, because they
 
 
 def _assignors(text: str) -> tuple[str, ...]:
-    """Return the names of assignors in a text. A name is "range", or the name of Kafka's class "...RangeAssignor"."""
+    """Return the names of assignors in a text. "range" and Kafka's class "...RangeAssignor" mean the same."""
     names = (name.strip().rpartition(".")[2].removesuffix("Assignor") for name in text.split(","))
     own_names = {"CooperativeSticky": "cooperative-sticky", "RoundRobin": "roundrobin"}
     return tuple(own_names.get(name, name.lower()) for name in names)

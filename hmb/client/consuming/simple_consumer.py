@@ -16,9 +16,10 @@ class has three operations: fetch one partition, fetch several partitions with o
 `hmb.Consumer` uses the same requests.
 
 Kafka 0.7 had no index of timestamps. A consumer could only request the offsets at which the *segments* of a log begin,
-the newest first. To read the records of the last hour, it started at the last segment that began before that hour.
-Brokers older than Kafka 4.0 still support this request (ListOffsets v0). Newer brokers instead find a single record by
-its timestamp. From a newer broker, `offsets_before` returns the offset of this record, and the first offset of the log.
+the newest first. To read the records of the last hour, a consumer started at the last segment that began before that
+hour. Brokers older than Kafka 4.0 still support this request (ListOffsets v0). Newer brokers instead find a single
+record by its timestamp. From a newer broker, `offsets_before` returns the offset of this record, and the first offset
+of the log.
 
 Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """
@@ -207,7 +208,7 @@ def _records(partition: TopicPartition, wanted: PartitionFetch, data: PartitionD
     next_offset = wanted.offset
     try:
         for batch in iter_batches(answered):
-            if batch.last_offset >= wanted.offset:  # The response may begin with older batches.
+            if batch.last_offset >= wanted.offset:  # The response may begin with batches below this offset.
                 batch.check()
                 next_offset = batch.last_offset + 1
                 records += () if batch.is_control else consumer_records(batch, *partition)

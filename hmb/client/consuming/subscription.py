@@ -65,7 +65,7 @@ class Subscription:
         return self.pattern is not None or self.exclude is not None
 
     def matches(self, topic: TopicMetadata) -> bool:
-        """Return whether the subscription with patterns contains this topic."""
+        """Return whether the name of this topic matches the patterns of the subscription."""
         if topic.is_internal or topic.name in INTERNAL_TOPICS:
             return False
         if self.exclude is not None and self.exclude.fullmatch(topic.name):

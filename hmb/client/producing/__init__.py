@@ -14,7 +14,7 @@ several partitions that have the same leader::
     delivery.result()  <------------------------------- completes the batch's result
       RecordMetadata(topic="weather", partition=1, offset=42, ...)
 
-Read the modules in this order, in which a record passes through them:
+Read the modules in this order. A record passes through them in the same order:
 
 1. `producer`: the public class `Producer`.
 2. `partitioner`: chooses the partition of a record.

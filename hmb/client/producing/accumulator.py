@@ -2,7 +2,7 @@
 
 A request for each record would cost a network round trip for each record. The producer therefore collects records in
 batches. An application thread calls `append`, which encodes the record and adds it to the last batch in the queue of
-the partition. A sender thread removes batches from the front of the queues. It may send a batch if one of three
+the partition. A sender thread sends the batches at the front of the queues. A batch may be sent if one of three
 conditions holds: the batch is full, it has waited for `linger` seconds, or a thread waits for it (in `flush`, in
 `result`, or for memory). The batch is then *sealed*: no further record is added to it.
 
@@ -130,7 +130,7 @@ class Accumulator:
     ) -> None:
         """Add records that have only a value: no key, no headers and no timestamp of their own.
 
-        `append_rows` adds all other records. `number` and `slices` mean the same as there.
+        `append_rows` adds all other records. Its arguments `number` and `slices` have the same meaning.
         """
         ends = list(accumulate([RECORD_OVERHEAD + len(value) for value in values]))
         done = taken = 0
@@ -234,7 +234,7 @@ class Accumulator:
             return list(takewhile(lambda other: other.number is not None, batches))
 
     def move(self, queue: PartitionQueue, sender_queues: SenderQueues) -> None:
-        """Move the queue of a partition to another sender thread. From now on, this thread sends its batches."""
+        """Move the queue of a partition to another sender thread. After the move, that thread sends the batches."""
         with self._lock:
             if queue.batches:
                 del queue.sender_queues.queues[queue]
@@ -276,7 +276,7 @@ class Accumulator:
             batch.fail(error)
 
     def _batch_with_room(self, topic: str, partition: int | None, partitions: int, size: int) -> ProducerBatch:
-        """Return a batch to which a record of `size` bytes can be added. First wait until the memory is free."""
+        """Return a batch to which a record of `size` bytes can be added. First wait until enough memory is free."""
         if self._used + size > self._memory or self._closed or self._waiting:
             self._wait_for_memory(size)
         queue = self._sticky.get(topic) if partition is None else self._queue(topic, partition)
@@ -330,10 +330,10 @@ class Accumulator:
         return min([self._queue(topic, number) for number in drawn], key=lambda queue: len(queue.batches))
 
     def _take_due(self, queue: PartitionQueue, now: float, due: list[ProducerBatch]) -> float:
-        """Append the batches of a queue that may be sent now to `due`. No further record is added to these batches.
+        """Add to `due` the batches of a queue that may be sent now. No further record is added to these batches.
 
         Return the time (`time.monotonic()`) of the queue's next batch, or infinity. While other batches of the
-        partition are in flight, the last batch can still receive records, and is therefore not appended.
+        partition are in flight, the last batch can still receive records, so it may not be sent yet.
         """
         taken = queue.in_flight
         while taken < min(queue.window, len(queue.batches)):

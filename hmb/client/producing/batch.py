@@ -60,7 +60,7 @@ class BatchNumber(NamedTuple):
 class SenderQueues:
     """The partition queues whose batches one sender thread sends."""
 
-    changed: threading.Condition  # The sender thread waits on it. It uses the accumulator's lock.
+    changed: threading.Condition  # the sender thread waits on this condition; it uses the accumulator's lock
     # All queues of this sender thread that contain batches. The queue that was added first comes first.
     queues: dict[PartitionQueue, None] = field(default_factory=dict)
     wakes_at: float = -math.inf  # when the waiting thread wakes (time.monotonic()); -inf while it runs
@@ -76,7 +76,7 @@ class PartitionQueue:
     open: ProducerBatch | None = None  # the last batch, if records can still be added to it
     max_size: int = 1 << 31  # the largest size of a batch in bytes; lower after the broker has rejected a batch
     sequence: PartitionSequence | None = None
-    in_flight: int = 0  # the number of batches sent and not yet answered: the first ones, unless the window is 0
+    in_flight: int = 0  # the number of batches in flight; they are at the front, unless the window is 0
     window: int = 1  # the largest allowed value of `in_flight`
 
 
@@ -92,7 +92,7 @@ class ProducerBatch:
     data: bytes | None = None  # the encoded batch; every attempt sends the same bytes
     number: BatchNumber | None = None
     attempts: int = 0
-    uncertain_attempts: int = 0  # attempts whose batch the broker may have written or may still write
+    uncertain_attempts: int = 0  # the number of attempts that may have written the batch, or may still write it
     retry_at: float = 0.0  # the earliest time of the next attempt (time.monotonic())
     completed: bool = False  # whether the batch is delivered or has failed
 

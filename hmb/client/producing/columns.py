@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Several records, as one list of values, one of keys, one of headers and one of timestamps.
+    """Several records as columns: a list of values, a list of keys, a list of headers and a list of timestamps.
 
     `keys` is None if no record has a key. `headers` and `timestamps` can be None in the same way.
     """

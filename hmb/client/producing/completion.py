@@ -128,9 +128,9 @@ class BatchCompletion:
         queue.window = 1
         is_postponed = False
         for failure in failures:
-            if not failure.batch.completed:  # An earlier batch may have completed this one.
+            if not failure.batch.completed:  # It may have failed together with an earlier batch.
                 is_postponed |= self._resolve(failure)
-        # This call comes after all decisions. Once the queue has moved, another thread uses it.
+        # This call comes after all decisions, because another thread uses the queue after the move.
         if is_postponed:
             self.accumulator.move(queue, self.accumulator.unrouted)
 
@@ -163,7 +163,7 @@ class BatchCompletion:
         return False
 
     def sendable(self, batches: Iterable[ProducerBatch]) -> list[ProducerBatch]:
-        """Return the batches, because they may be sent. If the transaction must be aborted, fail them and return []."""
+        """Return all batches if they may be sent. If the transaction must be aborted, fail them and return []."""
         reason = self.guarantee.abort_reason
         if reason is None:
             return list(batches)

@@ -77,7 +77,7 @@ class BatchResult:
         return not self._missing
 
     def split(self) -> None:
-        """Record that a part of the batch was split into two parts. The result is complete one outcome later."""
+        """Record that a part of the batch was split into two parts. The result then waits for the outcome of both."""
         with self._lock:
             self._missing += 1
 

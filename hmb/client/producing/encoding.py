@@ -1,9 +1,9 @@
 """Encodes batches, and builds Produce requests in the version that the leader supports.
 
 The producer encodes records in the format of record batches (magic 2), which brokers support since Kafka 0.11. For an
-older broker, this module converts the records to the older format, a message set. The conversion is fast for
-uncompressed batches of records that have only values of equal length. It converts the records of any other batch one by
-one.
+older broker, this module converts the records to the older format, a message set. An uncompressed batch is converted as
+a whole if its records have only values, and the values have the same length. The records of any other batch are
+converted one by one.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_r
 from hmb.records.batch import wrap_records
 from hmb.records.builder import RecordsBuilder
 
-FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")  # versions below it contain message sets
-# From the next version on, the broker adds partitions to transactions itself (KIP-890).
+FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")  # lower versions contain message sets
+# The client uses no higher version. In higher versions, the broker adds partitions to transactions itself (KIP-890).
 NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
 MAGIC_OF_PRODUCE = {0: 0, 1: 0, 2: 1}  # the magic for each version of Produce; magic 2 for versions above 2
 

@@ -13,7 +13,7 @@ producer sends the batch again. The broker expects 10 as the next number, but th
 therefore recognizes the copy, and answers with the offset of the first copy.
 
 If a batch fails and is not sent again, its sequence numbers are missing: they form a gap. A copy of the failed batch
-may also still wait in the buffers of a broken connection, so that the broker writes it later. The *producer epoch*
+may still wait in the buffers of a broken connection, and the broker may write this copy later. The *producer epoch*
 solves both problems (KIP-360). The producer raises its epoch by one for the next batch of the partition, and begins
 with the sequence number 0 again. From then on, the broker rejects each batch with a lower epoch. The producer raises
 the epoch itself, without a request. If the broker has certainly rejected the failed batch, a new epoch is not
@@ -42,10 +42,10 @@ One case remains. A broker forgets a producer that has sent nothing for a day (`
 producer then sends two batches and the broker rejects the first one, the broker may write the second batch before the
 first one. Each batch is still written only once.
 
-A broker remembers the last five batches of each producer. The producer therefore sends a new batch only if at most five
-batches lie between the oldest batch that it may have to send again and the new one. These five include batches that the
-broker has already written in an earlier attempt. After a failure, the producer sends one batch at a time until all
-batches that were sent before the failure are completed (`PartitionQueue.window`).
+A broker remembers the last five batches of each producer. The producer therefore counts the batches from the oldest
+batch that it may have to send again to the newest batch that it has sent. It never lets this number exceed five. The
+number includes batches that the broker has already written in an earlier attempt. After a failure, the producer sends
+one batch at a time until all batches that were sent before the failure are completed (`PartitionQueue.window`).
 """
 
 from __future__ import annotations

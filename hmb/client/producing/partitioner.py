@@ -10,7 +10,7 @@ A record without a key may go to any partition. If the producer chose a new part
 many small batches. The producer therefore uses the same partition until the batch is full or sent (see `accumulator`).
 A program can choose one of three partitioners by name::
 
-    murmur2   the hash of the key is murmur2; records without a key stay together in one partition for some time;
+    murmur2   the hash of the key is murmur2; records without a key stay together until their batch is sent;
               this is Kafka's default
     hash      the hash of the key is Java's hash of a string; each record without a key goes to a random partition;
               this was the default of Kafka 0.7
@@ -35,7 +35,7 @@ SEED = 0x9747B28C
 MULTIPLIER = 0x5BD1E995
 UINT32 = 0xFFFFFFFF
 POSITIVE = 0x7FFFFFFF  # all bits except the sign bit
-RECENT_KEYS = 4096  # murmur2 takes 1 to 5 us in Python, and a cached result 0.1 us
+RECENT_KEYS = 4096  # the number of cached results; murmur2 takes 1 to 5 us in Python, and a cached result 0.1 us
 
 
 def murmur2(data: bytes) -> int:

@@ -13,9 +13,9 @@ Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Pro
 `send(...)` is asynchronous: it does not wait for the broker. `send(...).result()` is synchronous: it waits for the
 broker. If a thread waits for a record, the producer sends the record's batch at once.
 
-The producer tries to reach a broker for the first time only once. A wrong address therefore causes an error at once.
-After the first contact, the producer repeats failed attempts until `delivery_timeout` has passed. If a record can never
-be sent, for example because it is larger than `max_request_size`, `send` itself raises the error.
+If the very first attempt to reach a broker fails, the producer does not try again. A wrong address therefore causes an
+error at once. Later, the producer repeats failed attempts until `delivery_timeout` has passed. If a record can never be
+sent, for example because it is larger than `max_request_size`, `send` itself raises the error.
 """
 
 from __future__ import annotations
@@ -146,8 +146,9 @@ class Producer:
         not apply its serializers to them. If the records have only values, and no value is None, this method takes a
         third of the time of `send`.
 
-        Raises the same errors as `send`. A record that causes an error does not remove the records before it. The
-        message of a KafkaError or TimeoutError contains the number of the records that were added before the error.
+        Raises the same errors as `send`. If a record causes an error, the records before it stay in their batches and
+        are sent. The message of a KafkaError or TimeoutError contains the number of the records that were added before
+        the error.
         """
         if self._transactions is not None:
             self._transactions.check_sending()
@@ -290,7 +291,7 @@ class Producer:
         """
         topic = self._cluster.last_known(name) or self._topic(name)
         if partition is not None and partition not in topic.leaders:
-            self._cluster.forget(name)  # The topic may have got more partitions after the last request.
+            self._cluster.forget(name)  # Partitions may have been added to the topic after the last request.
             topic = self._topic(name)
             if partition not in topic.leaders:
                 raise no_such_partition(topic, partition)

@@ -61,7 +61,7 @@ class LeaderRouter(threading.Thread):
                     self._route(batch)
                 except (ConnectionFailed, KafkaError) as error:
                     self._completion.retry_or_fail(batch, error)
-                except Exception as error:  # Application threads wait for the result, even after an internal error.
+                except Exception as error:  # Application threads wait for the result, so report any error to them.
                     LOGGER.exception("the producer's thread failed")
                     self._completion.fail(batch, error)
             if not batches:
@@ -76,7 +76,10 @@ class LeaderRouter(threading.Thread):
                 self._completion.cluster.topic(topic)
 
     def interrupt(self) -> None:
-        """Let no sender thread wait for a response any longer. Any thread may call this method."""
+        """Shut down the connections of all sender threads, so that none of them waits for a response.
+
+        Any thread may call this method.
+        """
         for sender in list(self._senders.values()):
             sender.connection.interrupt()
 
@@ -118,7 +121,7 @@ class Sender(threading.Thread):
                     self._receive()
             except (ConnectionFailed, KafkaError) as error:
                 self._fail_all(error)
-            except Exception as error:  # Application threads wait for the result, even after an internal error.
+            except Exception as error:  # Application threads wait for the result, so report any error to them.
                 LOGGER.exception("the producer's thread failed")
                 self._fail_all(error)
         self.connection.close()
@@ -134,7 +137,7 @@ class Sender(threading.Thread):
             self._post(grouped, version)
 
     def _encode(self, batch: ProducerBatch, version: int, identity: ProducerIdentity | None) -> bool:
-        """Encode a batch, and return True. If the broker does not support its contents, fail it and return False."""
+        """Encode a batch, and return True. If the broker is too old for the batch, fail the batch and return False."""
         if batch.data is None:
             try:
                 data = self._settings.encoding.encode(batch, version, identity, self.connection.address)

@@ -82,7 +82,8 @@ class TransactionManager(AtLeastOnce):
         self._cluster, self._timeout, self._retry_for = cluster, timeout, retry_for
         self._retry_backoff = retry_backoff
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.TRANSACTION, transactional_id)
-        # A thread holds this lock during a request to the coordinator. A thread that needs both locks takes it first.
+        # A thread holds this lock during a request to the coordinator. A thread that also needs
+        # `_lock` takes `_asking` first.
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it does not wait for anything
         self._state = TransactionalState.UNINITIALIZED
@@ -235,7 +236,7 @@ class TransactionManager(AtLeastOnce):
         If another thread waits for a response of the coordinator, this thread stops waiting.
         """
         self._coordinator.interrupt()
-        if self._asking.acquire(blocking=False):  # If another thread holds the lock, it closes the connection.
+        if self._asking.acquire(blocking=False):  # If another thread holds the lock, that thread closes the connection.
             try:
                 self._coordinator.forget()
             finally:
