@@ -3,37 +3,39 @@
 Problem: Spark's own Kafka connector is a Java library. A Spark session has to load its jar in the right version before
 the first query.
 
-Idea: PySpark 4 accepts data sources that are written in Python (the Python Data Source API, SPARK-44076). This folder
-is one of them. The data source `hmb` has the options, columns and errors of Spark's Kafka connector. The data source
-works with HMB and with Apache Kafka, and needs no jar.
+Idea: PySpark 4 accepts data sources that are written in Python (the Python Data Source API, SPARK-44076). The code in
+this folder is such a data source, with the name `hmb`. It has the same options, columns and errors as Spark's Kafka
+connector. It reads from and writes to HMB and Apache Kafka, and needs no jar.
 
-Spark's driver plans each query: `source` creates a reader, the reader asks the brokers for offsets, and cuts the
-offsets into ranges. Spark runs one task for each range. A worker reads the range with `hmb.Consumer` and returns Arrow
-columns. Writing works in the opposite direction: a task receives Arrow columns and sends them with `hmb.Producer`.
+For a query that reads, Spark's driver calls the module `source`, which creates a reader. The reader asks the brokers
+for offsets, and divides the offsets into ranges. Spark runs one task for each range. The task runs in a worker process,
+reads its range with `hmb.Consumer`, and returns Arrow columns. For a query that writes, each task receives Arrow
+columns and sends them with `hmb.Producer`.
 
-Example: a topic has two partitions, with 100 records in partition 0 and 50 records in partition 1. A batch query reads
-the ranges `weather-0 [0, 100)` and `weather-1 [0, 50)` in two tasks. With `maxRecordsPerPartition=50` the first range
-is cut in two, and the query has three tasks.
+Example: a topic has two partitions, with 100 records in partition 0 and 50 records in partition 1. A batch query has
+two tasks, for the ranges `weather-0 [0, 100)` and `weather-1 [0, 50)`. If the option `maxRecordsPerPartition` is 50,
+the first range is divided into two ranges, and the query has three tasks.
 
 Read in this order:
 
     source        the data source: Spark calls it for `format("hmb")`
     option_names  the table of all options
     options       parses and checks the options
-    bounds        parses the options that say where a query starts and ends
-    offsets       turns these bounds into one offset for each partition
-    ranges        cuts offset ranges into tasks, and limits how much one trigger reads
+    bounds        parses the options that set the start and the end of a query
+    offsets       converts the start and the end of a query to one offset for each partition
+    ranges        divides offset ranges into tasks, and limits how much one trigger reads
     batch         the reader of a batch query
     stream        the reader of a streaming query: offsets from trigger to trigger
-    tasks         the work of one task: reads a range as Arrow columns
+    tasks         reads the range of one task as Arrow columns
     writing/      the writers: at least once, or exactly once
     local/        finds what Spark needs on this machine, and starts a session
-    loads         `hmb spark load`: loads a topic into Parquet files, each record once
+    loads         `hmb spark load`: loads a topic into Parquet files, each record exactly once
 
-The folder `local` and the module `loads` only make Spark easier to use. Skip them in a first reading.
+The folder `local` and the module `loads` make Spark easier to use. The data source does not need them, so skip them in
+a first reading.
 
-PySpark finds data sources by name: it imports every top-level module that is named `pyspark_*`, and registers the class
-`DefaultSource` of that module. The module of this data source is `pyspark_hmb`.
+PySpark imports every top-level module whose name starts with `pyspark_`. It registers the class `DefaultSource` of each
+of these modules as a data source. The module of this data source is `pyspark_hmb`.
 """
 
 from importlib import import_module

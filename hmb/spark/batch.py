@@ -1,7 +1,7 @@
-"""A batch query: Spark's driver asks for the query's tasks once, and each task reads one range of offsets.
+"""Read topics in a batch query: the reader makes the list of tasks once, and each task reads one range of offsets.
 
-The reader asks the brokers for the start and the end of each partition when Spark plans the query. Records that are
-written after that moment are not part of the query.
+When Spark plans the query, the reader asks the brokers for the first and the end offset of each partition. The query
+does not read records that are written after this moment.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class RangePartition(InputPartition):
-    """A task of a query: Spark sends it to a worker, which reads the range."""
+    """The description of one task. Spark sends it to a worker process, which reads the range of offsets."""
 
     def __init__(self, offsets: OffsetRange) -> None:
         self.offsets = offsets
 
 
 def read_partition(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Read the records of one task. Return none for the empty task that Spark creates if a query has no ranges."""
+    """Return the records of one task. If a query has no ranges, Spark creates one empty task, which has no records."""
     return tasks.read(options, partition.offsets) if isinstance(partition, RangePartition) else iter(())
 
 
@@ -43,8 +43,8 @@ class BatchReader(DataSourceReader):
         options, level = self._options, tasks.isolation_level(self._options)
         with closing(tasks.cluster_of(options)) as cluster:
             partitions = partitions_of(cluster, options)
-            # If no record has the ending time or a later one, the query reads up to the end of the log, as Spark's
-            # Kafka connector does.
+            # If a partition has no record at or after the ending time, the query reads this partition to its end, as
+            # Spark's Kafka connector does.
             end = resolve(cluster, options.ending, partitions, level, option="endingOffsets", if_no_record="latest")
             strategy = options.time_strategy
             start = resolve(

@@ -1,13 +1,14 @@
-"""Parses the options that say where a query starts and where it ends.
+"""Parse the options that set the start and the end of a query. Both are called bounds here.
 
-A bound has one of the forms of Spark's Kafka connector::
+A bound has one of these forms, which are the same as in Spark's Kafka connector::
 
     earliest, latest                      the same bound for all partitions
     {"weather": {"0": 23, "1": -2}}       an offset for each partition; -2 is earliest, -1 is latest
     1700000000000                         startingTimestamp: the first record at or after this time (ms since 1970)
     {"weather": {"0": 1700000000000}}     startingOffsetsByTimestamp: one time for each partition
 
-Parsing needs no broker. The module `offsets` asks the brokers which offset a bound means in each partition.
+This module needs no broker. The module `offsets` asks the brokers which offset in each partition corresponds to a
+bound.
 """
 
 from __future__ import annotations

@@ -1,36 +1,40 @@
-"""Batch loads: load a topic's records into Parquet files, each record once.
+"""Load a topic's records into Parquet files, each record exactly once.
 
-Problem: a load job writes files and also remembers the offset that it has reached. If the two are stored in two
-systems, a crash between the two writes loses records or loads them twice.
+Problem: a job that loads a topic writes the records to files. It must also store the offsets that it has reached, so
+that its next run continues there. If records and offsets are stored in two systems, a crash can happen between the two
+writes. The job then loses records or loads them twice.
 
-Idea: store data and offsets together, so that one commit covers both. Kafka 0.7 loaded data into Hadoop in this way.
+Idea: store records and offsets together, so that one commit stores both. Kafka 0.7 loaded data into Hadoop in this way.
 "This solves a distributed consensus problem, by removing the distributed part" (Kafka 0.7 design, "Consumer state"). In
-HMB the common store is a directory, and the commit is the rename of one folder:
+HMB, a load stores both in one directory DIR, and a commit renames one folder:
 
     DIR/run=00000001/part-*.parquet     the records of one range of offsets in each partition
     DIR/run=00000001/_manifest.json     these ranges, and the number of rows
     DIR/run=00000002/...
-    DIR/_tmp-00000003/...               a run that is not committed: it is in progress, or its process has died
+    DIR/_tmp-00000003/...               a run that is not committed: still in progress, or ended by a crash
     DIR/_lock                           locked while a load runs
 
-Mechanism: a load takes the lock and deletes uncommitted folders. The new run starts at the offsets where the last
-manifest ends. The run writes its data and its manifest to `_tmp-N`, syncs them, renames the folder to `run=N`, and
-syncs DIR.
+Mechanism: a load locks DIR and deletes the folders of runs that were not committed. The new run starts at the end
+offsets in the newest manifest. The run writes its records and its manifest to the folder `_tmp-N` and syncs them. It
+then renames the folder to `run=N`, and syncs DIR.
 
 Example: run 1 holds the offsets 0 to 999 of partition 0, and its manifest ends at offset 1000. Run 2 writes the offsets
 1000 to 1499 to `_tmp-00000002`, and the machine loses power. Readers still see only run 1. The next load deletes
 `_tmp-00000002` and starts at offset 1000 again.
 
-A process that dies before the rename has not changed anything that readers see. A process that dies after the rename
-has committed its run. No state exists between the two, so all runs together hold each record exactly once. An error
-deletes nothing: the next load does so, in the same way after an exception as after a power failure.
+If the process dies before the rename, readers see nothing of its run. If the process dies after the rename, the run is
+committed. Nothing can happen between the two, because the file system renames a folder in one step. All runs together
+therefore contain each record exactly once. After an error, the load deletes nothing. The next load deletes what was not
+committed, in the same way after an exception and after a power failure.
 
-Readers need no special code. Spark, pandas and Arrow read `run=N` as a column, and ignore names that start with `_`:
+A program that reads the files needs no special code. Spark, pandas and Arrow read `run=N` as the value of a column
+`run`. They ignore files and folders whose names start with `_`:
 
     spark.read.parquet(DIR)
 
-The columns are those of the data source, headers included. If retention deletes a record before it is loaded, the
-record is lost, and the load fails. With the option failOnDataLoss=false the load logs a warning and continues.
+The columns are the same as in the data source, with the column `headers`. If retention deletes a record before the load
+has read it, the load fails. With the option failOnDataLoss=false, the load logs a warning and continues without the
+record.
 
 Limits: object stores are not supported, because they cannot rename a folder atomically. The lock works on one machine
 only. DIR must be in a file system that the driver and all workers share.
@@ -69,7 +73,7 @@ class LoadError(Exception):
 
 
 class LoadRun(NamedTuple):
-    """One commit of a load: in each partition, the records at offsets from `start` (inclusive) to `end` (exclusive)."""
+    """One committed run of a load. It contains the records at offsets from `start` to `end` - 1 of each partition."""
 
     number: int
     topic: str
@@ -98,7 +102,7 @@ def load(
     spark: SparkSession | None = None,
     on_commit: Callable[[LoadRun, int], object] = lambda run, remaining: None,
 ) -> list[LoadRun]:
-    """Load the records that the topic contains now and `directory` does not. Return the new commits.
+    """Load the records that are in the topic now, but not yet in `directory`. Return the new runs.
 
     `options` are further options of the data source. The load calls `on_commit(run, remaining)` after each commit,
     where `remaining` is the number of offsets that remain to be loaded.
@@ -115,7 +119,7 @@ def load(
         cluster.topic(topic)  # If the topic does not exist, this raises KafkaError before the directory is created.
         stack.enter_context(_locked(root))
         delete_uncommitted(root)
-        target = None  # The first plan sets the end of the load. Later records are left to the next load.
+        target = None  # The first plan sets it. Records after it are left to the next load.
         while True:
             planned, target = _plan(cluster, topic, root, given, records_per_run, target)
             if planned is None:
@@ -126,7 +130,7 @@ def load(
 
 
 def runs(directory: str | Path) -> list[LoadRun]:
-    """Return the committed runs of a directory, in order."""
+    """Return the committed runs of a directory, the oldest first."""
     return [_run_of(path / MANIFEST) for path in sorted(Path(directory).glob(f"{RUN}*"))]
 
 
@@ -139,7 +143,7 @@ def _run_of(manifest: Path) -> LoadRun:
 
 
 def _check_options(options: Mapping[str, str]) -> None:
-    """Refuse options that choose topics, offsets or headers, because the manifests alone decide what a load reads.
+    """Refuse options that select topics, offsets or headers, because the manifests decide what a load reads.
 
     Raises OptionError.
     """
@@ -159,10 +163,10 @@ def delete_uncommitted(root: Path) -> None:
 def _plan(
     cluster: Cluster, topic: str, root: Path, given: Mapping[str, str], most: int, target: Offsets | None
 ) -> tuple[LoadRun | None, Offsets]:
-    """Return the next run (or None if nothing remains to be loaded) and the offsets at which the whole load ends.
+    """Return the next run, and the offsets at which the whole load ends. The run is None if nothing is left to load.
 
-    The run's numbers of rows and files are still 0. `most` limits the offsets of the run. `target` is the end of the
-    load, or None in the first call.
+    The numbers of rows and files in the run are still 0. The run has at most `most` offsets. `target` contains the
+    offsets at which the load ends. It is None in the first call, which returns them.
     """
     from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.
     from hmb.spark.tasks import isolation_level
@@ -203,7 +207,7 @@ def _check_same_topic(root: Path, before: LoadRun, topic: str, topic_id: str) ->
 
 
 def _write(spark: SparkSession, root: Path, planned: LoadRun, given: Mapping[str, str]) -> LoadRun:
-    """Write the files of a run to its uncommitted folder, and return the run with its numbers of rows and files."""
+    """Write the files of a run to its folder `_tmp-N`. Return the run with its numbers of rows and files."""
     import pyarrow.parquet as pq
 
     folder = root / f"{UNCOMMITTED}{planned.number:08d}"
@@ -220,7 +224,7 @@ def _write(spark: SparkSession, root: Path, planned: LoadRun, given: Mapping[str
 
 
 def _commit(root: Path, run: LoadRun) -> LoadRun:
-    """Sync the files of a run, and rename its folder: readers see the whole run from this moment on."""
+    """Sync the files of a run, and rename its folder. After the rename, readers see the whole run."""
     folder = root / f"{UNCOMMITTED}{run.number:08d}"
     for path in (*folder.iterdir(), folder):
         _sync(path)
@@ -239,7 +243,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
-    """Lock the directory, so that only one load runs. The operating system releases the lock of a process that dies."""
+    """Lock the directory, so that only one load runs. When the process ends, the system releases the lock."""
     if root.exists() and not root.is_dir():
         raise LoadError(f"{root} is not a directory")
     root.mkdir(parents=True, exist_ok=True)

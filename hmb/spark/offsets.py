@@ -1,8 +1,9 @@
-"""Turns the bounds of a query into one offset for each partition.
+"""Convert the start and the end of a query (its bounds) to one offset for each partition.
 
-`partitions_of` finds the partitions that a query reads. `resolve` asks the brokers which offset a bound means in each
-of them. Example: the partition `weather-0` holds the offsets from 100 to 499. For this partition the bound "earliest"
-means offset 100, and "latest" means offset 500, the next offset that the log will assign.
+The function `partitions_of` finds the partitions that a query reads. The function `resolve` asks the brokers which
+offset a bound means in each partition. For example, the partition `weather-0` contains the offsets 100 to 499. In this
+partition, the bound "earliest" means offset 100. The bound "latest" means offset 500, which is the offset of the next
+record.
 
 The checkpoint of a streaming query stores offsets as JSON, in the same shape as the options:
 `{"weather": {"0": 23, "1": 45}}`. Each number is the next offset to read in its partition.
@@ -33,7 +34,7 @@ Offsets = dict[TopicPartition, int]
 
 
 def to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
-    """Return offsets in the shape of a checkpoint: `{topic: {partition number: offset}}`."""
+    """Convert offsets to the form that a checkpoint has: `{topic: {partition number: offset}}`."""
     shape: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         shape.setdefault(topic, {})[str(partition)] = offset
@@ -41,7 +42,7 @@ def to_json(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[str, int]]:
 
 
 def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
-    """Return the offsets of a checkpoint. Raises ValueError if another kind of source wrote the checkpoint."""
+    """Return the offsets in a checkpoint. Raises ValueError if the checkpoint belongs to another data source."""
     if not isinstance(shape, dict) or not all(isinstance(each, dict) for each in shape.values()):
         wrong = f'offsets in a checkpoint have the form {{"weather": {{"0": 23}}}}, not {json.dumps(shape)}'
         raise ValueError(f"{wrong}: is this the checkpoint of another query?")
@@ -53,9 +54,9 @@ def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
 
 
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
-    """Call `action` until it succeeds, as long as its errors are temporary (a broker may be restarting).
+    """Call `action`. While its error is temporary, for example because a broker restarts, call it again.
 
-    The option kafka.default.api.timeout.ms limits the retries, as it does for `hmb.Consumer`. The last error is raised.
+    The option kafka.default.api.timeout.ms limits the time of the retries. After this time, raise the last error.
     """
     return with_retries(
         action, lambda error: 0.0 if is_unknown_topic(error) or is_final(error) else options.retry_for
@@ -65,7 +66,7 @@ def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
 def partitions_of(
     cluster: Cluster, options: SourceOptions, *, known: Collection[TopicPartition] = ()
 ) -> list[TopicPartition]:
-    """Return the partitions that a query reads now. Partitions in `known` may have been deleted since they were read.
+    """Return the partitions that a query reads now. Partitions in `known` need not exist any more.
 
     Raises KafkaError, ConnectionFailed, or ValueError if a partition of the option `assign` does not exist.
     """
@@ -79,14 +80,17 @@ def partitions_of(
         return [partition for partition in wanted if partition in existing]
     if options.pattern is None:
         topics = _topics(cluster, options.subscribe, known)
-    else:  # The connector, too, searches for the pattern anywhere in the name.
+    else:  # As in Spark's Kafka connector, the pattern can match anywhere in the name.
         pattern = re.compile(options.pattern)
         topics = [topic for topic in cluster.topics() if EVERY_TOPIC.matches(topic) and pattern.search(topic.name)]
     return sorted(partition for topic in topics for partition in _partitions(topic))
 
 
 def _topics(cluster: Cluster, names: Iterable[str], known: Collection[TopicPartition]) -> list[TopicMetadata]:
-    """Return fresh metadata of topics, because partitions may have been added. Skip known topics that were deleted."""
+    """Return the current metadata of topics, because topics can get new partitions.
+
+    Leave out topics in `known` that were deleted.
+    """
     found, may_be_deleted = [], {partition.topic for partition in known}
     for name in names:
         cluster.forget(name)
@@ -103,7 +107,7 @@ def _partitions(topic: TopicMetadata) -> list[TopicPartition]:
 
 
 def ends(cluster: Cluster, partitions: Iterable[TopicPartition], isolation_level: int) -> tuple[Offsets, Offsets]:
-    """Return each partition's first offset and its end offset (the last offset plus one), from its current leader."""
+    """Return the first offset and the end offset (the last offset plus one) of each partition."""
     partitions = list(partitions)
     for topic in {partition.topic for partition in partitions}:
         cluster.forget(topic)
@@ -124,9 +128,9 @@ def resolve(
 ) -> Offsets:
     """Return the offset that `bound` means in each partition.
 
-    `if_no_record` decides what happens if a partition has no record at or after the time of `bound`: "error" raises
-    ValueError, and "latest" takes the end of the log. Raises ValueError, which names `option`, if `bound` does not fit
-    the partitions.
+    If `bound` is a time, and a partition has no record at or after it, `if_no_record` decides: "error" raises
+    ValueError, and "latest" returns the end of the log. Raises ValueError, which names `option`, if `bound` names other
+    partitions than `partitions`.
     """
     first, end = ends(cluster, partitions, isolation_level)
     if bound == "earliest":

@@ -1,4 +1,4 @@
-"""The names of the data source's options, and the meaning of each. The code and the documentation share this table.
+"""The names of the data source's options, with their meanings. The code and the documentation both use these tables.
 
 Times are milliseconds since 1970. Durations have a unit, such as `30s` or `15m`.
 """

@@ -1,24 +1,25 @@
-"""Parses and checks the options of the data source: the names, meanings and errors of Spark's Kafka connector.
+"""Parse and check the options of the data source. They are the same as in Spark's Kafka connector.
 
-Spark passes the options in a dictionary and ignores the case of their names. An option whose name starts with `kafka.`
-is a setting of the client under Kafka's name (`hmb.client.settings`). Some of these settings would conflict with
-Spark's own work. They are refused with the advice that the connector prints.
+Spark passes the options in a dictionary. Upper and lower case in their names do not matter. An option whose name starts
+with `kafka.` is a setting of the client, by Kafka's name (`hmb.client.settings`). Some settings of the client would
+change what Spark itself decides, for example the offsets to read. This module refuses these settings. Its messages give
+the same advice as the connector.
 
-Three choices depend on several options:
+Several options together decide three things:
 
-    topics          exactly one of subscribe, subscribePattern and assign
-    start           the first of startingTimestamp, startingOffsetsByTimestamp and startingOffsets that is set
-    end of a batch  the first of endingTimestamp, endingOffsetsByTimestamp and endingOffsets that is set
+    topics          exactly one of subscribe, subscribePattern and assign must be set
+    start           the first that is set of: startingTimestamp, startingOffsetsByTimestamp, startingOffsets
+    end of a batch  the first that is set of: endingTimestamp, endingOffsetsByTimestamp, endingOffsets
 
-Example: a query with `startingTimestamp=1700000000000` and `startingOffsets=earliest` starts at the first records at or
-after the given time.
+Example: a query has the options `startingTimestamp=1700000000000` and `startingOffsets=earliest`. It starts at the
+first records at or after this time, because startingTimestamp is first in the list.
 
 The checks are stricter than the connector's. They refuse a misspelled option, an endingTimestamp in a streaming query,
 a time before 1970, and a partition that is not a number. The connector ignores these mistakes.
 
-Limits: kafkaConsumer.pollTimeoutMs and fetchOffset.* are accepted but have no effect, because the client has its own
-timeouts (kafka.request.timeout.ms). Patterns use Python's `re`, which differs from Java's regular expressions in rare
-cases.
+Limits: kafkaConsumer.pollTimeoutMs and fetchOffset.* are accepted, but have no effect. The client uses its own timeouts
+instead (kafka.request.timeout.ms). A pattern is a regular expression of Python, which in rare cases means something
+else than in Java.
 """
 
 from __future__ import annotations
@@ -81,14 +82,14 @@ class SourceOptions:
 
     @property
     def retry_for(self) -> float:
-        """The time (seconds) for which requests are retried: kafka.default.api.timeout.ms."""
+        """For how long (seconds) a request is retried: the option kafka.default.api.timeout.ms."""
         seconds: float = self.consumer.get("retry_for", declarations(ConsumerSettings)["retry_for"].default)
         return seconds
 
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """The parsed options of a query that writes: the topic, and at least once or exactly once."""
+    """The parsed options of a query that writes. They also say whether it writes at least once or exactly once."""
 
     bootstrap_servers: str
     topic: str | None = None
@@ -182,10 +183,10 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
 
 
 class _Given:
-    """The options that the user has set, found by name in any case.
+    """The options that the user has set. Upper and lower case in their names do not matter.
 
-    Raises OptionError if a name is similar to a known option. Other unknown names are ignored, because Spark adds
-    options of its own.
+    Raises OptionError if an unknown name is similar to a known option. Other unknown names are ignored, because Spark
+    adds options of its own.
     """
 
     def __init__(self, given: Mapping[str, str], known: Iterable[str]) -> None:
@@ -219,7 +220,10 @@ class _Given:
         return int(text)
 
     def duration(self, name: str, default: float) -> float:
-        """Return an option's duration in seconds. Its text is "15m", "30s" or "500ms"; a bare number is ms."""
+        """Return the duration in an option, in seconds.
+
+        Its text is, for example, "15m", "30s" or "500ms". A number without a unit is in ms.
+        """
         text = self._values.get(name)
         if text is None:
             return default
@@ -232,7 +236,7 @@ class _Given:
     def settings(self, known: Mapping[str, Setting]) -> dict[str, Any]:
         """Return the `kafka.*` options as keyword arguments of the client.
 
-        Settings that this client does not have are ignored, as Kafka's clients do.
+        Ignore settings that this client does not have, as Kafka's clients do.
         """
         for name, advice in FORBIDDEN.items():
             if name in self._client:
@@ -280,7 +284,7 @@ def _check_batch_bounds(starting: Bound, ending: Bound) -> None:
 
 
 def _check_order(starting: Bound, ending: Bound) -> None:
-    """Check the bounds of a batch query if both are given for each partition.
+    """Check the start and the end of a batch query, if both name an offset or a time for each partition.
 
     Raises OptionError if they name different partitions, or if a partition ends before it starts.
     """

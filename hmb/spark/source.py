@@ -1,7 +1,8 @@
 """The data source `hmb`: the class that Spark uses for `format("hmb")`.
 
-Spark calls `reader` for a batch query and `streamReader` for a streaming query. For queries that write, Spark calls
-`writer` and `streamWriter`. Each method parses the options and creates an object of the other modules.
+For a query that reads, Spark calls `reader` (batch) or `streamReader` (streaming). For a query that writes, Spark calls
+`writer` or `streamWriter`. Each of these methods parses the options, and returns a reader or a writer from another
+module.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hmb.spark.writing import sink
 
 
 class HmbDataSource(DataSource):
-    """A source and sink for Spark: topics are tables for batch queries and for streaming queries."""
+    """The data source `hmb`: batch queries and streaming queries read topics and write to topics, like tables."""
 
     @classmethod
     def name(cls) -> str:
@@ -41,7 +42,7 @@ class HmbDataSource(DataSource):
         return sink.stream_writer(sink_options(self.options), schema, overwrite)
 
     def _check(self, schema: StructType) -> None:
-        """Raise OptionError if the user has set a schema. The connector refuses it, too."""
+        """Raise OptionError if the user has set a schema. Spark's Kafka connector also refuses a schema."""
         fixed = self.schema()
         if schema.simpleString() != fixed.simpleString():
             raise OptionError(f"the columns of a topic are fixed, remove the call of schema(): {fixed.simpleString()}")

@@ -1,8 +1,8 @@
-"""A streaming query: at each trigger, the reader decides how far to read, and cuts the new offsets into tasks.
+"""Read topics in a streaming query: at each trigger, the reader decides how far to read, and divides this into tasks.
 
-Spark stores the offsets in its checkpoint. In each trigger Spark calls these methods of the reader:
+Spark stores the offsets in its checkpoint. At each trigger, Spark calls these methods of the reader, in this order:
 
-    latestOffset(start, limit)  Spark passes the offsets that are read so far; the reader returns the new end
+    latestOffset(start, limit)  `start` contains the next offsets to read; the reader returns the offsets to read up to
     partitions(start, end)      Spark has stored `end` in the checkpoint; the reader returns one task for each range
     read(partition)             a worker reads one range
     commit(end)                 all tasks have finished
@@ -11,25 +11,27 @@ Example: the checkpoint of a query contains `{"weather": {"0": 23}}`, and the lo
 batch reads the offsets from 23 to 44. After a crash during this batch, Spark calls `partitions` with the same start and
 end again.
 
-The reader itself stores little: the end at which Trigger.AvailableNow stops, and the time at which a trigger last read
-records. The option minOffsetsPerTrigger needs this time: a small backlog waits at most for maxTriggerDelay.
+The reader itself stores only two things. With Trigger.AvailableNow, it stores the offsets at which the query ends. For
+the option minOffsetsPerTrigger, it stores the time at which a trigger last read records. A backlog that is smaller than
+minOffsetsPerTrigger is read when this time is maxTriggerDelay ago.
 
-A new partition is read from its start, and a deleted partition is removed from the offsets. The reader reports data
-loss (DataLossError of the module `tasks`) in these cases:
+The query reads a new partition from the start of its log, and stops reading a deleted partition. The reader reports
+data loss (DataLossError of the module `tasks`) in these cases:
 
 - a partition is deleted;
 - the log of a new partition does not start at offset 0;
 - a log starts after the next offset to read, because records were deleted;
 - a log ends before the next offset to read, because its topic was deleted and created again.
 
-With failOnDataLoss=false the query continues. If the topic was created again, the query reads the new log from its
-start. The connector would skip the records that the new log already contains.
+With failOnDataLoss=false, the query continues. If the topic was created again and its log is shorter, the query reads
+the new log from its start. Spark's Kafka connector would skip the records that the new log already contains.
 
-A topic may be deleted and created again with more records than before. While the query runs, the reader notices this by
-the topic's id, which the connector does not check. With failOnDataLoss=false the query logs a warning and continues at
-its offset. If it started the topic from offset 0 again, a batch that Spark repeats after a crash would have other
-records. After a restart of the query the change is not noticed, because the checkpoint has the connector's shape, which
-contains no ids.
+A topic may also be deleted and created again with more records than before. The end of its log is then not lower. While
+the query runs, the reader notices the change by the topic's new id, which the connector does not check. With
+failOnDataLoss=false, the query logs a warning and continues at the same offset. It cannot start at offset 0, because a
+batch that Spark repeats after a crash would then contain other records. If the topic changes while the query is
+stopped, the reader does not notice it. The checkpoint has the same form as the connector's, which contains no topic
+ids.
 
 Trigger.AvailableNow ignores minOffsetsPerTrigger. Otherwise the query could end before it has read all available
 records.
@@ -73,7 +75,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """The reader of one streaming query. It runs in one Python process of the driver, and each task gets a copy."""
+    """The reader of one streaming query. It runs in a Python process of Spark's driver. Each task receives a copy."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -82,7 +84,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None  # the offsets at which Trigger.AvailableNow stops
         self._last_batch_at = -math.inf  # the monotonic time (s) at which a trigger last found records to read
         self._ids: dict[str, UUID] = {}  # topic name -> topic id
-        self._latest: Offsets = {}  # the ends of the logs at the last trigger
+        self._latest: Offsets = {}  # the ends of the logs at the newest trigger
 
     def initialOffset(self) -> Shape:
         cluster, options = self._open_cluster(), self._options
@@ -119,9 +121,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(self._latest) if self._latest else None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Store that the query ends when all available records are read. The first trigger finds the end offsets.
+        """Store that the query must end when it has read all records that exist now.
 
-        The first trigger knows the offsets of the checkpoint, and therefore which partitions may have been deleted.
+        The first trigger finds the end offsets, because only the trigger knows the partitions in the checkpoint.
         """
         self._is_available_now = True
 
@@ -142,8 +144,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Shape) -> None:
         """Commit the offsets to the consumer group if the option commitOffsets is true.
 
-        The group only shows the query's progress. A failed commit is therefore a warning: the checkpoint is not
-        affected.
+        These offsets only show the progress of the query. If the commit fails, log a warning and continue, because the
+        query itself uses the checkpoint.
         """
         if self._options.group is None:
             return
@@ -172,7 +174,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._cluster
 
     def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the end of each partition's log. Partitions in `known` may have been deleted."""
+        """Return the end of each partition's log. Partitions in `known` need not exist any more."""
         cluster = self._open_cluster()
         partitions = partitions_of(cluster, self._options, known=known)
         for topic in sorted({partition.topic for partition in partitions}):
@@ -182,14 +184,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except KafkaError as error:
             if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
-            # A topic was deleted after `partitions_of` found it. LEADER_NOT_AVAILABLE makes `retrying` call this
-            # function again, which then leaves the topic out.
+            # The topic was deleted after `partitions_of` had found it. LEADER_NOT_AVAILABLE is a temporary error, after
+            # which `retrying` calls this function again. The second call leaves the topic out.
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, error.message) from error
 
     def _check_id(self, topic: str, topic_id: UUID) -> None:
-        """Report data loss if the topic was deleted and created again, which changes its id.
+        """Report data loss if the topic's id has changed: the topic was deleted and created again.
 
-        Brokers before Kafka 2.8 do not send topic ids, so the check is skipped.
+        With a broker that is older than Kafka 2.8, skip the check, because such a broker sends no topic ids.
         """
         before = self._ids.setdefault(topic, topic_id)
         self._ids[topic] = topic_id
@@ -197,9 +199,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             tasks.data_loss(self._options, f"topic {topic!r} was deleted and created again while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the offset at which each partition continues. New partitions start at the start of their logs.
+        """Return the next offset to read of each partition. For a new partition, this is the first offset of its log.
 
-        Reports data loss if a partition is deleted, or if a new partition does not start at offset 0.
+        Report data loss if a partition was deleted, or if the log of a new partition does not start at offset 0.
         """
         deleted = sorted(set(before) - set(end))
         if deleted:
@@ -218,7 +220,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return retrying(options, lambda: ends(self._open_cluster(), partitions, tasks.isolation_level(options)))[0]
 
     def _waits(self, backlog: int) -> bool:
-        """Return whether the trigger waits for a larger backlog (minOffsetsPerTrigger) or for maxTriggerDelay."""
+        """Return whether the trigger must not read yet, because the backlog is too small (minOffsetsPerTrigger)."""
         least = self._options.min_offsets
         if least is None or self._is_available_now or backlog >= least:
             return False

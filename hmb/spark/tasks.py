@@ -1,15 +1,16 @@
-"""The work of one task: a worker reads one range of offsets and returns it as Arrow columns.
+"""Read the range of one task: a worker process reads the records and returns them as Arrow columns.
 
-The worker fetches only the records of its range. The columns are those of Spark's Kafka connector, in the same order::
+The columns are the same as in Spark's Kafka connector, in the same order::
 
     key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int,
     headers array<struct<key: string, value: binary>>  (with includeHeaders)
 
 A record without a timestamp has the timestamp -1, which is one millisecond before 1970. The connector does the same.
 
-A range may return fewer rows than offsets. This is not a loss if compaction removed records, or if a transaction was
-aborted. Data is lost if retention deleted records of the range, if the topic was deleted, or if it was created again
-and is shorter. The task then fails and names the missing offsets, unless `failOnDataLoss` is false.
+A task can return fewer rows than its range has offsets. If compaction has removed records, or if a transaction was
+aborted, this is no data loss. Data is lost if retention has deleted records of the range, if the topic was deleted, or
+if the topic was created again and is shorter. In these cases, the task fails, and its error names the missing offsets.
+If `failOnDataLoss` is false, the task logs a warning instead.
 
 Example: a task reads `weather-0 [100, 200)`, but retention has deleted the records below offset 150. With
 `failOnDataLoss=false` the task logs a warning and returns the records from 150 to 199. By default, the task fails.
@@ -56,8 +57,8 @@ COLUMNS = [
     pa.field("timestamp", pa.timestamp("us", "UTC")),
     pa.field("timestampType", pa.int32()),
 ]
-# Spark accepts exactly this Arrow type for the column `headers`. Two Arrow types differ even if only the names of their
-# list items differ, so the name must be "element".
+# Spark accepts exactly this Arrow type for the column `headers`. In an Arrow list type, the items have a name. Two
+# types with different names are different types, so the name must be "element".
 HEADERS = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
 SCHEMA = [
     StructField("key", BinaryType()),
@@ -70,14 +71,14 @@ SCHEMA = [
 ]
 HEADER = StructType([StructField("key", StringType()), StructField("value", BinaryType())])
 LOST = (ErrorCode.OFFSET_OUT_OF_RANGE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
-FETCH_BYTES = 8 * 1024 * 1024  # bytes in one fetch: the limit of a worker's memory. Larger fetches are not faster.
+FETCH_BYTES = 8 * 1024 * 1024  # bytes of one fetch: limits a worker's memory. Larger fetches are not faster.
 POLL_TIMEOUT = 1.0  # seconds
 
 
 
 
 class DataLossError(Exception):
-    """Offsets that a query should read are deleted. With failOnDataLoss=false the query continues without them."""
+    """Records that a query should read were deleted. With failOnDataLoss=false, the query continues without them."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(
@@ -86,30 +87,30 @@ class DataLossError(Exception):
 
 
 def schema(*, include_headers: bool) -> StructType:
-    """Return the columns of a topic in Spark's types."""
+    """Return the columns that a topic has in a query, with Spark's types."""
     return StructType([*SCHEMA, StructField("headers", ArrayType(HEADER))] if include_headers else SCHEMA)
 
 
 def read(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     """Read the records of a range as Arrow batches.
 
-    Raises DataLossError if records of the range are deleted and failOnDataLoss is true. Otherwise the remaining records
-    are read.
+    Raises DataLossError if records of the range were deleted. If failOnDataLoss is false, return the other records
+    instead.
     """
     remaining: OffsetRange | None = wanted
     while remaining is not None:
         readable = _readable(options, remaining)
         if readable.size <= 0 or (remaining is not wanted and readable.first == remaining.first):
-            return  # After a loss, reading from the same offset would only fail with the same error.
+            return  # Another attempt at the same offset would fail with the same error.
         remaining = yield from _read_until_lost(options, readable)
 
 
 def _read_until_lost(
     options: SourceOptions, wanted: OffsetRange
 ) -> Generator[pa.RecordBatch, None, OffsetRange | None]:
-    """Read records up to the end of the range, or until records turn out to be deleted.
+    """Read records up to the end of the range, or up to the first records that were deleted.
 
-    Returns None at the end of the range, and otherwise the range that has not been read.
+    Return None at the end of the range. Otherwise return the range that has not been read.
     """
     settings: dict[str, Any] = {"max_bytes": FETCH_BYTES, "max_partition_bytes": FETCH_BYTES, **options.consumer}
     consumer = retrying(options, lambda: Consumer(options.bootstrap_servers, until=wanted.end, **settings))
@@ -150,7 +151,7 @@ def data_loss(options: SourceOptions, problem: str, cause: Exception | None = No
 
 
 def _readable(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
-    """Return the part of a range that the log still contains: the whole range unless records were deleted."""
+    """Return the part of a range that the log still contains. This is the whole range if no records were deleted."""
     partition = wanted.partition
     try:
         with closing(cluster_of(options)) as cluster:
@@ -169,7 +170,7 @@ def _readable(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
 
 
 def columns(batch: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
-    """Convert the columns of a batch that a consumer has read to Spark's columns."""
+    """Convert a batch from the columns of `hmb.Consumer` to the columns of Spark."""
     named = dict(zip(batch.schema.names, batch.columns, strict=True))
     named["timestamp"] = _timestamps(named["timestamp"])
     named["timestampType"] = named["timestamp_type"]
@@ -185,7 +186,7 @@ def columns(batch: pa.RecordBatch, *, include_headers: bool) -> pa.RecordBatch:
 
 
 def _timestamps(column: pa.Array) -> pa.Array:
-    """Replace null by -1. Most columns contain no null and are returned unchanged."""
+    """Replace null by -1. If the column contains no null, return it unchanged."""
     if not column.null_count:
         return column
     return pc.fill_null(column.cast(pa.int64()), -1).cast(column.type)

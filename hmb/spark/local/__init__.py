@@ -1,19 +1,20 @@
-"""A local Spark: finds what Spark needs on this machine, and starts a session.
+"""Run Spark on this machine: find the programs that Spark needs, and start a session.
 
-Problem: a Spark session needs PySpark, Java and some settings before it reads the first topic. If one of them is
-missing, Spark's own error is a long Java or Python traceback.
+Problem: a Spark session needs PySpark, Java and some settings. If one of them is missing, Spark's own error is a long
+traceback of Java or Python.
 
-Idea: `findings` checks every requirement in the same order in which Spark needs them. `session` starts Spark only if
-all of them are met, and otherwise reports the first missing one with the command that installs it.
+Idea: the function `findings` checks everything that Spark needs. The function `session` starts Spark only if nothing is
+missing. Otherwise its error names the first missing package, and the command that installs the package.
 
-Example: PySpark is installed, and no Java is found. `hmb.spark.session()` raises `SparkUnavailableError`, whose message
-contains the command that installs a Java. `hmb spark doctor` prints the same message in a list of all requirements.
+Example: PySpark is installed, but Java is not. `hmb.spark.session()` raises `SparkUnavailableError`, whose message
+contains the command that installs Java. `hmb spark doctor` prints a list of everything that Spark needs. The list
+contains the same message.
 
-A program that has a Spark session already needs nothing from this folder.
+A program that creates its own Spark session does not need this folder.
 
 Read in this order:
 
-    environment  finds the Python packages and the Java that Spark needs
+    environment  finds the Python packages and the Java installation that Spark needs
     sessions     starts a local Spark with settings for one machine
     doctor       `hmb spark doctor`: reports everything that Spark needs
 """

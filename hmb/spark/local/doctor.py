@@ -1,10 +1,11 @@
-"""Checks everything that Spark needs on this machine: the command `hmb spark doctor`.
+"""Check everything that Spark needs on this machine, for the command `hmb spark doctor`.
 
-The module `environment` finds the packages and the Java. `hmb.spark.session()` stops at the first missing package. The
-doctor reports all missing packages, each with a command that installs it.
+The module `environment` finds the packages and Java. `hmb.spark.session()` reports only the first missing package. The
+doctor reports all missing packages, each with the command that installs it.
 
-Two more findings concern Spark sessions that another program starts: whether PySpark can find the data source `hmb`,
-and which Python the workers run. If such a session needs one more setting, the doctor prints the setting as a hint.
+The doctor also checks two things for Spark sessions that another program starts: whether PySpark can find the data
+source `hmb`, and which Python interpreter Spark's workers run. If such a session needs one more setting, the doctor
+prints this setting.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from hmb.spark.local.environment import INSTALL, Finding, findings
 
 
 def examine() -> list[Finding]:
-    """Return all findings. `hmb.spark.session()` does not work while one of them has a problem."""
+    """Return the results of all checks. `hmb.spark.session()` works only if no result contains a problem."""
     return [Finding("python", f"{sys.version.split()[0]} at {sys.executable}"), *findings(), _source(), _workers()]
 
 
@@ -37,7 +38,7 @@ def _source() -> Finding:
 
 
 def _workers() -> Finding:
-    """Check that Spark's workers run the same Python as this process."""
+    """Check whether Spark's workers run the same Python interpreter as this process."""
     chosen = os.environ.get("PYSPARK_PYTHON")
     if chosen in (None, sys.executable):
         return Finding("workers", f"run {sys.executable}")

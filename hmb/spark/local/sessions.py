@@ -1,21 +1,22 @@
-"""Starts a local Spark that needs no configuration: `spark = hmb.spark.session()`.
+"""Start Spark on this machine without any configuration: `spark = hmb.spark.session()`.
 
-Problem: a local Spark needs a Java, the right Python for its workers, and settings that suit one machine. Each missing
-piece leads to a different error message.
+Problem: Spark on one machine needs Java, the right Python interpreter for its workers, and settings for one machine. If
+one of them is missing or wrong, Spark fails, each time with a different error message.
 
-`session` finds a Java (module `environment`) and registers the data source `hmb`. Spark's Python workers run the same
-Python as the calling program. By default, Spark would run the first `python3` on the PATH.
+The function `session` finds Java (module `environment`) and registers the data source `hmb`. It also lets Spark's
+workers run the same Python interpreter as the program that calls it. By default, Spark would run the first `python3` on
+the PATH.
 
-The session has settings for a laptop. The argument `config` can change each of them:
+The session has these settings, which suit a laptop. The argument `config` can change each of them:
 
-    memory      a quarter of the machine's memory, between 1 and 4 GB; a local Spark runs in one process
-    partitions  after a shuffle, one for each core; Spark's default is 200, which suits a cluster
+    memory      a quarter of the machine's memory, between 1 and 4 GB, for Spark's Java process
+    partitions  after a shuffle: one for each core; Spark's default is 200, which suits a cluster
     network     127.0.0.1 only, so Spark does not have to resolve the machine's name
     time zone   UTC, so a timestamp looks the same on every machine; Spark's default is the machine's time zone
     output      errors only: no warnings, no progress bar, no web page (spark.ui.enabled=true enables the page)
 
-With a different master, such as spark://host:7077, the cluster keeps its own settings for memory, network and
-partitions.
+If `master` names a cluster, such as spark://host:7077, the session does not change the cluster's settings for memory,
+network and partitions.
 
 Limit: Spark waits 10 seconds for a Python worker to start, and no setting changes this time. On a very busy machine, a
 query may fail with "Python worker failed to connect back". Start the query again.
@@ -39,8 +40,8 @@ GIB = 1024**3
 def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str, str] | None = None) -> SparkSession:
     """Return the running SparkSession, or start one.
 
-    A session that runs already keeps its settings, except those in `config`. Raises SparkUnavailableError, whose
-    message names what is missing.
+    If a session is already running, it keeps its settings, except the settings in `config`. Raises
+    SparkUnavailableError, whose message names what is missing.
     """
     check()
     from pyspark import SparkContext
@@ -51,10 +52,10 @@ def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     if master.startswith("local"):
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # Spark then does not resolve the machine's name.
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # So Spark need not resolve the machine's name.
     builder = SparkSession.builder
-    # A process has at most one Spark context. getActiveSession() would find a session only if the current thread has
-    # started it.
+    # A process has at most one Spark context. The method getActiveSession() is no alternative: it finds a session only
+    # in the thread that has started the session.
     if SparkContext._active_spark_context is None:
         local = _for_this_machine() if master.startswith("local") else {}
         builder = _with(builder.appName(app_name).master(master), {**_quiet(), **local})

@@ -1,18 +1,19 @@
-"""Writing to topics from Spark: `write / writeStream.format("hmb")`, at least once or exactly once.
+"""Write the rows of a query to topics, at least once or exactly once: `write / writeStream.format("hmb")`.
 
-Problem: Spark runs a task again if its worker dies, and so writes the rows of the task twice. A row whose record the
-broker rejects must not be lost without an error.
+Problem: if a worker process dies, Spark runs its task again. The rows that the first run has written are then written
+twice. A second problem: if the broker rejects the record of a row, the row must not be lost without an error.
 
 Idea: each task sends its rows with one `hmb.Producer` and waits for all deliveries. If one delivery fails, the task
 fails, and Spark runs it again. Rows can then be written twice: *at least once*. With the option `exactlyOnce`, a task
-writes its rows in a transaction together with a note of its batch. A repeated task finds the note and writes nothing:
-*exactly once*.
+writes its rows in a transaction. The same transaction also stores a note that this batch is written. If Spark runs the
+task again, the task finds the note and writes nothing: *exactly once*.
 
     rows of a task  ->  rows: by topic and partition  ->  sending: Producer.send_many  ->  all delivered: commit message
                                                           once: the same, in one transaction
 
-Example: a task has 100 rows for topic "weather", and its worker dies after 60 of them. At least once, the topic holds
-160 records after the second run. Exactly once, a reader with `read_committed` sees 100 records.
+Example: a task has 100 rows for the topic "weather". Its worker dies when 60 of them are written, and Spark runs the
+task again. With at least once, the topic then contains 160 records. With exactly once, a consumer with `read_committed`
+reads 100 records.
 
 Read in this order:
 

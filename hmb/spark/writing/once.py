@@ -1,29 +1,30 @@
-"""Exactly once: a task writes its rows and a note of their batch in one transaction.
+"""Write exactly once: a task writes its rows, and a note that their batch is written, in one transaction.
 
-Problem: Spark may run a task more than once: after a failure, as a speculative copy, or because a slow worker seemed to
-be dead. After a crash, Spark may also run a whole batch of a streaming query again, because Spark commits a batch only
-after all its tasks. Each run would write the rows again.
+Problem: Spark can run a task more than once: after a failure, or because a slow worker seems to be dead. Spark can also
+start a second run of a slow task and use the faster run (speculation). After a crash, Spark can also run a whole batch
+of a streaming query again. Each run would write the rows again.
 
-Idea: the task stores a note "batch 7 is written" in the same transaction as the rows of batch 7. A later run reads the
-note first. The note is the committed offset of a consumer group. All runs of a task use one name, which stays the same
-after a restart:
+Idea: the task stores a note "batch 7 is written" in the same transaction as the rows of batch 7. A second run of the
+task reads the note first. The note is stored as the committed offset of a consumer group. All runs of a task use the
+same name for the group and for the transactions, also after a restart of the query:
 
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
 Each run of a task has three steps:
 
-    1. init_transactions: fence earlier runs of the task, and abort the transaction that they left open
-    2. fetch the note, which is the group's committed offset; wait while a transaction on it is undecided
-    3. if the note contains this batch: skip the rows, which are written already
+    1. init_transactions: fence earlier runs of the task, and abort a transaction that an earlier run left open
+    2. fetch the note, which is the group's committed offset; first wait until no open transaction can change it
+    3. if the note says that this batch is written: write nothing
        otherwise: write all rows, and the offset  batch + 1  as the new note, in one transaction
 
 Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2` now has the committed offset 8. Spark
 crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written", and skips its
 rows.
 
-After step 1 no earlier run of the task can commit under this name, so the note of step 2 stays valid. One commit marker
-covers the rows and the note: the transaction commits both, or aborts both. The query id is stored in the checkpoint, so
-a restarted query uses the same names. The note belongs to partition 0 of the first topic that the task writes to.
+After step 1, no earlier run of the task can commit any more, so nobody can change the note after step 2. The
+transaction commits both the rows and the note, or aborts both. Spark stores the query id in the checkpoint, so a query
+that is started again uses the same names. The note is the offset of partition 0 of the first topic to which the task
+writes.
 
 Limits:
 
@@ -67,31 +68,31 @@ from hmb.spark.writing.sending import RowSender
 if TYPE_CHECKING:
     from hmb.spark.options import SinkOptions
 
-TRANSACTION_TIMEOUT = 900.0  # seconds: Kafka's transaction.max.timeout.ms
+TRANSACTION_TIMEOUT = 900.0  # seconds: the default of the broker's transaction.max.timeout.ms
 NEEDED = (InitProducerIdRequest, AddPartitionsToTxnRequest, TxnOffsetCommitRequest)
 
 
 class ReplayError(Exception):
-    """A batch that runs again has different rows than before, or is older than the last written batch."""
+    """A repeated batch has other rows than in its first run, or is older than the newest written batch."""
 
 
 @dataclass
 class BatchNote:
-    """A task's note of the last batch that it has written."""
+    """A note: the newest batch that a task has written."""
 
-    batch: int  # Spark's number of the batch, from 0
+    batch: int  # the number that Spark has assigned to the batch, from 0
     rows: int = 0  # the number of rows
     checksum: int = 0  # the sum of the CRC-32 checksums of all keys and values
 
     def add(self, rows: pa.RecordBatch) -> None:
-        """Add rows of the batch to the note. The sum does not depend on the order of the rows."""
+        """Add rows of the batch to the count and to the checksum, which does not depend on the order of the rows."""
         for name in {"key", "value"} & set(rows.schema.names):
             contents = rows.column(name).cast(pa.large_binary()).to_pylist()
             self.checksum += sum(crc32(each) for each in contents if each is not None)
         self.rows += rows.num_rows
 
     def to_offset(self) -> OffsetAndMetadata:
-        """Return the note as an offset: the number of the next batch, with rows and checksum as its metadata."""
+        """Convert the note to an offset: the number of the next batch, with the count and the checksum as metadata."""
         return OffsetAndMetadata(self.batch + 1, json.dumps({"rows": self.rows, "checksum": self.checksum}))
 
     @classmethod
@@ -112,7 +113,8 @@ def check_transactions(options: SinkOptions) -> None:
 def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batches: Iterator[pa.RecordBatch]) -> int:
     """Write a task's rows in one transaction, unless an earlier run has written them. Return the number of rows.
 
-    `job` is the query id of a streaming query. Raises UndeliveredError, ReplayError, KafkaError.
+    `job` identifies the query, for example by the query id of a streaming query. Raises UndeliveredError, ReplayError,
+    KafkaError.
     """
     first = next(batches, None)
     if first is None:
@@ -139,7 +141,7 @@ def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batch
 
 
 def _last_note(options: SinkOptions, name: str) -> BatchNote | None:
-    """Return the note of the last committed transaction of this task, or None if the task has not committed."""
+    """Return the note from the task's newest committed transaction. Return None if none was committed."""
     with Admin(options.bootstrap_servers) as admin:
         noted = admin.list_group_offsets(name, require_stable=True)
     return BatchNote.from_offset(max(noted.values())) if noted else None

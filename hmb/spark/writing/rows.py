@@ -1,17 +1,17 @@
-"""Checks the columns of the rows that a query writes, and groups the rows by topic and partition.
+"""Check the columns of the rows that a query writes, and group the rows by topic and partition.
 
-The columns are those of Spark's Kafka connector, and so are the error messages:
+The columns and the error messages are the same as in Spark's Kafka connector:
 
     value      string or binary; required. A null value is a tombstone: compaction deletes the key
     key        string or binary; may be null
     headers    array<struct<key: string, value: binary>>; may be null
-    topic      string; required without the option `topic`. The option takes precedence over the column
+    topic      string; required if the option `topic` is not set. The option takes precedence over the column
     partition  int; if it is null or missing, the partitioner chooses the partition
 
 The sink ignores all other columns.
 
-Spark passes rows as Arrow batches. The rows of a batch are grouped by topic and partition, because
-`Producer.send_many` sends whole columns to one topic. Example: a batch of 1,000 rows for two topics becomes two groups.
+Spark passes the rows in Arrow batches. `Producer.send_many` sends whole columns to one topic. This module therefore
+groups the rows of a batch by topic and partition. For example, a batch of 1,000 rows for two topics becomes two groups.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TEXT_OR_BYTES = (StringType, BinaryType)
 USE_THE_OPTION = "Use the topic option for setting a topic"
-ROW = "row"  # the name of an added column: the number of each row in its task
+ROW = "row"  # a column that this module adds: the number of each row in its task
 
 
 class RowError(ValueError):
@@ -37,7 +37,7 @@ class RowError(ValueError):
 
 
 class Rows(NamedTuple):
-    """The rows of a batch that go to the same topic, and to the same partition if rows name one."""
+    """The rows of a batch that go to the same topic. If the rows name a partition, it is the same for all of them."""
 
     topic: str
     partition: int | None  # None: the partitioner chooses a partition for each row
@@ -90,7 +90,7 @@ def by_destination(batch: pa.RecordBatch, first: int, options: SinkOptions) -> I
         for partition, some in _by(of_topic, "partition") if "partition" in names else [(None, of_topic)]:
             keys = some.column("key") if "key" in names else None
             if keys is not None and keys.null_count == len(keys):
-                keys = None  # Without keys, `send_many` has a path that is four times as fast.
+                keys = None  # `send_many` is four times as fast without keys.
             headers = _headers(some) if "headers" in names else None
             yield Rows(topic, partition, some.column("value"), keys, headers, some.column(ROW))
 

@@ -1,14 +1,14 @@
-"""The sink: writes the rows of a batch query or of a streaming query to topics, one record for each row.
+"""The writers that Spark calls: they write the rows of a query to topics, one record for each row.
 
     df.write.format("hmb").mode("append").option("kafka.bootstrap.servers", ...).option("topic", "weather").save()
     df.writeStream.format("hmb").option(...).option("checkpointLocation", ...).start()
 
-The columns and options are those of Spark's Kafka connector (modules `rows` and `options`). Rows stay in Arrow columns
-until the producer encodes them.
+The columns and the options are the same as in Spark's Kafka connector (modules `rows` and `options`). The rows remain
+in Arrow columns until the producer encodes them as records.
 
 By default, the sink writes at least once, as the connector does. A task succeeds when the broker has acknowledged all
-its rows (module `sending`). If Spark runs a task or a batch again, its rows are written again. With `kafka.acks=0` the
-sink does not wait for acknowledgments, and rows may be lost.
+its rows (module `sending`). If Spark runs a task or a batch again, its rows are written again. With `kafka.acks=0`, the
+sink does not wait for acknowledgments. Rows can then be lost.
 
 With the option `exactlyOnce=true` the sink writes exactly once. Each task of a batch uses one transaction, which also
 stores a note of the batch (module `once`).
@@ -19,8 +19,8 @@ stores a note of the batch (module `once`).
   rows again. To write exactly once over several attempts, use a streaming query with `Trigger.AvailableNow`, which ends
   when all available records are processed.
 
-One call differs from the connector: a batch query must call `mode("append")`. Spark's default mode for data sources in
-Python is to raise an error.
+One thing is different from the connector: a batch query must call `mode("append")`. Without this call, Spark raises an
+error for a data source that is written in Python.
 """
 
 from __future__ import annotations
@@ -46,19 +46,20 @@ from hmb.spark.writing.sending import deliver
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# The names of the local properties in which Spark passes the query id and the batch id to the tasks of a stream.
+# The names of two local properties. In them, Spark passes the query id and the batch id to the tasks of a streaming
+# query.
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
 @dataclass
 class TaskCommit(WriterCommitMessage):
-    """The message that a task sends to the driver when all its rows are written."""
+    """The message that a task sends to Spark's driver when all rows of the task are written."""
 
     rows: int  # the number of rows
 
 
 class BatchWriter(DataSourceArrowWriter):
-    """The writer of a batch query. The driver creates one for each job, and each task runs a copy."""
+    """The writer of a batch query. Spark's driver creates one for each job, and each task uses a copy of it."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -72,7 +73,7 @@ class BatchWriter(DataSourceArrowWriter):
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
-    """The writer of a streaming query. The driver creates one, and each task of each batch runs a copy.
+    """The writer of a streaming query. Spark's driver creates it, and each task of each batch uses a copy of it.
 
     Spark's methods `commit` and `abort` are not needed: each task has committed or aborted its own rows.
     """
@@ -103,8 +104,8 @@ def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> B
 def stream_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> StreamWriter:
     """Check the options and the columns of a streaming query, and return its writer.
 
-    The sink appends the rows of every batch, in each of Spark's output modes. The connector does the same, so
-    `overwrite` has no effect. Raises OptionError, RowError.
+    The sink appends the rows of every batch in each of Spark's output modes, as the connector does. `overwrite`
+    therefore has no effect. Raises OptionError, RowError.
     """
     _check(options, schema)
     return StreamWriter(options)
