@@ -16,8 +16,8 @@ A request for a group passes through these modules::
       |
     shared_group.py           takes the group's lock, wakes waiting threads, writes records
       |                                          \
-    classic/ or modern/       the state machine    journal/      the queue of the partition, one sync for many commits
-      no threads, clocks, disks                      |
+    classic/ or modern/       the state machine    journal/      the queue of the partition; many commits share one sync
+      (no threads or disks)                          |
                                                    hmb/storage   the log of __consumer_offsets
 
 For example, a consumer commits offset 42 of partition weather-0. `GroupCoordinator.begin_commit` takes the lock of the
@@ -28,16 +28,17 @@ a client fetch the committed offset 42.
 Words that have a special meaning in this package:
 
 - A *step* is one change of a group's state. The thread that runs the step holds the group's lock.
-- A *write* is a list of records that the journal stores together, and a step that runs after the records are stored.
+- A *write* is a list of records that the journal stores together. The write also contains the step that runs after the
+  records are stored.
 - A *pending* commit is an offset commit that waits in the journal's queue and is not on disk yet.
 
 Read the modules and folders of this package in this order:
 
-- `classic/`            the classic group protocol; the short reading of README contains its `states` and `rebalance`
+- `classic/`            the classic group protocol; begin with its `states` and `rebalance`
 - `group`               the interface that both kinds of groups share
 - `shared_group`        one group, shared by the threads of many connections
 - `group_table`         the table of all groups in memory
-- `groups`              the entry for all requests about groups
+- `groups`              handles all requests for groups
 - `offsets`             the committed offsets in memory
 - `offset_manager`      the committed offsets in memory and in the journal
 - `journal/`            the queue, the shared sync, and the formats of records
@@ -45,7 +46,7 @@ Read the modules and folders of this package in this order:
 - `modern/`             the group protocol of KIP-848
 
 A first reader can skip the other modules. `journal_decoder` prints the records of a journal as JSON. `group_timer` and
-`group_expiry` contain the timers. `member_room` and `known_names` limit the memory that clients can use.
+`group_expiry` contain the timers. `member_room` and `known_names` limit the memory that the broker uses for clients.
 `group_listing`, `cluster_topics` and `producer_ids` are small and do not depend on the other modules.
 
 Limits: HMB runs as one broker, which coordinates all groups and all transactions. A coordinator therefore never moves

@@ -1,8 +1,7 @@
 """The topics of the cluster, for a coordinator that assigns their partitions to members.
 
 `ClusterTopics.version` increases whenever a topic or a partition is created or deleted. At each heartbeat, a KIP-848
-group compares the version with the version of its last look at the topics. The group therefore notices a change without
-a search of all topics.
+group checks whether this version has changed. If it has not, the group need not search the topics for changes.
 """
 
 from __future__ import annotations

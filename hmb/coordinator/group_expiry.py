@@ -30,7 +30,7 @@ from hmb.coordinator.offsets import CommittedOffset, Expiry
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
 from hmb.protocol.errors import ProtocolError
 
-VERSION_SIZE = 2  # bytes: the metadata begins with the version of the subscription
+VERSION_SIZE = 2  # bytes of the version, with which the metadata of a member begins
 
 
 def subscribed_topics(subscription: bytes) -> list[str]:

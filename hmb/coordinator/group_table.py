@@ -23,7 +23,8 @@ class GroupTable:
     def __init__(self, make: Callable[[str], SharedGroup]) -> None:
         """`make` is a function that creates the group for a group id."""
         self._make = make
-        self._lock = threading.Lock()  # guards `_groups` and `_closed`; its holder takes no group's lock
+        # This lock guards `_groups` and `_closed`. A thread that holds it never takes a group's lock.
+        self._lock = threading.Lock()
         self._groups: dict[str, SharedGroup] = {}
         self._closed = False
 
@@ -59,6 +60,6 @@ class GroupTable:
         return list(groups.values())
 
     def close(self) -> None:
-        """From now on, create no group."""
+        """Create no more groups from now on."""
         with self._lock:
             self._closed = True

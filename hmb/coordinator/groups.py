@@ -173,7 +173,7 @@ class GroupCoordinator:
     # -- members
 
     def join(self, call: WaitingCall, request: JoinGroupRequest) -> JoinGroupResponse:
-        """Handle JoinGroup: wait until all members have joined, and respond. Raises KafkaError."""
+        """Handle JoinGroup: wait until all members have joined, and return the response. Raises KafkaError."""
         if not request.group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
@@ -191,7 +191,7 @@ class GroupCoordinator:
         return response
 
     def _as_classic(self, group: SharedGroup) -> ClassicGroup:
-        """Return the group as a classic group. Convert an empty KIP-848 group. The caller must hold the group's lock.
+        """Return the group as a classic group; convert an empty KIP-848 group. The caller must hold the group's lock.
 
         Raises INCONSISTENT_GROUP_PROTOCOL, COORDINATOR_NOT_AVAILABLE.
         """
@@ -237,7 +237,7 @@ class GroupCoordinator:
         return group.consumer
 
     def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
-        """Handle SyncGroup: wait until the leader has sent the assignment, and respond. Raises KafkaError."""
+        """Handle SyncGroup: wait for the leader's assignment, and return the response. Raises KafkaError."""
         group = self._find_of_member(request.group_id)
         group.step(lambda now: group.classic.sync(call, request, now))
         response: SyncGroupResponse = call.wait()
@@ -300,7 +300,7 @@ class GroupCoordinator:
     # -- offsets
 
     def begin_commit(self, group_id: str, commit: Commit) -> Pending:
-        """Add a commit of offsets to the journal's queue. `finish` then waits for the disk. Raises KafkaError.
+        """Add a commit of offsets to the journal's queue. `finish` waits until it is on disk. Raises KafkaError.
 
         A negative epoch in the commit means that the sender is not a member and uses the group only to store offsets.
         """
@@ -333,7 +333,7 @@ class GroupCoordinator:
         return self._offsets.fetch(group_id, partitions)
 
     def pending_offsets(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions for which an open transaction has committed offsets of this group."""
+        """Return the partitions for which an open transaction contains offsets of this group."""
         return self._offsets.pending(group_id)
 
     def partition_for(self, group_id: str) -> TopicPartition:
@@ -345,7 +345,10 @@ class GroupCoordinator:
         return self._offsets.begin_end_transaction(number, marker, producer)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
-        """Delete the offsets of topics that the group does not read. Return the other topics. Raises KafkaError."""
+        """Delete the offsets of `partitions`, except for topics that the group still reads. Return these topics.
+
+        Raises KafkaError.
+        """
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID)
         group = self._find(group_id)

@@ -12,7 +12,7 @@ the newest committed offset is 45.
 A thread that deletes offsets must know all offsets of the group, so it waits until no commit of the group is in the
 queue. It holds the group's lock while it waits for the disk. The delay is acceptable, because deletions are rare.
 
-A fetch returns only offsets that are on disk, because the journal changes the offsets in memory after the sync.
+A fetch returns only offsets that are on disk, because the journal changes the offsets in memory only after the sync.
 
 Source: Kafka's `OffsetMetadataManager`.
 """
@@ -55,7 +55,7 @@ class OffsetManager:
         self._offsets = GroupOffsets()
         self._lock = threading.Lock()  # guards `_offsets`; a thread takes it after all other locks and holds it briefly
 
-    # -- under the group's lock
+    # -- methods that the caller runs under the group's lock
 
     def begin_commit(
         self,
@@ -109,9 +109,9 @@ class OffsetManager:
     def delete_topics(self, group_id: str, ids: Mapping[str, UUID]) -> None:
         """Delete the offsets of a group for deleted topics. `ids` maps the names of these topics to their ids.
 
-        If a new topic has the same name as a deleted topic, the offsets of the new topic stay, because they contain its
-        topic id. If the journal cannot be written, the old offsets stay too. Their topic ids show that they are
-        useless.
+        If a new topic has the same name as a deleted topic, the offsets of the new topic stay, because they contain the
+        id of the new topic. If the journal cannot be written, the old offsets stay too. The topic id in them shows that
+        their topic is deleted.
         """
 
         def is_gone(partition: TopicPartition, committed: CommittedOffset) -> bool:
@@ -146,7 +146,7 @@ class OffsetManager:
             return {partition: known[partition] for partition in partitions if partition in known}
 
     def pending(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions for which an open transaction has committed offsets of this group."""
+        """Return the partitions for which an open transaction contains offsets of this group."""
         with self._lock:
             return self._offsets.pending(group_id)
 

@@ -6,7 +6,7 @@ a committed offset in these cases:
 
 - A client deletes the offset (OffsetDelete), its group (DeleteGroups) or its topic (DeleteTopics).
 - The offset expires: its retention time is over (KIP-211). group_expiry.py describes when this time starts. An old
-  client can send `retention_time_ms` with a commit. Such an offset expires at its own time.
+  client can send its own retention time with a commit (`retention_time_ms`).
 
 Offsets that a client commits in a transaction are *pending*. When the transaction commits, they replace the older
 offsets. When the transaction aborts, the coordinator discards them. If the group commits an offset outside the
@@ -72,7 +72,7 @@ class GroupOffsets:
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Store offsets that a group commits outside a transaction. They replace older offsets, also pending ones."""
+        """Store offsets as committed. They replace the older offsets of the same partitions, also pending offsets."""
         self._by_group.setdefault(group_id, {}).update(offsets)
         for pending in self._pending.get(group_id, {}).values():
             pending.update(dict.fromkeys(pending.keys() & offsets.keys()))

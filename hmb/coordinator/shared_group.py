@@ -51,7 +51,7 @@ class WaitingCall(Call):
         self._answered.set()
 
     def wait(self) -> Any:
-        """Wait for the response and return it. The group answers each request before or at one of its deadlines.
+        """Wait for the response and return it. A deadline of the group limits the wait.
 
         Raises NETWORK_EXCEPTION if the client has disconnected. Its member stays in the group until the session ends,
         because the client can connect again.
@@ -69,7 +69,7 @@ class SharedGroup:
         self, group: Group, journal: Journal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
     ) -> None:
         self.group = group
-        self.due: int | None = None  # the time (ms) of the next wake-up; guarded by the timer
+        self.due: int | None = None  # the time (ms) of the next wake-up; only the timer changes it
         self._journal = journal
         self._timer = timer
         self._clock = clock

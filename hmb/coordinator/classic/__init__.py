@@ -1,4 +1,4 @@
-"""The classic group protocol: in a rebalance, all members of a group join and share the partitions again.
+"""The classic group protocol: a rebalance divides the partitions again among all members of a group.
 
 One member, the leader, decides which member reads which partitions. The coordinator does not understand the metadata of
 the members. It collects the members, elects one of them as the leader, and sends the leader the metadata of all
@@ -14,15 +14,15 @@ members. The leader returns the assignment, and the coordinator sends each membe
     assignment     <-------------  Stable               ----------->  assignment
     Heartbeat      ------------->                       <-----------  Heartbeat
 
-A *generation* is a list of members that all members have agreed on. Each rebalance increases the number of the
-generation, and the coordinator rejects a request that contains an older number. For example, members A and B form
+Each rebalance starts a new *generation* of the group: a fixed list of members, with a number. Each new generation has a
+greater number, and the coordinator rejects a request that contains an older number. For example, members A and B form
 generation 1, and C joins later. A and B each send a heartbeat and receive the error REBALANCE_IN_PROGRESS. Both then
 send JoinGroup again, and A, B and C form generation 2.
 
 Read the modules of this folder in this order:
 
 - `states`       the states of a group, the events, and the table of all transitions
-- `members`      the members of a group; the coordinator chooses the leader and the protocol
+- `members`      the members of a group, and how the coordinator chooses the leader and the protocol
 - `rebalance`    the two halves of a rebalance, the requests SyncGroup and Heartbeat, and all time limits
 - `group`        the requests JoinGroup and LeaveGroup, which change the members, and the check of OffsetCommit
 

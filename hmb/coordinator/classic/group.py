@@ -8,7 +8,7 @@ step changes the state of the group. After each step, the caller (shared_group.p
   another step: it produces the responses that the caller must not send before the records are on disk.
 - `next_deadline()` returns the time at which the caller must call `tick`.
 
-A client becomes a member of a group in this order:
+A client becomes a member of a group in these steps:
 
 1. A client sends JoinGroup without a member id. The response contains the error MEMBER_ID_REQUIRED and a new member id
    (KIP-394). The id is *pending* until the client joins with it.
@@ -62,7 +62,7 @@ from hmb.protocol.messages.describe_groups import DescribeGroupsResponse
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 
-LONGEST_PREFIX = 255  # characters; a member id begins with the client id, and its length must fit an int16
+LONGEST_PREFIX = 255  # characters that a member id takes from the client id, so that its length fits an int16
 LONGEST_REASON = 255  # characters; Kafka's clients have the same limit
 
 MemberIdentity = LeaveGroupRequest.MemberIdentity
@@ -219,7 +219,8 @@ class ClassicGroup(ClassicRebalance):
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
-        if gone and self.state is not ClassicGroupState.EMPTY:  # An Empty group only loses a pending id.
+        # In an Empty group, only a pending id can leave, and no rebalance is necessary.
+        if gone and self.state is not ClassicGroupState.EMPTY:
             self.rebalance(", ".join(gone), now)
         return outcomes
 

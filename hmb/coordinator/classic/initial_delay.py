@@ -25,7 +25,7 @@ class InitialDelay:
     def __init__(self, delay: int) -> None:
         self.is_running = False
         self._delay = delay
-        self._remaining = 0  # ms: the most that further waits may add
+        self._remaining = 0  # ms: the maximum of all further waits together
         self._has_joined = False  # whether a member has joined during the current wait
 
     def start(self, rebalance_timeout: int, now: int) -> int:

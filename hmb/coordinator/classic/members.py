@@ -94,7 +94,7 @@ class ClassicMember:
 class ClassicMembers:
     """The members of a group by member id, sorted by the time at which they joined.
 
-    - `instances` maps the group instance id of each static member to its member id.
+    - `instances` maps the group instance id of each static member to the member id.
     - `leader_id` is the member id of the leader, or None if the group has no members.
     """
 
@@ -152,7 +152,7 @@ class ClassicMembers:
         self.by_id[member_id] = member
 
     def elect_leader(self) -> None:
-        """Keep the current leader if it has joined. If it has not, make the first member that has joined the leader."""
+        """Keep the current leader if it has joined. If it has not joined, elect the first member that has."""
         if self.leader_id is None or self.by_id[self.leader_id].joining is None:
             self.leader_id = next(member.member_id for member in self if member.joining is not None)
 

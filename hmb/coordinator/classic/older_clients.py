@@ -28,7 +28,7 @@ def requests_member_id(call: Call) -> bool:
 
 
 def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str | None) -> JoinGroupResponse:
-    """Change the JoinGroup response to a restarted static member, so that a leader sends no new assignment."""
+    """Change the JoinGroup response to a restarted static member, so that a leader does not assign partitions again."""
     if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
         response.skip_assignment = bool(response.members)
     else:  # The response names the member's old id as the leader, so the client acts as a follower.

@@ -11,11 +11,11 @@ Source: KIP-394; Kafka's `pendingJoinMembers`.
 
 from __future__ import annotations
 
-MOST_PENDING = 1000  # limit of pending member ids in one group, because a client can request ids without end
+MOST_PENDING = 1000  # the maximum in one group, because a client could request any number of ids
 
 
 class PendingMembers(dict[str, int]):
-    """Maps each member id with which no client has joined yet to its deadline (ms)."""
+    """The pending member ids of one group. Maps each id to the time (ms) until which a client can join with it."""
 
     def add(self, member_id: str, deadline: int) -> None:
         """Add a member id. If the group then has more than `MOST_PENDING` pending ids, remove the oldest of them.

@@ -143,7 +143,8 @@ class ClassicRebalance:
     def _on_join_deadline(self, now: int) -> None:
         """Remove the members that have not joined in time, and start the next generation with the others.
 
-        Do neither if the initial delay is extended. If only absent static members are left, wait for them once more.
+        If the initial delay is extended, wait again instead. If only absent static members are left, wait for them once
+        more.
         """
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:
@@ -289,14 +290,14 @@ class ClassicRebalance:
             self.dismiss(member, ErrorCode.UNKNOWN_MEMBER_ID)
 
     def dismiss(self, member: ClassicMember, error: ErrorCode, member_id: str = "") -> None:
-        """Answer the JoinGroup and SyncGroup requests of a member that still wait, with an error."""
+        """Answer a member's JoinGroup and SyncGroup requests with an error if they still wait for a response."""
         if member.joining is not None:
             self.answer(member.joining, JoinGroupResponse(error_code=error, member_id=member_id))
         if member.syncing is not None:
             self.answer(member.syncing, SyncGroupResponse(error_code=error))
         member.joining = member.syncing = None
 
-    # -- time
+    # -- deadlines
 
     def next_deadline(self) -> int | None:
         """Return the earliest deadline (ms), or None if the group has none."""

@@ -54,7 +54,7 @@ def replace_member(
 
     def then(error: KafkaError | None, now: int) -> None:
         if group.state is not ClassicGroupState.STABLE or member.joining is not call:
-            return  # A rebalance has started in the meantime. It answers the request.
+            return  # A rebalance has started in the meantime and will answer the request.
         member.joining = None
         if error is None:
             group.answer(call, without_assignment(group.generation_for(member), call, old_leader))

@@ -22,7 +22,7 @@ Read the modules of this folder in this order:
 - `writing`     the journal with its methods enqueue, write and load
 - `topic`       all partitions of the topic, and the hash that selects one
 - `records`     the keys and values of `__consumer_offsets`
-- `loading`     when the broker starts, finds the newest record of each key
+- `loading`     finds the newest record of each key when the broker starts
 
 A first reader can skip `records` and `loading`. The records of `__transaction_state` are in transactions/records.py.
 

@@ -39,7 +39,7 @@ KeyAndValue: TypeAlias = tuple[bytes, bytes | None]  # a record of the journal; 
 
 
 class UnknownRecordType(ProtocolError):
-    """A key has a record type that this broker does not know. The reader of the log skips the record."""
+    """The error for a key whose record type is unknown to this broker. The reader of the log skips the record."""
 
     def __init__(self, record_type: int) -> None:
         super().__init__(f"record type {record_type} is unknown")
@@ -143,7 +143,7 @@ class GroupMetadataKey(Key, record_type=2, value=GroupMetadataValue):
     group: str = t.string()
 
 
-# Groups of KIP-848's protocol
+# Groups that use the KIP-848 protocol
 
 
 class ConsumerGroupMetadataValue(Value, flexible="0+"):

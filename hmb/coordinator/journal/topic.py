@@ -46,7 +46,7 @@ def java_hash(text: str) -> int:
 
 
 class JournalPartitions:
-    """The partitions of a journal's topic. If the topic is deleted and created again, they are replaced."""
+    """The partitions of a journal's topic. If the topic is created again, this object contains the new partitions."""
 
     def __init__(self, topic: JournaledTopic) -> None:
         self._topic = topic
@@ -101,10 +101,10 @@ class JournalPartitions:
         return self.active(number)
 
     def _follow(self) -> None:
-        """Switch to the new topic if the topic was deleted or created after the last call.
+        """If the topic was deleted or created after the last call of this method, use its new partitions.
 
-        A new topic contains no records to load. Ids are hashed to the partitions that the topic has at its creation.
-        Partitions that are added later are not used.
+        A new topic contains no records to load. The hash of an id selects one of the partitions that the topic has when
+        it is created. Partitions that are added later are not used.
         """
         if (logs := self._topic.logs()) is self._logs:
             return

@@ -32,7 +32,7 @@ from hmb.storage.clock import now_ms
 from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
-DECODERS = {OFFSETS_TOPIC: "offsets", TRANSACTIONS_TOPIC: "transaction-log"}  # by topic: the option of `hmb dump-log`
+DECODERS = {OFFSETS_TOPIC: "offsets", TRANSACTIONS_TOPIC: "transaction-log"}  # topic -> decoder of `hmb dump-log`
 FENCED = (ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.TRANSACTION_COORDINATOR_FENCED)
 
 
@@ -94,7 +94,7 @@ class Journal:
     def enqueue_marker(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, apply: Apply
     ) -> Pending:
-        """Add the marker that ends a transaction to the queue of partition `number`.
+        """Add a transaction marker to the queue of partition `number`.
 
         Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist, and the errors of `check_coordinates`.
         """
@@ -105,7 +105,7 @@ class Journal:
         return pending
 
     def write(self, pending: Pending) -> None:
-        """Wait until the records are durable. If this method raises an error, the records are not valid.
+        """Wait until the records are durable. If this method raises an error, the coordinator ignores the records.
 
         Raises NOT_COORDINATOR if the disk fails, and UNKNOWN_SERVER_ERROR if the records are too large. For a
         transaction, also raises INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
@@ -191,8 +191,9 @@ class Journal:
     def load(self, replay: Replay, stop: threading.Event, keys: Keys = KEYS) -> None:
         """Load the partitions that existed when the broker started, one after the other, and then return.
 
-        For each partition, call `replay` once for each key, with the newest value. Then call it for the records of open
-        transactions. The coordinator calls this method in a separate thread. It returns early after `stop` is set.
+        For each partition, call `replay` once for each key, with the newest value. Then call `replay` for the records
+        of open transactions. The coordinator calls this method in a separate thread. It returns early after `stop` is
+        set.
         """
         for number, partition in self._partitions:
             if partition.state is not LoadingState.LOADING:
@@ -210,12 +211,12 @@ class Journal:
                     return
                 partition.state = LoadingState.FAILED
                 LOGGER.error(
-                    "%s-%d: %s; its state is not served. `hmb dump-log --%s-decoder %s` shows the records",
+                    "%s-%d: %s; requests for this partition fail. `hmb dump-log --%s-decoder %s` shows the records",
                     *(self._name, number, error, DECODERS[self._name], partition.log.directory),
                 )
             except Exception:  # An internal error in one partition must not stop the others.
                 partition.state = LoadingState.FAILED
-                LOGGER.exception("%s-%d cannot be loaded; its state is not served", self._name, number)
+                LOGGER.exception("%s-%d cannot be loaded; requests for this partition fail", self._name, number)
 
 
 def _batches(taken: Sequence[Pending], limit: int) -> Iterator[list[Pending]]:

@@ -1,7 +1,7 @@
-"""The group protocol of KIP-848: the broker assigns the partitions, and each member follows at its own pace.
+"""The group protocol of KIP-848: the broker assigns the partitions, and each member changes them step by step.
 
 In the classic protocol, all members stop at a barrier during a rebalance. KIP-848 has no barrier. The broker computes a
-*target* assignment. Each member then moves from its current assignment to the target, a step with each of its
+*target* assignment. Each member then moves from its current assignment to the target. It makes one step at each of its
 heartbeats. A member continues to read the partitions that it keeps.
 
 Three epochs (numbers that only increase) show the progress of a group towards its target::

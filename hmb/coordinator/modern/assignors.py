@@ -73,7 +73,7 @@ def assign_uniform(members: Iterable[MemberToAssign], partitions: Mapping[UUID, 
 
 
 def _kept(member: MemberToAssign, partitions: Mapping[UUID, int]) -> set[PartitionId]:
-    """Return the partitions of the member's target that still exist and that belong to a topic that it still reads."""
+    """Return the member's current target without deleted partitions and without topics that it no longer reads."""
     return {
         each for each in member.owned if each.topic_id in member.topics and each.partition < _count(each, partitions)
     }
@@ -93,7 +93,7 @@ def _assign_alike(
     """Return the targets of members that all read the same topics.
 
     Each member gets the same number of partitions. If the division leaves a remainder r, the r members that own the
-    most partitions get one partition more.
+    most partitions get one more partition each.
     """
     if not members:
         return {}

@@ -2,9 +2,9 @@
 
 - The *session* of a member ends if the member sends no heartbeat within the session timeout. The group then removes the
   member.
-- A *revocation* is the time in which a member must give up partitions. This time is the rebalance timeout of the
-  member. If the member is still in its old epoch after this time, the group removes the member, because other members
-  wait for the partitions.
+- A member that must give up partitions has a *revocation* deadline, which is its rebalance timeout from now. If the
+  member is still in its old epoch at the deadline, the group removes the member, because other members wait for the
+  partitions.
 
 For example, the session timeout is 45 s, and the rebalance timeout of a member is 60 s. At second 0, the group asks the
 member to give up partition 2. The member sends a heartbeat every 5 s, so its session does not end. It never confirms

@@ -1,4 +1,4 @@
-"""One KIP-848 group: the broker assigns the partitions, and each member takes over its assignment in its own time.
+"""One KIP-848 group: the broker assigns the partitions, and each member changes them step by step.
 
 A member sends only one kind of request, the heartbeat. The member epoch in the request states the purpose: 0 means that
 the member joins, -1 that it leaves, and -2 that a static member leaves but will join again. A positive epoch means that
@@ -163,7 +163,7 @@ class ConsumerGroup(ConsumerState):
 
     def _replace(self, old_id: str, member: ConsumerMember) -> None:
         """Replace a static member that has restarted. The new member gets the target of the old member."""
-        LOGGER.info("group %s: %s takes the place of %s", self.group_id, member.member_id, old_id)
+        LOGGER.info("group %s: member %s replaces member %s", self.group_id, member.member_id, old_id)
         target = self.targets.get(old_id, frozenset())
         self._remove(old_id)
         self._deadlines.remove(old_id)
@@ -227,14 +227,14 @@ class ConsumerGroup(ConsumerState):
         ]
         read = self._described({name for member in self.members.values() for name in self.reads(member)})
         targets = ASSIGNORS[self.assignor](members, {topic.id: topic.partitions for topic in read})
-        LOGGER.info("group %s: the assignor %s computes epoch %d", self.group_id, self.assignor, self.epoch)
+        LOGGER.info("group %s: assignor %s computes the target of epoch %d", self.group_id, self.assignor, self.epoch)
         for member_id, target in targets.items():
             self._set_target(member_id, target)
         self._set_assignment_epoch(self.epoch, now)
 
     @property
     def assignor(self) -> str:
-        """The name of the assignor that most members prefer."""
+        """The name of the assignor that most members prefer, or "uniform" if no member prefers an assignor."""
         preferred = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
         return preferred.most_common(1)[0][0] if preferred else UNIFORM
 
@@ -304,7 +304,7 @@ class ConsumerGroup(ConsumerState):
             raise self._unknown(member_id)
         return member
 
-    # -- time
+    # -- deadlines
 
     def next_deadline(self) -> int | None:
         return self._deadlines.next()

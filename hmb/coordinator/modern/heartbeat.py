@@ -51,7 +51,7 @@ def _is_blank(text: str | None) -> bool:
 
 
 def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> None:
-    """Raise FENCED_INSTANCE_ID if `known_id`, the member with this instance id, is not the sender of the request."""
+    """Raise FENCED_INSTANCE_ID if the request has another member id than `known_id`, the owner of its instance id."""
     if known_id != request.member_id:
         raise KafkaError(
             ErrorCode.FENCED_INSTANCE_ID,

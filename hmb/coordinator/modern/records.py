@@ -134,7 +134,7 @@ def target_of(value: ConsumerGroupTargetAssignmentMemberValue) -> frozenset[Part
 
 
 def by_topic(partitions: Iterable[PartitionId]) -> dict[UUID, list[int]]:
-    """Return the sorted numbers of the partitions of each topic id."""
+    """Return the partitions as a mapping from topic id to sorted partition numbers."""
     topics: dict[UUID, list[int]] = defaultdict(list)
     for topic_id, number in sorted(partitions):
         topics[topic_id].append(number)

@@ -67,7 +67,7 @@ class ConsumerState:
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.protocol_type: str | None = CONSUMER
-        self.answers: list[tuple[Any, Any]] = []  # always empty: heartbeats do not wait for each other
+        self.answers: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
         self.writes: list[Write] = []
         self._records: list[KeyAndValue] = []  # the records of the current step
         self._stored = StoredRecords()
@@ -140,7 +140,7 @@ class ConsumerState:
         self._records.append(encode(ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id), value))
 
     def _set_regex(self, regex: str, topics: frozenset[str] | None, version: int, timestamp: int) -> None:
-        """Store the topics that a regular expression matches. If `topics` is None, no member uses the expression."""
+        """Store the topics that a regular expression matches. If `topics` is None, delete the expression."""
         key = ConsumerGroupRegularExpressionKey(group_id=self.group_id, regular_expression=regex)
         if topics is None:
             del self.regexes[regex]

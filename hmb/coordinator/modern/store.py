@@ -1,4 +1,4 @@
-"""The stored records of a KIP-848 group: after a failed write, the coordinator restores the group from them.
+"""The stored records of a KIP-848 group, from which the coordinator restores the group after a failed write.
 
 A group first changes in memory, and several changes can wait for the disk at the same time. If the write of a change
 fails, for example because the disk is full, the group must return to its stored state. The coordinator then restores
@@ -18,7 +18,7 @@ from hmb.protocol.errors import KafkaError
 
 
 class StoredRecords:
-    """The records of one group that the journal has stored, and the changes that are not stored yet."""
+    """The stored records of one group, and the number of changes that are not stored yet."""
 
     def __init__(self) -> None:
         self._values: dict[bytes, tuple[int, bytes | None]] = {}  # key -> (number of the change, value)

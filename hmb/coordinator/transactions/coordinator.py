@@ -11,7 +11,8 @@ From part 1 until part 3 the id is *moving*. Other requests for the same id then
 A transaction ends with three writes: the decision, the markers in all partitions, and the completion. The thread of the
 EndTxn request makes these writes one after the other and then sends the response. Readers therefore see the transaction
 before the producer receives the response. If the broker crashes, or the write of a marker or of the completion fails,
-the decision remains valid. The housekeeper, or the broker at its next start, then makes the remaining writes.
+the decision remains valid. The housekeeper, a thread of the broker, or the broker at its next start then makes the
+remaining writes.
 
 A thread that appends records of a transaction holds the lock of the id (`writing`). A thread that decides the
 transaction needs the same lock. The broker therefore appends each record before the decision, or rejects it. Without
@@ -56,7 +57,7 @@ Change = Callable[[Transaction, int], Transaction]
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """One transactional id."""
+    """An entry of the table: one transactional id and its lock."""
 
     transaction: Transaction  # the newest value that is on disk
     is_moving: bool = False  # whether a thread is writing a new value or the markers
@@ -282,7 +283,7 @@ class TransactionCoordinator:
             raise
         return self._write(entry, lambda before, now: before.complete(now), goes_on=True)
 
-    # -- time
+    # -- timeouts and expiry
 
     def complete_decided(self) -> None:
         """Complete the decided transactions whose markers are missing after an error or after a crash of the broker."""
@@ -306,7 +307,7 @@ class TransactionCoordinator:
                 LOGGER.error("%s: the marker is not written: %s", found.partition, error.message)
 
     def next_deadline(self) -> int | None:
-        """Return the earliest time (ms) at which an open transaction exceeds its timeout. None if none is open."""
+        """Return the earliest time (ms) at which an open transaction exceeds its timeout, or None if none is open."""
         deadlines = [entry.transaction.deadline for entry in self._all()]
         return min((each for each in deadlines if each is not None), default=None)
 

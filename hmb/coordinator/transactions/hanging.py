@@ -57,7 +57,7 @@ def hanging(
             continue
         outcome = ControlType.COMMIT if _is_committed(each, transaction) else ControlType.ABORT
         LOGGER.error(
-            "%s: the transaction of producer %d from offset %d on has ended, but its marker is lost; %s ends it again",
+            "%s: the transaction of producer %d from offset %d on has ended, but its marker is lost; %s is rewritten",
             each.partition, each.active.producer_id, each.active.first_offset, outcome.name,
         )  # fmt: skip
         yield each, EndTransactionMarker(outcome, max(0, each.active.producer.coordinator_epoch))

@@ -102,7 +102,7 @@ def _is_written() -> None:
 
 @contextmanager
 def _unless_over(partition: TopicPartition, producer: ProducerIdAndEpoch) -> Iterator[None]:
-    """Ignore an error in the block if the transaction has already ended in this partition or the topic was deleted."""
+    """Ignore an error in the `with` block if the topic was deleted or its transaction has already ended."""
     try:
         yield
     except KafkaError as error:

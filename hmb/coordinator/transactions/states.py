@@ -24,8 +24,8 @@ broker rejects every later request of the older producer.
 For example, a producer commits one transaction and aborts the next. The states of its transactional id are Empty,
 Ongoing, PrepareCommit, CompleteCommit, Ongoing, PrepareAbort, CompleteAbort.
 
-`Transaction` looks up the next state of a transactional id in the table `TRANSITIONS`. The documentation draws its
-picture of the states from the same table.
+`Transaction` looks up the next state of a transactional id in the table `TRANSITIONS`. The picture of the states in the
+documentation is drawn from the same table.
 
 Source: KIP-98, KIP-890; Kafka's `TransactionState`.
 """

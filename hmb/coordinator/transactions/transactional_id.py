@@ -57,8 +57,8 @@ class Transaction:
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIME
     updated: int = NO_TIME
-    # The epoch that the producer had before it requested the current epoch itself. The journal does not store this
-    # field.
+    # The epoch before the current epoch, if the producer itself requested the current epoch. The journal does not store
+    # this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
@@ -112,7 +112,7 @@ class Transaction:
         if known is not None and self.epoch not in (NO_PRODUCER_EPOCH, known.epoch):
             if known.epoch != self.last_epoch:
                 raise self._fenced(known)
-            # The producer repeats its request, because it has not received the response. The response must be the same
+            # The producer repeats its request, because it has not received the response. Return the same response
             # again.
             return self._after(TransactionEvent.INITIALIZED, now, **start)
         last = NO_PRODUCER_EPOCH if known is None else self.epoch
@@ -222,7 +222,7 @@ class Transaction:
             changes |= {"producer_id": self.next_producer_id, "epoch": 0}
         return self._after(TransactionEvent.MARKERS_WRITTEN, now, **changes)
 
-    # -- time
+    # -- expiry
 
     def is_idle(self, now: int, expiration: int) -> bool:
         """Return whether no producer has used this transactional id for `expiration` ms."""
