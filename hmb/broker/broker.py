@@ -248,7 +248,7 @@ class BrokerServer:
 
     @property
     def open_connections(self) -> int:
-        """The number of connections that their clients have not closed."""
+        """The number of connections whose clients are still connected."""
         return self._server.open_connections if self._server is not None else 0
 
     def kill(self) -> None:

@@ -72,7 +72,7 @@ class FetchedPartition:
     log_start_offset: int = -1  # -1 before the first response
 
     def ask_again(self, other: FetchedPartition) -> None:
-        """Take over the fetch offset, the size limit and the epochs from the session's next request (`other`)."""
+        """Copy the fetch offset, the size limit and the epochs from the session's next request (`other`)."""
         self.fetch_offset, self.max_bytes = other.fetch_offset, other.max_bytes
         self.leader_epoch, self.last_fetched_epoch = other.leader_epoch, other.last_fetched_epoch
 
@@ -129,7 +129,8 @@ Answers = Sequence[tuple[FetchedPartition, PartitionData]]
 class FetchSession:
     """One fetch session, with its partitions in the order in which the broker reads them.
 
-    After a partition has returned records, it moves to the end, so that each partition is read first at some time.
+    After a partition has returned records, it moves to the end. For the next response, the other partitions are read
+    before it.
     """
 
     id: int

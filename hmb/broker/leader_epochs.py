@@ -33,7 +33,7 @@ def check_epoch(known: int, log: Log) -> None:
 def set_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -> bool:
     """Return whether the client's log and this log differ (KIP-595).
 
-    If so, write the offset of the difference into `data`.
+    If so, write the offset at which the logs begin to differ into `data`.
 
     In this case the response contains no records. Raises OFFSET_OUT_OF_RANGE.
     """

@@ -1,12 +1,12 @@
 """Produce requests with a transactional id. The broker checks the transaction before it appends the records.
 
 A log accepts a transaction's records only if the partition belongs to the transaction (KIP-890). The transaction
-coordinator stores which partitions belong to it. With transaction version 1, the producer first adds each partition to
-the transaction (AddPartitionsToTxn). Before an append, the broker asks the coordinator to *verify* the partition. With
-transaction version 2 (Produce 12 and later), the producer does not send AddPartitionsToTxn. Instead the broker asks the
-coordinator to *add* the partition, which saves the producer a round trip. In Kafka the broker asks the coordinator over
-the network, once for each partition of a transaction. In HMB the coordinator is in the same process, and the broker
-asks it for every batch (`TransactionCoordinator.writing`).
+coordinator stores which partitions belong to a transaction. With transaction version 1, the producer first adds each
+partition to the transaction (AddPartitionsToTxn). Before an append, the broker asks the coordinator to *verify* the
+partition. With transaction version 2 (Produce 12 and later), the producer does not send AddPartitionsToTxn. Instead the
+broker asks the coordinator to *add* the partition, which saves the producer a round trip. In Kafka the broker asks the
+coordinator over the network, once for each partition of a transaction. In HMB the coordinator is in the same process,
+and the broker asks it for every batch (`TransactionCoordinator.writing`).
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class TransactionalProduce:
         """
         is_first = not log.active_producers(batch.producer_id)
         if self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING and is_first and batch.base_sequence != 0:
-            why = f"producer {batch.producer_id} begins with sequence number {batch.base_sequence}"
+            why = f"producer {batch.producer_id} begins with sequence number {batch.base_sequence}, not 0"
             raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, why)
 
     def _error_for_producer(self, error: KafkaError) -> KafkaError:
@@ -158,7 +158,7 @@ def _partitions(
 
 
 def _transactional(records: Parsed) -> RecordBatch | None:
-    """Return `records` if they are one transactional batch. Return None if they are an error or not transactional."""
+    """Return the batch if `records` is one transactional batch. Return None if it is an error or not transactional."""
     return records if isinstance(records, RecordBatch) and records.is_transactional else None
 
 

@@ -342,12 +342,15 @@ def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
 
 
 def _broker_configs() -> Iterator[ConfigKey]:
-    """Return every setting of a broker once for each of its names, with the default for that name."""
+    """Return one declaration for each name of each broker setting.
+
+    Each declaration contains the default for its name.
+    """
     yield from BROKER_KEYS.values()
     finest_names = {finest for finest, _ in TIMES.values()}
     for name, topic_name in LOG_DEFAULTS.items():
         key = TOPIC_KEYS[topic_name]
-        # A time has several names, and only the name in the coarsest unit (such as hours) has a default.
+        # A time setting has several names. Only the name in the coarsest unit (such as hours) has a default.
         default = None if name in finest_names else key.default
         yield dataclasses.replace(key, name=name, default=default, dynamic=True)
     for name, (finest, unit) in TIMES.items():

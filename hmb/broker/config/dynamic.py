@@ -55,7 +55,7 @@ class DynamicConfig:
     """The settings of one broker, which clients may change while the broker runs."""
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
-        """Combine the settings of the broker's start (`properties`) and the settings that clients altered (`store`).
+        """Combine the settings from the broker's start (`properties`) with the settings that clients altered (`store`).
 
         Raises ConfigError for an invalid value in `properties`, and DataDirectoryError for an invalid value in
         `store`.
@@ -116,7 +116,7 @@ class DynamicConfig:
         with self._lock:
             changed = {**self._store.groups, **groups}
             if len(changed) > max(MOST_GROUPS, len(self._store.groups)):
-                why = f"at most {MOST_GROUPS} groups have settings of their own"
+                why = f"at most {MOST_GROUPS} groups may have settings of their own"
                 raise KafkaError(ErrorCode.INVALID_REQUEST, why)
             if sum(map(len, changed)) > MOST_CHARACTERS:
                 why = f"the names of groups with settings have more than {MOST_CHARACTERS} characters together"

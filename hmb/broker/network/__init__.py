@@ -18,5 +18,5 @@ A first reading can skip the rest:
 - `descriptors.py`       limits for the file descriptors of logs and of connections
 - `listeners.py`         addresses from the settings `listeners` and `advertised.listeners`
 - `request_log.py`       one log line for each request (`hmb broker -vv`)
-- `staged.py`            another division of the work among threads, with queues, from the thesis
+- `staged.py`            the division of work among threads that the thesis describes
 """

@@ -27,7 +27,7 @@ LOGGER = logging.getLogger(__name__)
 LISTENER = re.compile(r"(?P<name>[A-Z0-9_.-]+)://(?P<host>\[[^\]]*\]|[^:\[\]]*):(?P<port>\d{1,5})", re.IGNORECASE)
 BACKLOG = 512
 ADVICE = {
-    errno.EADDRINUSE: "stop what uses it, or choose another port with --port (0: any free one)",
+    errno.EADDRINUSE: "stop the program that uses the port, or choose another port with --port (0: any free port)",
     errno.EADDRNOTAVAIL: "choose an address of this machine with --host",
     errno.EACCES: "choose a port from 1024 on with --port",
 }
@@ -128,7 +128,7 @@ def _parse_protocols(text: str) -> dict[str, str]:
     for part in filter(None, (part.strip().upper() for part in text.split(","))):
         name, _, protocol = part.partition(":")
         if protocol not in PROTOCOLS:
-            problem = f"{part!r} is not NAME:protocol, one of {', '.join(PROTOCOLS)}"
+            problem = f"{part!r} is not NAME:PROTOCOL, with one of the protocols {', '.join(PROTOCOLS)}"
             raise ConfigError(problem, "listener.security.protocol.map", text)
         protocols[name] = protocol
     return protocols

@@ -35,7 +35,7 @@ from hmb.storage.watchers import Watchers
 USUAL_REQUEST = MIB  # a producer's largest request, by default (max.request.size)
 KEPT_FOR_USUAL = 8 * MIB  # bytes of the budget that only requests of at most USUAL_REQUEST bytes may use
 MOST_VALUES = 16 * MIB  # bytes for the decoded values of one request: about 16,000 items, decoded in at most 0.8 s
-FREE_VALUES = 64 * 1024  # bytes for the decoded values of one request that are not counted
+FREE_VALUES = 64 * 1024  # the first decoded values of each request are not counted, up to this number of bytes
 LONGEST_WAIT = 60.0  # longest wait of a request for memory, in seconds
 
 
@@ -129,12 +129,12 @@ class Account:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether this request should free its memory, because it has some and another request waits for memory."""
+        """Whether this request should free its memory: it has taken some, and another request waits for memory."""
         return self._held > 0 and self._memory is not None and self._memory.is_wanted
 
     @property
     def watchers(self) -> Watchers | None:
-        """The list to which a long poll adds itself, so that it is woken when another request waits for memory.
+        """The list to which a waiting Fetch request adds itself, so that it is woken when another request needs memory.
 
         None if this request has taken no memory.
         """

@@ -70,7 +70,7 @@ class Server:
 
     @property
     def open_connections(self) -> int:
-        """The number of connections that their clients have not closed."""
+        """The number of connections whose clients are still connected."""
         with self._lock:
             return sum(connection.has_client for connection in self._connections)
 
@@ -189,7 +189,7 @@ class Server:
             return None
         if len(self._connections) >= max_connections:
             return "max.connections reached"
-        return f"{self._most_connections} connections are all that the limit of descriptors allows (ulimit -n)"
+        return f"the limit of file descriptors (ulimit -n) allows only {self._most_connections} connections"
 
     def _forget(self, connection: AcceptedConnection) -> None:
         with self._lock:

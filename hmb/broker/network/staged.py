@@ -1,8 +1,8 @@
-"""Another division of the work among threads, as the thesis describes it (the setting `threading=staged`).
+"""The division of work among threads that the thesis describes. The setting `threading=staged` selects it.
 
-Readers can study this division, and compare its speed with server.py. A request passes through several stages. Each
-stage has its own threads, and the stages are connected by queues, which are called channels (thesis, chapter 9.1,
-figure 9.2)::
+Readers can study this division, and compare its speed with the simpler one of server.py. A request passes through
+several stages. Each stage has its own threads, and the stages are connected by queues, which are called channels
+(thesis, chapter 9.1, figure 9.2)::
 
     processor (one per connection)  reads frames
         | request channel: bounded, for all connections
@@ -17,10 +17,12 @@ one thread to another twice. Each time, the next thread has to wake up and to wa
 The stages follow three rules:
 
 - *Order.* The requests of one connection are handled one after the other, even if several handlers are free. For this
-  reason the request channel contains connections instead of requests, and each connection at most once.
+  reason the request channel (the queue to the handlers) contains connections instead of requests, and each connection
+  at most once.
 - *No waiting handlers.* Some requests wait for other requests: a JoinGroup waits for all members of its group. If all
-  handlers waited like this, no handler would be free for the other requests. Therefore the processor itself handles the
-  APIs that may wait (WAITING_APIS), after all earlier requests of its connection.
+  handlers waited like this, no handler would be free for the other requests. Therefore the processor (the thread that
+  reads the requests) itself handles the APIs that may wait (WAITING_APIS). It does so after all earlier requests of its
+  connection.
 - *Limits.* The number of requests in each channel is limited. When a channel is full, the processor stops reading. Then
   the socket's buffer becomes full, and TCP slows the client down.
 """

@@ -55,7 +55,7 @@ class Topics:
         try:
             self._finish_interrupted_changes(stored)
         except OSError as error:
-            raise DataDirectoryError(f"cannot make or delete topics in {logs.directory}: {error}") from error
+            raise DataDirectoryError(f"cannot create or delete topics in {logs.directory}: {error}") from error
         ids = logs.topic_ids()
         self._by_name = {name: Topic(name, ids[name], configs=stored[name].configs) for name in ids}
         self._by_id = {topic.id: topic for topic in self._by_name.values()}
@@ -197,7 +197,8 @@ class Topics:
             def check(name: str) -> None:
                 self._check_is_free(name)
                 if metric_name(name) in taken:
-                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name!r} and another new topic collide")
+                    why = f"{name!r} and another new topic differ only in . and _"
+                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
                 taken.add(metric_name(name))
 
             return self._make_partitions(new, [outcome_of(partial(check, each.topic.name)) for each in new])
@@ -246,7 +247,7 @@ class Topics:
         """Create the logs of new partitions, and return them. Raises POLICY_VIOLATION, KAFKA_STORAGE_ERROR."""
         numbers = [range(topic.next_partition, count) for topic, count in new.values()]
         if sum(map(len, numbers)) > MAX_PARTITIONS:
-            raise KafkaError(ErrorCode.POLICY_VIOLATION, f"one request makes at most {MAX_PARTITIONS} partitions")
+            raise KafkaError(ErrorCode.POLICY_VIOLATION, f"one request creates at most {MAX_PARTITIONS} partitions")
         logs = [
             NewLog(TopicPartition(topic.name, number), log_config(topic.configs, self._default), topic.id)
             for (topic, _), wanted in zip(new.values(), numbers, strict=True)
@@ -259,14 +260,14 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # Delete the new partitions under a new topic id. After a crash, the next start deletes all partitions with
-            # this id. With the topic's own id, it would also delete the topic's older partitions.
+            # Delete the new partitions under a new topic id. After a crash, the broker's next start deletes all
+            # partitions with this id. With the topic's own id, it would also delete the topic's older partitions.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left
                 trash.empty(left)
                 self._remove_directories(left)
-            why = f"cannot make partitions of {', '.join(map(repr, new))}: {error}"
+            why = f"cannot create partitions of {', '.join(map(repr, new))}: {error}"
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
         return [dict(zip(wanted, made, strict=False)) for wanted in numbers]
 
@@ -293,7 +294,7 @@ class Topics:
                 if new:
                     self._write_store(stored | new)
             except OSError as error:
-                why = f"cannot keep the settings of {', '.join(map(repr, new))}: {error}"
+                why = f"cannot store the settings of {', '.join(map(repr, new))}: {error}"
                 return [outcome or KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) for outcome in outcomes]
             for topic, configs, settings in checked.values():
                 topic.configs = configs

@@ -9,8 +9,9 @@ broker first writes this file, in one step. When the broker starts again, it cre
 partition that has none. A deletion does not begin with this file, because a full disk may have no space for the new
 file. Instead the broker first renames a directory (storage/state/trash.py).
 
-If another broker created a topic in this data directory, the file does not contain the topic. Its settings are unknown.
-So HMB adds it with the settings ADOPTED, which delete no records. They apply until a client sets other settings.
+If another broker created a topic in this data directory, the file does not contain the topic. HMB does not know the
+topic's settings. Therefore it adds the topic to the file with the settings ADOPTED, which delete no records. The
+settings ADOPTED apply until a client sets other settings.
 """
 
 from __future__ import annotations
