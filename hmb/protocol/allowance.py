@@ -15,7 +15,7 @@ To pay, a decoder calls `ALLOWANCE.spend` with a number of bytes. The default fu
 trusts its broker. A thread of the broker replaces the function before the thread decodes a request. The new function
 may wait until memory is free, or raise ProtocolError. Each thread has its own function.
 
-The allowance is a global object for speed. If every codec had a parameter for the allowance, decoding each field would
+ALLOWANCE is a global object, and not a parameter of the decoders. With a parameter, the decoding of every field would
 be slower.
 """
 

@@ -80,7 +80,7 @@ def keep_offsets(
     """Return the batch with only the records at `offsets`, or None if `offsets` is empty.
 
     The caller must call `keys_of` for the batch first. Compaction must not have removed records from this batch before.
-    `offsets` are in ascending order, and their records have keys. `filter_batch` explains `delete_horizon`.
+    `offsets` are in ascending order, and their records have keys. See `filter_batch` for `delete_horizon`.
     """
     if not offsets:
         return None

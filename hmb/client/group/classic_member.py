@@ -91,7 +91,7 @@ class ClassicGroupMember:
         self._is_lost = False  # True until `on_lost` has been called for lost partitions
         self._must_rejoin = False  # whether another rebalance must follow this one
         self._members: list[member_metadata.JoinedMember] = []  # all members if this one is the leader, or else empty
-        self._counts: dict[str, int] | None = None  # the leader's last lookup: topic -> partitions
+        self._counts: dict[str, int] | None = None  # the leader's last lookup: topic -> number of partitions
         self._assignments: dict[str, bytes] = {}  # only the leader: member id -> assignment
         self._backoff = Backoff(settings.retry_backoff)
         self._heartbeat_at = self._lookup_at = self._leave_at = NEVER

@@ -97,7 +97,7 @@ class CommittedOffsets:
         return self._identity()
 
     def poll(self) -> None:
-        """Read the responses to asynchronous commits that have arrived, and call their callbacks, without waiting."""
+        """Read the available responses to asynchronous commits, and call their callbacks, without waiting."""
         with suppress(ConnectionFailed):  # `_connection_lost` has passed the error to the callbacks.
             while self._pending and self._coordinator.connection().is_answered:
                 self._receive_one()

@@ -14,8 +14,8 @@ the consumer polls, the membership calls these methods::
     on_lost(partitions)       these partitions may already belong to other members: do not commit
 
 A second thread, the membership thread, sends heartbeats and waits for other members. It does not use the consumer's
-data, and does not call these methods. So a rebalance must wait until the consumer polls, as in Kafka's own client. If
-the consumer does not poll for `max_poll_interval`, the member leaves the group.
+data, and does not call `on_revoked`, `on_assigned` or `on_lost`. So a rebalance must wait until the consumer polls, as
+in Kafka's own client. If the consumer does not poll for `max_poll_interval`, the member leaves the group.
 
 Source: KIP-62 (heartbeats in a thread of their own, max.poll.interval.ms), KIP-429 (incremental rebalances), KIP-848.
 """

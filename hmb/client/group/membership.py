@@ -265,7 +265,7 @@ class GroupMembership:
 
 def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicLookupResult:
     for name in lookup.names:
-        cluster.forget(name)  # The next call of `topic` then requests all these topics together.
+        cluster.forget(name)  # The first call of `topic` below then requests all of them together.
     counts = {}
     for name in lookup.names:
         with suppress(KafkaError):  # The topic does not exist yet, or was deleted.

@@ -10,8 +10,8 @@ enough to compute the positions of the values. The steps are:
 2. Decode the other varints with numpy: the timestamps, the offsets, and the lengths of keys and values. One call of
    numpy decodes the same field of all records.
 3. Create an Arrow array over the bytes of the batch. Its elements are, alternately, a value and the bytes between two
-   values (a gap). To create this array copies no values. Then Arrow copies every second element, which is a value, to
-   the new column::
+   values (a gap). This array shares the memory of the batch, so no values are copied. Then Arrow copies every second
+   element, which is a value, to the new column::
 
        bytes        ... 6 | abc | 0 5 2 | de | 0 ...
        elements     gap     value  gap    value  gap

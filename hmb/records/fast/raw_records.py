@@ -48,7 +48,7 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
     """Yield the records of a batch, from record number `first` on. `data` contains the uncompressed records.
 
     A broker does not decode records when it appends a batch, so a producer may have written wrong lengths or deltas. If
-    a record does not fit to its batch, or the last record does not end at the end of `data`, this function raises
+    a record does not match its batch, or the last record does not end at the end of `data`, this function raises
     INVALID_RECORD.
     """
     previous_delta, data_end, new = first - 1, len(data), tuple.__new__

@@ -112,7 +112,7 @@ class DownConversion:
                 self.next_offset = parse_batch(run.view).last_offset + 1
 
     def _measure_run(self, run: _Run, room: int) -> int:
-        """Add the sizes of the messages in a run to `size`, until they do not fit into `room` bytes.
+        """Add the sizes of the messages in a run to `size`, until the next message does not fit into `room` bytes.
 
         Return the bytes of `room` that remain, or -1 if a message does not fit.
         """

@@ -58,7 +58,7 @@ class AssignedMessages:
     offset_of_max_timestamp: int  # of the first message or wrapper with this timestamp
     count: int  # the number of records, also of those inside wrappers
     is_movable: bool = True  # False if the set has a v0 wrapper
-    is_changed: bool = field(default=False, compare=False)  # whether the producer sent other offsets
+    is_changed: bool = field(default=False, compare=False)  # whether the producer's offsets were replaced
 
     @property
     def first_offset(self) -> int:
