@@ -1,4 +1,7 @@
-"""`hmb bench`: the benchmarks. Each subcommand has a module in `hmb.bench`, which is imported only when it runs."""
+"""`hmb bench`: the benchmarks.
+
+The module of each subcommand is in `hmb.bench`. The module is imported only when the user runs the subcommand.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ class BenchGroup(click.Group):
 def command() -> None:
     """Measure HMB's broker and clients, and compare them with Kafka's, on this machine.
 
-    HMB and Kafka 4.3.0 run alternately. Each round compares one run of both. The result is the ratio: the median of all
-    rounds, and their range. Each command has its own options, for example: hmb bench produce --help. The results of
-    every run are kept in the folder hmb-bench/.
+    HMB and Kafka 4.3.0 run alternately. Each round compares one run of HMB with one run of Kafka. The result is a
+    ratio: the median of all rounds, and the range. Each command has its own options, for example: hmb bench produce
+    --help. The results of every run are kept in the folder hmb-bench/.
     """

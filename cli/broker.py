@@ -118,7 +118,7 @@ def command(
 
 
 def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the settings from all sources, and the origin of each setting, such as `-X num.partitions`."""
+    """Return the settings from all sources, and for each setting where the user has set it (`-X num.partitions`)."""
     from hmb.broker.config.names import VARIABLES, environment_properties, unknown_names, unknown_variables
 
     properties = read_settings(config)
@@ -275,7 +275,7 @@ def running_broker(
 
 @contextmanager
 def _watching(signals: Set[signal.Signals], broker: BrokerServer) -> Iterator[None]:
-    """While the `with` block starts the broker, watch for these signals. If one is pending, cancel the start."""
+    """While the `with` block starts the broker, watch for these signals. If one arrives, cancel the start."""
     started = threading.Event()
 
     def watch() -> None:

@@ -63,7 +63,7 @@ class DemoResult:
 @click.option("--data-dir", type=NewPath(path_type=Path), help="Keep the log of the demo in this directory.")
 @json_option
 def command(data_dir: Path | None, as_json: bool) -> None:
-    """Show a broker, real data in it, and its log."""
+    """Start a broker, send real data to it, and show its log."""
     for stop in (signal.SIGTERM, signal.SIGHUP):
         # SIGTERM and SIGHUP end the demo in the same way as Ctrl-C: the demo removes its temporary directory.
         if signal.getsignal(stop) is not signal.SIG_IGN:

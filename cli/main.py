@@ -33,7 +33,7 @@ class CommandEntry(NamedTuple):
 
 COMMANDS = {
     "broker": CommandEntry("broker", "Run a broker until it is stopped."),
-    "demo": CommandEntry("demo", "Show a broker, real data in it, and its log."),
+    "demo": CommandEntry("demo", "Start a broker, send real data to it, and show its log."),
     "produce": CommandEntry("records.produce", "Send lines from standard input to a topic."),
     "consume": CommandEntry("records.consume", "Print the records of topics."),
     "topics": CommandEntry("cluster.topics", "Create, list, describe, alter, trim and delete topics."),

@@ -35,7 +35,7 @@ WORDS: dict[str, OffsetSpec] = {  # the words and the numbers that kafka-get-off
 def point(text: str) -> tuple[str, OffsetSpec]:
     """Parse a word that kafka-get-offsets accepts, or a time.
 
-    Return the name of the point for the output, and its value for `hmb.Admin`.
+    Return the text that names this word or time in the output, and the value for `hmb.Admin`.
     """
     if text in WORDS:
         return str(WORDS[text]), WORDS[text]
@@ -73,8 +73,8 @@ def command(
 
     With --time, show the offset of the first record at or after a time in each partition. TIME is 2026-02-14T10:30:00Z,
     seconds or milliseconds since 1970, -1h30m for a time before now, or one of earliest, latest, max-timestamp (the
-    record with the greatest timestamp), earliest-local, latest-tiered. In this order, the numbers -2, -1, -3, -4 and -5
-    of Kafka's tool mean the same.
+    record with the greatest timestamp), earliest-local, latest-tiered. The numbers of Kafka's tool for these words are
+    -2, -1, -3, -4 and -5.
     """
     from hmb.protocol.errors import KafkaError
 
@@ -100,7 +100,7 @@ def command(
 
 
 def _ends(partition: TopicPartition, first: int, end: str, last: int) -> dict[str, Any]:
-    """Return a row of the output for a partition: its first offset, and its offset `last` in the column `end`."""
+    """Return a row of the output for a partition. `end` is the name of the column with the offset `last`."""
     return partition._asdict() | {"log_start_offset": first, end: last, "span": last - first}
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def topic_fields(topic: TopicDescription) -> dict[str, Any]:
-    """Return the fields of a topic without its partitions, for a list of topics."""
+    """Return the fields that a list of topics shows for one topic. They do not include its partitions."""
     return {
         "topic": topic.name,
         "topic_id": str(topic.topic_id) if topic.topic_id.int else None,

@@ -28,7 +28,7 @@ PROGRESS_INTERVAL = 0.2  # seconds
 @click.option("--print-data-log", is_flag=True, help="Show each record with its key and value.")
 @click.option("--offsets-decoder", is_flag=True, help="Decode the records of __consumer_offsets.")
 @click.option("--transaction-log-decoder", is_flag=True, help="Decode the records of __transaction_state.")
-@click.option("--index-sanity-check", is_flag=True, help="Check of an index only what a broker checks when it starts.")
+@click.option("--index-sanity-check", is_flag=True, help="For an index, check only what a broker checks at its start.")
 @click.option("--hex", "as_hex", is_flag=True, help="Show the bytes of each field.")
 @click.option(
     "--tree", "as_tree", is_flag=True, help="Show a tree of segments, batches and records, with sizes and offsets."

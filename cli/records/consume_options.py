@@ -1,4 +1,4 @@
-"""The options of `hmb consume`. They have the names of Kafka's tools, and the letters of kcat and rpk."""
+"""The options of `hmb consume`. Their names are those of Kafka's tools. Their letters are those of kcat and rpk."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ OPTIONS: list[Callable[[Any], Any]] = [
         help="Print each record as a line of JSON, which `hmb produce --json` can read.",
     ),
     OUTPUT("-K", "--key-delimiter", type=delimiter, metavar="TEXT",
-        help=r"Print the key and TEXT (\t, \n, \0, \xHH too) before each value."),
+        help=r"Print the key and TEXT before each value. TEXT may contain \t, \n, \0, \xHH."),
     OUTPUT("-D", "--delimiter", "record_delimiter", type=delimiter, metavar="TEXT",
         help=r"Print TEXT after each record.  [default: \n]"),
     OUTPUT("-Z", "--null", is_flag=True, help="Print a null key or value as NULL, not as an empty text."),

@@ -1,12 +1,16 @@
 r"""The option `-o`: where to start and where to stop, in the notations of rpk, kcat and Kafka's tools.
 
-    start end           the oldest record; the records from now on (also beginning, earliest, oldest; latest, newest)
-    12  +12  -12        offset 12; 12 offsets after the oldest record; 12 offsets before the end
-    12:40  12:  :40     from offset 12 to offset 39; from offset 12; to offset 39; if the log is shorter, to its end
-    12:end  :end        from offset 12, or from the oldest record, to the end that the log has now
-    @T  @T:T  @:T       from a time; between two times; until a time (see `shared/times.py`; the last T can be `end`)
-    s@T  e@T            kcat's notation: from a time; until a time, in a second -o (a number without a unit is in ms)
-    stored              the committed offset of the group (-G), which is the default in a group
+    start  end     from the oldest record; only records that are written from now on
+    12             from offset 12
+    +12  -12       from 12 offsets after the oldest record; from 12 offsets before the end of the log
+    12:40  :40     the offsets 12 to 39; all offsets up to 39; both stop earlier if the log ends earlier
+    12:end  :end   from offset 12, or from the oldest record, to the end that the log has now
+    @T             from the time T, which is written as in `shared/times.py`
+    @T:T  @:T      between two times; until a time; the last T can also be `end`
+    s@T  e@T       kcat's notation: from a time; until a time, in a second -o; a number without a unit is in ms
+    stored         from the committed offset of the group (-G); in a group, this is the default
+
+Other words for `start` are beginning, earliest and oldest. Other words for `end` are latest and newest.
 
 A duration is added to the present time: `@-1h` starts one hour ago. After the colon, a duration is added to the time
 before the colon: `@2026-02-14:30m` is the first half hour of that day. But if the text before the colon is also a

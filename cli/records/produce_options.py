@@ -1,4 +1,4 @@
-"""The options of `hmb produce`. They have the names of Kafka's tools, and the letters of kcat."""
+"""The options of `hmb produce`. Their names are those of Kafka's tools. Their letters are those of kcat."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ OPTIONS: list[Callable[[Any], Any]] = [
         metavar="NAME=VALUE", help="As kafka-console-producer: parse.key=true, key.separator, parse.headers, "
         "headers.delimiter, headers.separator, headers.key.separator, null.marker, ignore.error."),
     INPUT("-c", "--count", type=IntRange(1), metavar="N", help="Stop after N records."),
-    RECORD("-k", "--key", metavar="KEY", help="The key for records without a key."),
+    RECORD("-k", "--key", metavar="KEY", help="The key of each record that has no key in the input."),
     RECORD("-H", "--header", "headers", type=header, multiple=True, metavar="NAME=VALUE",
         help="Add a header. The option can be repeated."),
     RECORD("-p", "--partition", type=IntRange(BY_KEY), shell_complete=complete_partitions, metavar="N",

@@ -75,21 +75,21 @@ class ClientConfig:
 
 
 def admin_settings() -> Mapping[str, Setting]:
-    """Return the settings of an `hmb.Admin` by Kafka's names. `--help` is quick, because it does not need them."""
+    """Return the settings of an `hmb.Admin`: Kafka's name -> setting. The import is here, so that `--help` is quick."""
     from hmb.client.settings import COMMON
 
     return COMMON
 
 
 def producer_settings() -> Mapping[str, Setting]:
-    """Return the settings of an `hmb.Producer` by Kafka's names."""
+    """Return the settings of an `hmb.Producer`: Kafka's name -> setting."""
     from hmb.client.producing.settings import PRODUCER_SETTINGS
 
     return PRODUCER_SETTINGS
 
 
 def consumer_settings() -> Mapping[str, Setting]:
-    """Return the settings of an `hmb.Consumer` by Kafka's names."""
+    """Return the settings of an `hmb.Consumer`: Kafka's name -> setting."""
     from hmb.client.consuming.settings import CONSUMER_SETTINGS
 
     return CONSUMER_SETTINGS

@@ -47,9 +47,9 @@ def _topics(admin: Admin, _ctx: click.Context) -> Iterable[str]:
 
 
 def _partitions(admin: Admin, ctx: click.Context) -> Iterable[str]:
-    """Return the partitions of every topic that is a word of the line.
+    """Return the partitions of all topics whose names are words of the line.
 
-    The topic can be any word, because click does not assign words to parameters while the value of an option is
+    Any word can be the topic, because click does not assign words to parameters while the value of an option is
     missing.
     """
     values = [value if isinstance(value, tuple) else (value,) for value in ctx.params.values()]

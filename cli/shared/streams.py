@@ -62,7 +62,7 @@ def write_out(data: bytes) -> None:
     left = memoryview(data)
     while left:
         written = raw.write(left)
-        if written is None:  # The pipe is full. It does not block, because another process made it so.
+        if written is None:  # The pipe is full, and another process has made it non-blocking.
             select.select([], [raw], [])
         else:
             left = left[written:]

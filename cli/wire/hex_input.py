@@ -1,4 +1,4 @@
-"""Read bytes from binary data, from hexadecimal digits, or from a hex dump, such as these examples.
+"""Read bytes from binary data, from hexadecimal digits, or from a hex dump in one of these forms.
 
     0000002b00030001 ...                            digits, with spaces, commas, colons or 0x between them
     00000000: 0000 002b 0003 0001  ...+....         xxd
