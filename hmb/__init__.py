@@ -65,9 +65,9 @@ Produce, a tour of at most 9 files:
 10. `storage/segment.py` `Segment.note` decides whether the indexes get an entry, one for each 4 KiB
 11. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that reads find the batch again
 
-Three words of the loop in hop 1 belong to limits and speed, and a first reading can skip them. `requests.account` is
-the memory that the request may take (`broker/network/request_memory.py`). `AnswerQueue` and `may_wait` belong to the
-gathering of responses.
+In step 1, the loop uses three names that a first reading can skip. `requests.account` counts the memory of a request
+(`broker/network/request_memory.py`). `AnswerQueue` and `may_wait` are for sending several responses together
+(`broker/network/gathering.py`).
 
 With acks=all, the broker sends the response only after `Log.flush` has written the records to disk
 (`broker/deferred.py`). A client may send several requests before it reads a response. In this case, the module
@@ -85,8 +85,8 @@ Fetch, a tour of at most 9 files:
 8. `broker/network/gathering.py` `AnswerQueue.send` passes the parts of the frame to the socket's `send`
 9. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
 
-The region travels from hop 6 to hop 9 as one object, a `FileRegion`. The handler stores it in the field `records` of
-the response. No function on this way reads its bytes.
+The region that step 5 returns is an object, a `FileRegion`. The handler stores this object in the field `records` of
+the response, and step 9 sends it. No function between these steps reads the bytes of the region.
 
 JoinGroup and SyncGroup, a tour of at most 8 files:
 

@@ -101,7 +101,7 @@ class ConfigKey:
         return ",".join(items)
 
     def text(self, value: object) -> str | None:
-        """Convert a value to text, as Kafka (Java) writes it: `true` for True, `1.0E20` for 1e+20."""
+        """Convert a value to text, as Kafka (Java) writes it: `true` for True, `1.5E20` for 1.5e+20."""
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, float):

@@ -3,8 +3,8 @@
 Versions: 0-2; from version 2 on in the flexible encoding (KIP-482).
 Behavior: the request contains the complete new settings of a resource. A setting that the request does not contain
     returns to its default. (To change a single setting, clients use IncrementalAlterConfigs.) Each resource has its own
-    error code. The broker changes either all settings of a resource or none. When it sends the response, the new
-    settings are on disk and in use. The error codes are the same as for IncrementalAlterConfigs.
+    error code. The broker changes either all settings of a resource or none. When the broker sends the response, the
+    new settings are on disk and in use. The error codes are the same as for IncrementalAlterConfigs.
 Version notes: all versions have the same fields and differ only in their encoding.
 Left out: settings of loggers and of client metrics, which get INVALID_REQUEST.
 """

@@ -4,12 +4,12 @@ Versions: 0-18; from version 12 on in the flexible encoding (KIP-482).
 Behavior: the broker waits until `min_bytes` bytes exist, a partition has an error, `max_wait_ms` has passed, or the
     broker stops. It also never waits longer than `connections.max.idle.ms`. The response contains at most
     `partition_max_bytes` bytes of each partition, and at most `max_bytes` bytes in total. The first batch is always
-    returned completely, even if it is larger. The broker does not parse the records: the response refers to regions of
-    log files, which the connection sends with `sendfile`. An append to a log wakes the fetches that wait for it. A
-    waiting fetch also checks its logs every LOOK_AGAIN seconds. In this way it notices that its client has
-    disconnected, or that a topic was deleted and created again. A consumer with the isolation level READ_COMMITTED gets
-    only records below the last stable offset. It also gets a list of aborted transactions, and has to skip their
-    records.
+    returned completely, even if it is larger than these limits. The broker does not parse the records: the response
+    refers to regions of log files, which the connection sends with `sendfile`. An append to a log wakes the fetches
+    that wait for it. A waiting fetch also checks its logs every LOOK_AGAIN seconds. In this way the broker notices that
+    the client has disconnected, or that a topic was deleted and created again. A consumer with the isolation level
+    READ_COMMITTED gets only records below the last stable offset. The consumer also gets a list of aborted
+    transactions, and has to skip the records of these transactions.
 Version notes: clients that send versions below 4 do not know record batches. The broker converts the records for them
     while it sends the response (old_clients.py). Versions 0 and 1 get messages of magic 0, and versions 2 and 3 get
     messages of magic 1. During the conversion the broker checks the batches. If the first batch is damaged, the error

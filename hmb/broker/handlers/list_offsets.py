@@ -2,14 +2,14 @@
 
 Versions: 0-11; from version 6 on in the flexible encoding (KIP-482).
 Behavior: for a timestamp (in ms), the response contains the first record with this timestamp or a later one. If no such
-    record exists, it contains the timestamp -1 and the offset -1. Negative timestamps have special meanings: -1 is the
-    end of the log, -2 is its start, -3 is the record with the greatest timestamp, and -4 is the first record on the
-    local disk. With the isolation level READ_COMMITTED, the log ends at the last stable offset. If a request contains a
-    partition twice, the response contains it once, with INVALID_REQUEST.
+    record exists, the response contains the timestamp -1 and the offset -1. Negative timestamps have special meanings:
+    -1 is the end of the log, -2 is its start, -3 is the record with the greatest timestamp, and -4 is the first record
+    on the local disk. With the isolation level READ_COMMITTED, the log ends at the last stable offset. If a request
+    contains a partition twice, the response contains it once, with INVALID_REQUEST.
 Version notes: version 0 returns a list of at most `max_num_offsets` offsets, the greatest first. The list contains the
-    base offset of each segment that was last written before the requested time. For the timestamp -1 it also contains
-    the end of the log. Version 2 adds the isolation level, version 4 leader epochs, version 7 the timestamp -3, and
-    version 8 the timestamp -4.
+    base offset of each segment that was last written before the requested time. For the timestamp -1, the list contains
+    the base offsets of all segments and the end of the log. Version 2 adds the isolation level, version 4 leader
+    epochs, version 7 the timestamp -3, and version 8 the timestamp -4.
 Left out: tiered storage. Its special timestamps -5 and -6 get the timestamp -1 and the offset -1, as from a Kafka
     broker without tiered storage.
 """

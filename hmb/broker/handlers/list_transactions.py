@@ -3,9 +3,9 @@
 Versions: 0-2; all in the flexible encoding (KIP-482).
 Behavior: the response contains the transactional ids that pass all filters of the request. If the filter by state
     contains states that do not exist, the response contains these states, too.
-Version notes: version 1 adds a filter by duration: the time since the start of the transaction. Version 2 adds a filter
-    by a regular expression, which must match the whole transactional id. An invalid expression gets
-    INVALID_REGULAR_EXPRESSION.
+Version notes: version 1 adds a filter by duration. It selects transactions that began longer ago than this duration.
+    Version 2 adds a filter by a regular expression, which must match the whole transactional id. An invalid expression
+    gets INVALID_REGULAR_EXPRESSION.
 Left out: in a regular expression, `.` and character classes match only those characters that may be part of a topic's
     name.
 """

@@ -1,12 +1,12 @@
 """Metadata: return the brokers of the cluster, and topics with their partitions and leaders.
 
 Versions: 0-13; from version 9 on in the flexible encoding (KIP-482).
-Behavior: this broker is the leader of all partitions. Its address is the advertised address of the listener that the
-    client has connected to. If a requested topic does not exist, the broker creates it. Both the client and the setting
-    `auto.create.topics.enable` can forbid this. The response already contains the new topic, so the client does not
-    have to ask again. One request creates about 100 partitions at most (MOST_MADE), so that it does not take too long.
-    Further new topics get LEADER_NOT_AVAILABLE. When the client tries again, the broker creates more of them. If a
-    request contains a topic twice, the response contains it once.
+Behavior: this broker is the leader of all partitions. The response contains the broker's address: the advertised
+    address of the listener that the client has connected to. If a requested topic does not exist, the broker creates
+    it. Both the client and the setting `auto.create.topics.enable` can forbid this. The response already contains the
+    new topic, so the client does not have to ask again. One request creates about 100 partitions at most (MOST_MADE),
+    so that it does not take too long. Further new topics get LEADER_NOT_AVAILABLE. When the client tries again, the
+    broker creates more of them. If a request contains a topic twice, the response contains it once.
 Version notes: to request all topics, a client sends an empty list in version 0, and null in later versions. In later
     versions an empty list means no topic. From version 4 on, a client can forbid the creation of topics. From version
     12 on, a request can identify topics by id. Versions 10 and 11 also have a field for the id. If a request of these

@@ -4,8 +4,8 @@ Versions: 0-10; from version 8 on in the flexible encoding (KIP-482).
 Behavior: each partition has its own error code. The broker stores each offset as a record in `__consumer_offsets`. It
     sends the response after these records are on disk (`log.flush.acks.all`). A member sends its member id and its
     generation. Without a generation, offsets can be committed only while the group has no members. A client may add a
-    text to each offset (metadata), which OffsetFetch returns unchanged. Its length is limited by
-    `offset.metadata.max.bytes`.
+    text to each offset (metadata), which OffsetFetch returns unchanged. The setting `offset.metadata.max.bytes` limits
+    the length of this text.
 Version notes: for version 0, Kafka brokers stored the offsets in ZooKeeper. HMB stores them like offsets of later
     versions, but checks neither member nor generation. Version 1 adds a commit time for each partition. Versions 2 to 4
     instead have one retention time for all partitions. From version 5 on, the setting `offsets.retention.minutes` is

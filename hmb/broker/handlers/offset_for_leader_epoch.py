@@ -1,10 +1,11 @@
 """OffsetForLeaderEpoch: return the last offset of a leader epoch, so that a consumer detects lost records (KIP-320).
 
 Versions: 0-4; from version 4 on in the flexible encoding (KIP-482).
-Behavior: the request contains a leader epoch. The broker looks for this epoch in the log, or otherwise for the greatest
-    epoch below it. The response contains the epoch that was found, and the offset after its last record. For the newest
-    epoch, this is the end of the log. If the requested epoch is greater than the newest epoch or is -1, the response
-    contains the epoch -1 and the offset -1.
+Behavior: the request contains a leader epoch. The broker looks for this epoch in the log. If the log does not contain
+    this epoch, the broker takes the greatest epoch of the log that is smaller. The response contains the epoch that was
+    found, and the offset after the last record of this epoch. For the newest epoch, this offset is the end of the log.
+    If the requested epoch is greater than the newest epoch or is -1, the response contains the epoch -1 and the offset
+    -1.
 Version notes: version 1 adds the epoch to the response. Version 2 adds the leader epoch that the client believes to be
     current. If this epoch is wrong, the error is FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH. Version 3 adds the id of
     the requesting replica.

@@ -5,9 +5,9 @@ Behavior: the log of each partition checks the records and assigns their offsets
     If one record of a batch is invalid, the broker refuses the whole batch. A record is invalid if, for example, it has
     no key and the topic is compacted, or if its timestamp is out of range. `record_errors` contains the first ten
     invalid records. (In Kafka it contains all of them.) With acks=1, the broker sends the response after the append.
-    With acks=-1 (all), it sends the response after the records are on disk (`log.flush.acks.all`). It does not wait for
-    followers, because HMB has none. With acks=0, it sends no response. If an error then occurs, it closes the
-    connection, because the client would otherwise not notice the error.
+    With acks=-1 (all), the broker sends the response after the records are on disk (`log.flush.acks.all`). The broker
+    does not wait for followers, because HMB has none. With acks=0, the broker sends no response. If an error occurs
+    with acks=0, the broker closes the connection, because the client would otherwise not notice the error.
 Version notes: versions 0 and 1 contain messages of magic 0, and version 2 contains messages of magic 1. From version 3
     on, a request contains one record batch for each partition. If a request of an earlier version contains a record
     batch, it gets INVALID_RECORD. (A Kafka broker accepts such a request, but no client sends it, and it would bypass

@@ -1,9 +1,10 @@
 """SyncGroup: the leader sends the assignment of all members, and each member gets its own part of the assignment.
 
 Versions: 0-5; from version 4 on in the flexible encoding (KIP-482).
-Behavior: the leader's request contains the assignment of all members. The broker stores this assignment, and then sends
-    its own part to each member. The members' requests wait until then, in the threads of their connections. If the
-    group is already in the state Stable, the broker sends the response at once.
+Behavior: the leader's request contains the assignment of all members. The broker stores this assignment, and then
+    answers the requests of all members. Each response contains the partitions of one member. Until then, the requests
+    of the members wait in the threads of their connections. If the group is already in the state Stable, the broker
+    sends the response at once.
 Version notes: version 3 adds static members. Version 5 adds the type and the name of the protocol, which must be the
     same as the group's.
 Left out: nothing.

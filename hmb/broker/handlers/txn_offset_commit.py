@@ -3,11 +3,11 @@
 Versions: 0-5; from version 3 on in the flexible encoding (KIP-482).
 Behavior: the broker stores the offsets at once. They become the group's committed offsets when the transaction is
     committed. Until then, an OffsetFetch with `require_stable` gets an error for these partitions. The request contains
-    the member and the generation that have read the records. The broker checks them, so that a member that has lost its
-    partitions cannot commit offsets for them (KIP-447).
+    the member and the generation that have read the records. The broker checks the member and the generation, so that a
+    member that has lost its partitions cannot commit offsets for them (KIP-447).
 Version notes: versions 0 and 1 return COORDINATOR_NOT_AVAILABLE instead of COORDINATOR_LOAD_IN_PROGRESS, which clients
     of these versions do not know. Version 3 adds the member and the generation. In versions 0 to 4, the producer must
-    first send AddOffsetsToTxn for the group. If it has not, the error is INVALID_TXN_STATE in versions 0 to 3, and
+    first send AddOffsetsToTxn for the group. Otherwise the error is INVALID_TXN_STATE in versions 0 to 3, and
     TRANSACTION_ABORTABLE in version 4. From version 5 on, AddOffsetsToTxn is not needed.
 Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
 """

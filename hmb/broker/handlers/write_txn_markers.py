@@ -3,8 +3,8 @@
 Versions: 1-2; all in the flexible encoding (KIP-482).
 Behavior: each partition has its own error code. The broker sends the response after all markers are on disk
     (`log.flush.acks.all`). The tool `kafka-transactions.sh abort` sends this request, to end a transaction that the
-    coordinator no longer knows. Therefore the handler does not ask the coordinator. (In Kafka, coordinators send this
-    request to other brokers. HMB's coordinator writes its markers itself.)
+    coordinator no longer knows. Therefore the handler does not ask the coordinator. (In Kafka, a coordinator also sends
+    this request to other brokers. HMB's coordinator writes its markers without such a request.)
 Version notes: version 2 adds the transaction version, which decides which rules apply (KIP-1228). With transaction
     version 2, the epoch of a marker must be greater than the epoch of the transaction's records.
 Left out: HMB has no ACLs, so it does not check who sends this request.
