@@ -2,10 +2,10 @@
 
 A committed offset is the offset of the *next* record that the group reads. A consumer can commit a short text together
 with the offset (metadata). The coordinator stores one committed offset for each group, topic and partition. It removes
-a committed offset in these cases:
+a committed offset for one of two reasons:
 
-- A client deletes the offset (OffsetDelete), its group (DeleteGroups) or its topic (DeleteTopics).
-- The offset expires: its retention time is over (KIP-211). group_expiry.py describes when this time starts. An old
+- Deletion: a client deletes the offset (OffsetDelete), its group (DeleteGroups) or its topic (DeleteTopics).
+- Expiry: the retention time of the offset is over (KIP-211). group_expiry.py describes when this time starts. An old
   client can send its own retention time with a commit (`retention_time_ms`).
 
 Offsets that a client commits in a transaction are *pending*. When the transaction commits, they replace the older

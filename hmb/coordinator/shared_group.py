@@ -58,7 +58,7 @@ class WaitingCall(Call):
         """
         while not self._answered.wait(LOOK_AGAIN):
             if self.is_client_gone():
-                raise KafkaError(ErrorCode.NETWORK_EXCEPTION, "the client has left while its request waited")
+                raise KafkaError(ErrorCode.NETWORK_EXCEPTION, "the client disconnected while its request waited")
         return self._answer
 
 

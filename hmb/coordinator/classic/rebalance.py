@@ -106,10 +106,7 @@ class ClassicRebalance:
     # -- first half of a rebalance: all members join
 
     def rebalance(self, because: str, now: int) -> None:
-        """Start a rebalance, or continue the one that already waits for JoinGroup requests.
-
-        If all members have joined, the next generation starts at once.
-        """
+        """Start a rebalance if none is running. In both cases, start the next generation if all members have joined."""
         if TRANSITIONS.allows(self.state, GroupEvent.MEMBERS_CHANGED):
             self._prepare(because, now)
         else:
@@ -132,10 +129,7 @@ class ClassicRebalance:
         member.joining = call
 
     def _complete_join_if_all_joined(self, now: int) -> None:
-        """Start the next generation if all members have joined.
-
-        The first rebalance of an empty group has an initial delay and always waits until its deadline.
-        """
+        """Start the next generation if all members have joined and no initial delay is running."""
         all_joined = not self.pending and all(member.joining is not None for member in self.members)
         if self.state is ClassicGroupState.PREPARING_REBALANCE and not self._initial_delay.is_running and all_joined:
             self._complete_join(now)
@@ -241,10 +235,7 @@ class ClassicRebalance:
         self.write(assignments, then)
 
     def _assign(self, assignments: Mapping[str, bytes], now: int, error: ErrorCode = ErrorCode.NONE) -> None:
-        """Set the assignment of each member, and answer each SyncGroup request that waits.
-
-        The response contains the member's assignment, or `error` if it is not NONE.
-        """
+        """Set the assignment of each member. Answer waiting SyncGroup requests with the assignment, or with `error`."""
         for member in self.members:
             member.assignment = assignments.get(member.member_id, b"")
             if member.syncing is not None:

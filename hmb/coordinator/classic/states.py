@@ -8,7 +8,7 @@ then answers all these requests at once, and the group is Stable.
 
 The coordinator's response to a request depends on the state of the group::
 
-                          JoinGroup           SyncGroup                Heartbeat               OffsetCommit
+    state of the group    JoinGroup           SyncGroup                Heartbeat               OffsetCommit
     Empty                 starts a rebalance  UNKNOWN_MEMBER_ID        UNKNOWN_MEMBER_ID       without a member id only
     PreparingRebalance    waits               REBALANCE_IN_PROGRESS    REBALANCE_IN_PROGRESS   succeeds
     CompletingRebalance   restarts (*)        waits for the leader     succeeds                REBALANCE_IN_PROGRESS

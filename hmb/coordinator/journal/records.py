@@ -8,6 +8,7 @@ selects the layout of the bytes after it::
     key    int16 record type (`Key.record_type`)   the fields of one of the `...Key` classes, always version 0
     value  int16 version                           the fields of the `...Value` class of the key
 
+    type      object                        key -> value
     0 and 1   one committed offset          group, topic, partition -> offset, leader epoch, metadata, times
     2         a classic group               group -> generation, protocol, leader, members with their assignments
     3 to 8    a KIP-848 group, in parts     group (, member) -> epochs, subscriptions, target and current assignments

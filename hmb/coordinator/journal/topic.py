@@ -87,7 +87,7 @@ class JournalPartitions:
         """
         partition = self._partitions.get(number)
         if partition is None or partition.state is LoadingState.FAILED:
-            problem = f"{self._topic.name}-{number} " + ("is not here" if partition is None else "cannot be read")
+            problem = f"{self._topic.name}-{number} " + ("does not exist" if partition is None else "cannot be read")
             raise KafkaError(ErrorCode.NOT_COORDINATOR, problem)
         if partition.state is LoadingState.LOADING:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{self._topic.name}-{number} is being read")

@@ -138,7 +138,7 @@ class Journal:
         finally:
             for pending in taken:
                 if not pending.done:
-                    pending.failure, pending.done = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "not written"), True
+                    pending.failure, pending.done = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "write failed"), True
 
     def _write_all(self, log: Log, taken: Sequence[Pending]) -> None:
         written: list[Pending] = []

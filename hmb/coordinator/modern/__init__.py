@@ -1,4 +1,4 @@
-"""The group protocol of KIP-848: the broker assigns the partitions, and each member changes them step by step.
+"""The group protocol of KIP-848: the broker assigns the partitions, and each member moves to its assignment in steps.
 
 In the classic protocol, all members stop at a barrier during a rebalance. KIP-848 has no barrier. The broker computes a
 *target* assignment. Each member then moves from its current assignment to the target. It makes one step at each of its

@@ -1,4 +1,4 @@
-"""One KIP-848 group: the broker assigns the partitions, and each member changes them step by step.
+"""One KIP-848 group: the broker assigns the partitions, and each member moves to its assignment step by step.
 
 A member sends only one kind of request, the heartbeat. The member epoch in the request states the purpose: 0 means that
 the member joins, -1 that it leaves, and -2 that a static member leaves but will join again. A positive epoch means that

@@ -3,6 +3,7 @@
 The journal stores a group as many small records. If one member changes, the coordinator writes only the records of this
 member. The kinds of records are::
 
+    kind of record      content
     group               the group epoch, and the hash of the topics to which the group subscribes
     member              the subscription of one member
     target metadata     the assignment epoch, and the time at which the broker computed the target

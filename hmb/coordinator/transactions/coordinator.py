@@ -148,8 +148,8 @@ class TransactionCoordinator:
         entry = self._find_or_make(transactional_id)
         after = self._step(entry, lambda before, now: before.init(timeout, known, now, self._producer_ids.allocate))
         if after.state is not TransactionState.EMPTY:
-            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, "the transaction that was open has been aborted")
-        LOGGER.info("%r is producer %d, epoch %d", transactional_id, *after.producer)
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, "the open transaction has been aborted")
+        LOGGER.info("transactional id %r belongs to producer %d, epoch %d", transactional_id, *after.producer)
         return after.producer
 
     def add_partitions(
@@ -214,7 +214,7 @@ class TransactionCoordinator:
         self._journal.check_coordinates(transactional_id)
         entry = self._entries.get(transactional_id)
         if entry is None:
-            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, f"{transactional_id!r} is unknown")
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, f"transactional id {transactional_id!r} is unknown")
         return entry
 
     def _find_or_make(self, transactional_id: str) -> _Entry:
@@ -264,7 +264,7 @@ class TransactionCoordinator:
             raise
         with entry.lock:
             entry.transaction = after
-            entry.is_moving = after.is_decided  # If decided, this thread writes the markers next.
+            entry.is_moving = after.is_decided  # If the transaction is decided, this thread writes the markers next.
         return after
 
     def _complete(self, entry: _Entry) -> Transaction:
@@ -354,7 +354,7 @@ class TransactionCoordinator:
         self._journal.check_coordinates(transactional_id)
         entry = self._entries.get(transactional_id)
         if entry is None:
-            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"{transactional_id!r} is unknown")
+            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"transactional id {transactional_id!r} is unknown")
         return entry.transaction
 
     def list(self) -> list[Transaction]:

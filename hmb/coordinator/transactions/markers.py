@@ -80,7 +80,7 @@ class MarkerWriter:
         if version >= VERSION_2:
             for _, state, first_offset in self._find_log(partition).active_producers(producer.producer_id):
                 if first_offset >= 0 and state.epoch >= producer.epoch:
-                    raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, f"epoch {state.epoch} is still open")
+                    raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, f"a transaction of epoch {state.epoch} is open")
         return self._begin(marker, producer, partition)
 
     def _begin(self, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, partition: TopicPartition) -> Finish:

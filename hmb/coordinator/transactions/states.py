@@ -8,7 +8,7 @@ markers.
 
 The coordinator's response to a request depends on the state of the transactional id::
 
-                     AddPartitionsToTxn        EndTxn                       InitProducerId
+    state            AddPartitionsToTxn        EndTxn                       InitProducerId
     Empty            starts a transaction      INVALID_TXN_STATE (*)        a new epoch
     Ongoing          adds partitions           decides                      aborts, CONCURRENT_TRANSACTIONS
     Prepare...       CONCURRENT_TRANSACTIONS   CONCURRENT_TRANSACTIONS      CONCURRENT_TRANSACTIONS

@@ -126,7 +126,7 @@ class Transaction:
         return known.producer_id == self.producer_id or has_rotated
 
     def _fenced(self, producer: ProducerIdAndEpoch) -> KafkaError:
-        why = f"{self.transactional_id!r} belongs to epoch {self.epoch} of producer {self.producer_id} now"
+        why = f"{self.transactional_id!r} now belongs to epoch {self.epoch} of producer {self.producer_id}"
         return KafkaError(ErrorCode.PRODUCER_FENCED, f"epoch {producer.epoch} is fenced: {why}")
 
     @property
@@ -195,7 +195,7 @@ class Transaction:
         may_abort_nothing = version >= VERSION_2 and not committed and self.is_at_rest and not is_repetition
         if self.state is not TransactionState.ONGOING and not may_abort_nothing:
             what = "committed" if committed else "aborted"
-            raise KafkaError(ErrorCode.INVALID_TXN_STATE, f"{self.state.label} cannot be {what}")
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE, f"a transaction in state {self.state.label} cannot be {what}")
         rotates = version >= VERSION_2 and self._is_exhausted
         return self._decide(committed, version, now, allocate() if rotates else NO_PRODUCER_ID)
 
