@@ -26,10 +26,11 @@ import logging
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
 from hmb.client import ConsumerRecord
-from hmb.hailstorm import Bolt, DirectorySnapshotStore, Spout, Sum, Topology, start
+from hmb.hailstorm import Bolt, Clock, DirectorySnapshotStore, Spout, Sum, Topology, start
 from hmb.hailstorm.runners import ProcessRunner, Runner
 
 TOPIC = "words"
@@ -63,25 +64,27 @@ def word_count(*, combine: bool) -> Topology:
 topology, without_combiner = word_count(combine=True), word_count(combine=False)
 KILLED = "hailstorm-2-processes-killed"
 VARIANTS: dict[str, tuple[Topology, dict[str, Any]]] = {
-    "hailstorm": (topology, {}),
-    "hailstorm-no-snapshots": (topology, {"grace_period": None}),
-    "hailstorm-no-combiner": (without_combiner, {}),
-    "hailstorm-1-process": (topology, {"workers": 1}),
-    "hailstorm-2-processes": (topology, {"workers": 2}),
-    "hailstorm-2-processes-no-combiner": (without_combiner, {"workers": 2}),
+    "hailstorm": (topology, {"until": "end"}),
+    "hailstorm-no-snapshots": (topology, {"until": "end", "grace_period": None}),
+    "hailstorm-no-combiner": (without_combiner, {"until": "end"}),
+    "hailstorm-1-process": (topology, {"until": "end", "workers": 1}),
+    "hailstorm-2-processes": (topology, {"until": "end", "workers": 2}),
+    "hailstorm-2-processes-no-combiner": (without_combiner, {"until": "end", "workers": 2}),
     KILLED: (topology, {"workers": 2, "grace_period": 0.1}),
 }
 
 
-def count_with_hailstorm(servers: str, name: str) -> dict[str, float]:
+def count_with_hailstorm(servers: str, name: str, total: int) -> dict[str, float]:
     """Return the number of words that the final states contain, and the seconds of a recovery."""
     counted, options = VARIANTS[name]
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="hmb-words-") as directory:
         store = DirectorySnapshotStore(directory)
-        with start(counted, servers, store, until="end", poll_records=POLL_RECORDS, **options) as runner:
+        with start(counted, servers, store, poll_records=POLL_RECORDS, **options) as runner:
             if name == KILLED:
                 figures["recovery_seconds"] = kill_a_worker(runner)
+                look_until(runner, lambda: included(runner) >= total)
+                runner.request_stop()
             result = runner.wait()
     return {**figures, "words": sum(result.states["count"].values())}
 
@@ -89,15 +92,29 @@ def count_with_hailstorm(servers: str, name: str) -> dict[str, float]:
 def kill_a_worker(runner: Runner) -> float:
     """Kill a worker after the first snapshot. Return the seconds until the spouts read again."""
     assert isinstance(runner, ProcessRunner)
-    while runner.master is None or runner.master.completed is None:
-        time.sleep(LOOK_INTERVAL)
+    look_until(runner, lambda: included(runner) > 0)
+    assert runner.master is not None
     epoch, killed_at = runner.master.epoch, time.perf_counter()
     logging.getLogger("hmb").setLevel(logging.ERROR)  # The runner warns of the killed worker.
     runner.workers[0].process.kill()
-    while runner.master.epoch == epoch or not runner.master.lets_spouts_flow:
+    look_until(runner, lambda: flows(runner) and runner.master is not None and runner.master.epoch > epoch)
+    return time.perf_counter() - killed_at
+
+
+def included(runner: Runner) -> int:
+    """Return the number of records that the newest complete snapshot includes."""
+    return sum(((runner.master and runner.master.completed) or Clock()).values())
+
+
+def flows(runner: Runner) -> bool:
+    return runner.master is not None and runner.master.lets_spouts_flow
+
+
+def look_until(runner: Runner, condition: Callable[[], bool]) -> None:
+    """Wait until a condition holds. Until then, start dead workers again."""
+    while not condition():
         runner.supervise()
         time.sleep(LOOK_INTERVAL)
-    return time.perf_counter() - killed_at
 
 
 def count_with_bytewax(servers: str, total: int) -> int:
@@ -144,7 +161,7 @@ def main() -> None:
     name, servers, total = sys.argv[1], sys.argv[2], int(sys.argv[3])
     started = time.perf_counter()
     if name in VARIANTS:
-        figures = count_with_hailstorm(servers, name)
+        figures = count_with_hailstorm(servers, name, total)
     else:
         count = {"bytewax": count_with_bytewax, "quixstreams": count_with_quixstreams}[name]
         figures = {"words": count(servers, total)}

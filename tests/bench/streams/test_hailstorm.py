@@ -12,12 +12,13 @@ from hmb.bench.streams import hailstorm
 
 
 def test_a_small_run_prints_a_row_for_each_processor(tmp_path: Path) -> None:
-    names = "hailstorm,hailstorm-no-snapshots"
+    names = "hailstorm,hailstorm-no-snapshots,hailstorm-2-processes-killed"
     arguments = ["--records", "2000", "--repeat", "1", "--only", names, "--results", str(tmp_path)]
     result = CliRunner().invoke(hailstorm.command, arguments)
     assert result.exit_code == 0, result.output
     assert "Word count over 2,000 records" in result.output
     assert all(f" {name} " in result.output for name in names.split(","))
+    assert "recovery, s" in result.output and "Hailstorm: a snapshot every second" in result.output
 
 
 def test_a_processor_that_is_not_installed_is_left_out(
