@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.files.durability import sync_directory
+from hmb.storage.files.together import release
 from hmb.storage.files.virtual import SyncFailed
 from hmb.storage.segment import Segment
 
@@ -99,7 +100,7 @@ class GroupCommit:
             for path in (directory, directory.parent):
                 sync_directory(path)
         for segment in unsynced.segments[:-1]:
-            segment.release()  # This segment is complete and on disk. Its files are opened again for a read.
+            release(segment.files)  # This segment is complete and on disk. Its files are opened again for a read.
 
     def sync_ahead(self, size: int, flush: Callable[[], None]) -> None:
         """Call `flush` in a thread if the active segment has grown by SYNC_AHEAD bytes since the last such call.

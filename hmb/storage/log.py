@@ -215,8 +215,8 @@ class Log:
                 if not messages.move_to(self._end_offset):
                     return None
                 first, last = messages.first_offset, messages.last_offset
-                newest = TimestampOffset(messages.max_timestamp, messages.offset_of_max_timestamp)
-                if self._write([messages.data], messages.first_batch_end, last, newest):
+                max_timestamp = TimestampOffset(messages.max_timestamp, messages.offset_of_max_timestamp)
+                if self._write([messages.data], messages.last_offset_of_first_batch, last, max_timestamp):
                     return AppendResult(first, last, append_time, self.log_start_offset)
             self.flush()
 
@@ -241,9 +241,9 @@ class Log:
     def _write(
         self,
         parts: Parts,
-        first_batch_end: int,
+        last_offset_of_first_batch: int,
         last_offset: int,
-        newest: TimestampOffset,
+        max_timestamp: TimestampOffset,
         aborted: AbortedTransaction | None = None,
     ) -> bool:
         """Write batches to the active segment, and wake the fetches that wait for an append. The caller holds the lock.
@@ -257,11 +257,11 @@ class Log:
         self._commit.raise_if_failed()
         try:
             active = self._segments.active
-            if active.is_full(sum(map(len, parts)), last_offset, newest.timestamp):
+            if active.is_full(sum(map(len, parts)), last_offset, max_timestamp.timestamp):
                 if self.recovery_point < self._end_offset:
                     return False
                 active = self.roll()
-            active.append(parts, first_batch_end, newest, aborted)
+            active.append(parts, last_offset_of_first_batch, max_timestamp, aborted)
             if aborted is not None:
                 self._names_made += 1  # The append may have created the transaction index.
         except OSError as error:
@@ -311,15 +311,15 @@ class Log:
         with self._lock:
             segments = self._segments.from_offset(offset)
             active_size = segments[-1].size
-            empty = LogSlice(self._start_offset, self._end_offset, self._last_stable_offset())
-        first, end = empty.log_start_offset, empty.high_watermark
+            offsets = LogSlice(self._start_offset, self._end_offset, self._last_stable_offset())
+        first, end = offsets.log_start_offset, offsets.high_watermark
         if not first <= offset <= end:
             why = f"offset {offset} is not in {first} .. {end} of {self.directory.name}"
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
-        found = log_reading.read(segments, active_size, offset, max_bytes, empty, committed=committed)
+        found = log_reading.read(segments, active_size, offset, max_bytes, offsets, committed=committed)
         if found.segment is not None and found.records is not None and self._repeated_reads.is_due(offset):
             check_begin(found.segment, found.records)
-        return found if at_least_one or found.size <= max_bytes else empty
+        return found if at_least_one or found.size <= max_bytes else offsets
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
         """Return the first record whose timestamp is `timestamp` (ms) or greater, or None. Raises KafkaError."""

@@ -17,6 +17,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from hmb.protocol.errors import KafkaError
+from hmb.records import parse_batch
+from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import FileRegion
 from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
@@ -38,15 +41,15 @@ class LogSlice(NamedTuple):
 
 
 def read(
-    segments: Sequence[Segment], active_size: int, offset: int, max_bytes: int, empty: LogSlice, *, committed: bool
+    segments: Sequence[Segment], active_size: int, offset: int, max_bytes: int, offsets: LogSlice, *, committed: bool
 ) -> LogSlice:
     """Return the bytes of one segment from `offset` on: at most `max_bytes`, but always the whole first batch.
 
     `segments` begin with the segment that contains `offset`, and end with the active segment. `active_size` is the size
-    (bytes) of the active segment. `empty` contains the log's offsets, but no records. The function returns `empty` if
+    (bytes) of the active segment. `offsets` contains the offsets of the log, but no records. The function returns it if
     the log has no records to return from `offset` on.
     """
-    end_offset = empty.last_stable_offset if committed else empty.high_watermark
+    end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):
         # After compaction or damage, a segment may have no batch at or after the offset. The loop then tries the next
         # one.
@@ -54,14 +57,14 @@ def read(
             break
         is_active = number + 1 == len(segments)
         size = active_size if is_active else segment.size
-        next_offset = empty.high_watermark if is_active else segments[number + 1].base_offset
+        next_offset = offsets.high_watermark if is_active else segments[number + 1].base_offset
         if end_offset < next_offset:
             size, next_offset = segment.position_of(end_offset, size), end_offset
         region = segment.read(offset, max_bytes, size, next_offset)
         if region is not None:
             aborted = _aborted_in(region, segments[number:], offset, next_offset) if committed else ()
-            return LogSlice(*empty[:3], region, aborted, segment)
-    return empty
+            return LogSlice(*offsets[:3], region, aborted, segment)
+    return offsets
 
 
 def _aborted_in(
@@ -73,9 +76,24 @@ def _aborted_in(
     """
     if not any(segment.transaction_index.entries for segment in segments):
         return ()
-    end = segments[0].offset_at_or_after(region.position + region.size)
+    end = _indexed_offset(segments[0], region.position + region.size)
     end_offset = next_offset if end is None else min(end, next_offset)
     return list(aborted_transactions(segments, offset, end_offset))
+
+
+def _indexed_offset(segment: Segment, position: int) -> int | None:
+    """Return the last offset of the first batch at or after `position` that has an index entry.
+
+    Return None if the index has no such entry, or if the entry is damaged.
+    """
+    entry = segment.offset_index.at_or_after(position)
+    if entry is None:
+        return None
+    try:
+        header = parse_batch(segment.file.read(HEADER_PEEK, entry.position))
+    except KafkaError:  # The index entry is damaged.
+        return None
+    return header.last_offset if header.last_offset == entry.offset else None  # If not equal, the entry is damaged.
 
 
 def aborted_transactions(segments: Sequence[Segment], offset: int, end_offset: int) -> Iterator[AbortedTransaction]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from hmb.storage.config import LogConfig
+from hmb.storage.files import together
 from hmb.storage.segment import Segment
 from hmb.storage.state.manifest import BEING_REPLACED, Manifest, SegmentEntry
 
@@ -85,7 +86,7 @@ class LogSegments:
     def remove_files(self, segments: Sequence[Segment], at: int) -> None:
         """Rename the files of removed segments. `delete_removed` deletes them at the time `at` (ms). Raises OSError."""
         for segment in segments:
-            segment.mark_deleted()
+            together.mark_deleted(segment.files)
             self._removed.append((at, segment))
 
     # -- the manifest
@@ -93,7 +94,7 @@ class LogSegments:
     def entries(self, end_offset: int) -> list[SegmentEntry]:
         """Return the manifest's entries for all segments of a log that ends at `end_offset`. Raises OSError."""
         next_offsets = [*(segment.base_offset for segment in self._segments[1:]), end_offset]
-        return [segment.entry(after) for segment, after in zip(self._segments, next_offsets, strict=True)]
+        return [entry_of(segment, after) for segment, after in zip(self._segments, next_offsets, strict=True)]
 
     def entries_at_stop(self, end_offset: int) -> list[SegmentEntry]:
         """Return the manifest's entries for the segments of a closed log that ends at `end_offset`. Raises OSError.
@@ -111,14 +112,14 @@ class LogSegments:
             for segment in self._segments[:-1]
             if segment.base_offset in known
         ]
-        return [*older, self.active.entry(end_offset)]
+        return [*older, entry_of(self.active, end_offset)]
 
     def note(self, segment: Segment, next_offset: int, *, sync: bool = True) -> None:
         """Write a segment's entry into the manifest. The next segment begins at `next_offset`."""
         if self._manifest is None:
             return
         try:
-            self._manifest.record({self._partition: [segment.entry(next_offset)]}, sync=sync)
+            self._manifest.record({self._partition: [entry_of(segment, next_offset)]}, sync=sync)
         except OSError as error:  # The disk is full. The manifest writes this entry together with its next ones.
             LOGGER.warning("%s: %s", self._manifest.path, error)
 
@@ -142,10 +143,23 @@ class LogSegments:
         If `now` is None, delete the files of all removed segments.
         """
         while self._removed and (now is None or self._removed[0][0] <= now):
-            self._removed.popleft()[1].delete()
+            together.delete(self._removed.popleft()[1].files)
 
     def moved(self, directory: Path) -> None:
         """Use `directory`, the new name of the log's directory after its deletion. The caller holds the lock NAMES."""
         self._manifest = None  # From now on, the manifest's entries of this name may belong to a new log.
         for segment in self._segments:
-            segment.moved(directory)
+            together.moved(segment.files, directory)
+
+
+def entry_of(segment: Segment, next_offset: int) -> SegmentEntry:
+    """Return an entry for the manifest that describes this segment. Raises OSError.
+
+    `next_offset` is the offset at which the next segment begins.
+    """
+    found = segment.path.stat() if segment.path.exists() else None
+    size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
+    modified = 0 if segment.changes.found else modified  # 0: the next start checks the file.
+    aborted = segment.transaction_index
+    sizes = (segment.offset_index.size, segment.time_index.size, aborted.size)
+    return SegmentEntry(segment.base_offset, next_offset, size, modified, *sizes, aborted.checksum)

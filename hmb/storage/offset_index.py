@@ -35,6 +35,7 @@ from typing import NamedTuple
 
 from hmb.storage.files.sorted_entries import IndexFile
 
+MAX_OFFSET = 2**63 - 1
 MAX_RELATIVE_OFFSET = 2**31 - 1  # a segment ends before the offset of a batch exceeds this
 MAX_POSITION = 2**31 - 1  # the highest position (bytes) that fits into an entry
 

@@ -25,30 +25,26 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, parse_batch
-from hmb.records.reading import HEADER_PEEK
 from hmb.storage.batches.headers import headers
 from hmb.storage.batches.opening import DamageReports
 from hmb.storage.config import LogConfig
 from hmb.storage.files.durability import sync_directory
 from hmb.storage.files.foreign_changes import ForeignChanges
-from hmb.storage.files.sorted_entries import IndexFile
-from hmb.storage.files.together import FilesTogether
+from hmb.storage.files.together import release
 from hmb.storage.files.virtual import DurableFile, FileRegion, Parts, VirtualFile
 from hmb.storage.files.windows import Windows
+from hmb.storage.index_rebuild import rebuild_indexes
 from hmb.storage.offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
-from hmb.storage.state.manifest import SegmentEntry
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
 
 LOGGER = logging.getLogger(__name__)
-REBUILT = ".rebuilt"
-MAX_OFFSET = 2**63 - 1
 
 
 class DamagedSegment(KafkaError):
@@ -59,7 +55,7 @@ class DamagedSegment(KafkaError):
         self.segment = segment
 
 
-class Segment(FilesTogether):
+class Segment:
     """One segment of a log. A thread that appends must hold the log's lock. A thread that reads needs no lock."""
 
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
@@ -76,13 +72,12 @@ class Segment(FilesTogether):
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
         self.first_timestamp: int | None = None  # timestamp (ms) of the first batch, for `segment.ms`
         self.producer_batches: list[int] | None = None  # batches of producers, found by recovery (ProducerBatches)
-        self.lacks_transactions = False  # whether recovery must build the transaction index again
         self.damage_reports = DamageReports(self.file)
         self.config = config
         self._jitter_ms = config.draw_jitter_ms()
         self._is_preallocated = False
         self._bytes_since_index_entry = 0
-        self._rebuilding = threading.Lock()  # held to rebuild the indexes; its holder takes no other lock
+        self.rebuilding = threading.Lock()  # held while the indexes are rebuilt; then only NAMES is taken
         self.changes = ForeignChanges(self.file)
         self._last_position = 0  # position (bytes) of the last appended batch
 
@@ -113,15 +108,15 @@ class Segment(FilesTogether):
     def append(
         self,
         parts: Parts,
-        first_batch_end: int,
-        newest: TimestampOffset,
+        last_offset_of_first_batch: int,
+        max_timestamp: TimestampOffset,
         aborted: AbortedTransaction | None = None,
     ) -> None:
         """Write whole batches to the end of the segment.
 
-        `first_batch_end` is the last offset of the first batch. The offset index stores this offset. `newest` is the
-        greatest timestamp of the batches and the offset of its record. If the batch is an abort marker, `aborted` is
-        the transaction that it ends. If `append` raises OSError, nothing has been appended.
+        The offset index stores `last_offset_of_first_batch`. `max_timestamp` is the greatest timestamp of the batches
+        and the offset of its record. If the batch is an abort marker, `aborted` is the transaction that it ends. If
+        `append` raises OSError, nothing has been appended.
         """
         try:
             if not self.size and self.config.preallocate:
@@ -133,22 +128,22 @@ class Segment(FilesTogether):
         except OSError:
             self.file.truncate(self.size)
             raise
-        self.note(first_batch_end, self.size, size, *newest)
+        self.note(last_offset_of_first_batch, self.size, size, *max_timestamp)
         self._last_position = self.size
         self.size += size
 
-    def note(self, first_batch_end: int, position: int, size: int, newest: int, offset_of_newest: int) -> None:
+    def note(self, last_offset: int, position: int, size: int, max_timestamp: int, offset_of_max: int) -> None:
         """Update the indexes for one batch: after an append, or when the indexes are rebuilt from the log."""
         if self.first_timestamp is None:
-            self.first_timestamp = newest
-        if newest > self.max_timestamp:
-            self.max_timestamp, self.offset_of_max_timestamp = newest, offset_of_newest
+            self.first_timestamp = max_timestamp
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.offset_of_max_timestamp = max_timestamp, offset_of_max
         if self._bytes_since_index_entry > self.config.index_interval_bytes:
             try:
-                self.offset_index.append(first_batch_end, position)
+                self.offset_index.append(last_offset, position)
                 self.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
             except OSError as error:  # A missing entry only makes scans a little longer.
-                LOGGER.warning("no index entry for offset %d: %s", first_batch_end, error)
+                LOGGER.warning("no index entry for offset %d: %s", last_offset, error)
             self._bytes_since_index_entry = 0
         self._bytes_since_index_entry += size
 
@@ -160,7 +155,7 @@ class Segment(FilesTogether):
         its last batch may be incomplete. The first batch is always complete: otherwise a reader with a small limit
         could never read it. Raises DamagedSegment, OSError.
         """
-        found = self._find(offset, end)
+        found = self.find(offset, end)
         if found is None:
             return None
         position, batch = found
@@ -171,10 +166,10 @@ class Segment(FilesTogether):
 
     def position_of(self, offset: int, end: int) -> int:
         """Return the position of the first batch that ends at or after `offset`, or `end` if no such batch exists."""
-        found = self._find(offset, end)
+        found = self.find(offset, end)
         return end if found is None else found[0]
 
-    def _find(self, offset: int, end: int) -> tuple[int, Batch] | None:
+    def find(self, offset: int, end: int) -> tuple[int, Batch] | None:
         """Return the first batch that ends at or after `offset`, with its position. Raises DamagedSegment, OSError."""
         found = self.headers_from(offset, end)
         return next(((position, batch) for position, batch in found if batch.last_offset >= offset), None)
@@ -211,7 +206,7 @@ class Segment(FilesTogether):
         except KafkaError as error:
             if not entry.position:
                 raise
-            self._rebuild_indexes(self.offset_index, f"position {entry.position}: {error.message}")
+            rebuild_indexes(self, self.offset_index, f"position {entry.position}: {error.message}")
             yield from self.batches(0, end)
             return
         if first is not None:
@@ -225,63 +220,12 @@ class Segment(FilesTogether):
         """
         return headers(self.file, position, end)
 
-    def batches_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Batch]]:
-        """Yield `(position, batch)` for the batch at each of these positions. Each batch contains only its header."""
-        for position in positions:
-            yield position, parse_batch(self.file.read(HEADER_PEEK, position))
-
     def whole(self, position: int, header: Batch) -> Batch:
         """Read the whole batch at `position`, with its records, and check it. `header` is the header of this batch.
 
         Raises CORRUPT_MESSAGE if the bytes of the batch are damaged.
         """
         return self.damage_reports.checked(position, parse_batch(FileRegion(self.file, position, header.size).read()))
-
-    def begin_of_search(self, timestamp: int) -> int:
-        """Return an offset at or below the first record whose timestamp is `timestamp` (ms) or greater.
-
-        A search by time begins at this offset. If the entry of the time index were damaged, the search could begin too
-        late and miss records. So the method first compares the entry with the log.
-        """
-        entry = self.time_index.lookup(timestamp)
-        if entry.timestamp == NO_TIMESTAMP or self.has_timestamp(entry):
-            return entry.offset
-        self._rebuild_indexes(self.time_index, f"timestamp {entry.timestamp} is not that of offset {entry.offset}")
-        return self.base_offset
-
-    def has_timestamp(self, entry: TimestampOffset) -> bool:
-        """Return whether the batch that contains `entry.offset` has the timestamp of the entry."""
-        found = self._find(entry.offset, self.size)
-        return found is not None and found[1].max_timestamp == entry.timestamp
-
-    def offset_at_or_after(self, position: int) -> int | None:
-        """Return the last offset of the first batch at or after `position` that has an index entry.
-
-        Return None if the index has no such entry, or if the entry is damaged.
-        """
-        entry = self.offset_index.at_or_after(position)
-        if entry is None:
-            return None
-        try:
-            header = parse_batch(self.file.read(HEADER_PEEK, entry.position))
-        except KafkaError:  # The index entry is damaged.
-            return None
-        return header.last_offset if header.last_offset == entry.offset else None  # If not equal, the entry is damaged.
-
-    def aborted_transactions(self, first_offset: int = 0, next_offset: int = MAX_OFFSET) -> list[AbortedTransaction]:
-        """Return the aborted transactions whose markers have offsets from `first_offset` up to `next_offset`.
-
-        If recovery still has to rebuild the transaction index, return an empty list. Raises OSError.
-        """
-        if self.lacks_transactions:
-            return []
-        found = self.transaction_index.from_offset(first_offset)
-        return [aborted for aborted in found if aborted.last_offset < next_offset]
-
-    def replace_transactions(self, aborted: Sequence[AbortedTransaction]) -> None:
-        """Replace all entries of the transaction index by these transactions. Raises OSError."""
-        self.transaction_index.replace(aborted)
-        self.lacks_transactions = False
 
     def windows(self) -> Windows:
         """Return a view of all bytes of the log file, including the bytes after `size`. Raises OSError.
@@ -294,42 +238,9 @@ class Segment(FilesTogether):
             end = 0
         return Windows(self.file, end)
 
-    def entry(self, next_offset: int) -> SegmentEntry:
-        """Return an entry for the manifest that describes this segment. Raises OSError.
-
-        `next_offset` is the offset at which the next segment begins.
-        """
-        found = self.path.stat() if self.path.exists() else None
-        size, modified = (found.st_size, found.st_mtime_ns) if found else (0, 0)
-        modified = 0 if self.changes.found else modified  # 0: the next start checks the file.
-        sizes = (self.offset_index.size, self.time_index.size, self.transaction_index.size)
-        return SegmentEntry(self.base_offset, next_offset, size, modified, *sizes, self.transaction_index.checksum)
-
-    def _rebuild_indexes(self, index: IndexFile, why: str) -> None:
-        """Rebuild the offset index and the time index from the headers of the batches, because `index` is damaged.
-
-        Other threads may append during the rebuild, so the new indexes may lack the entries of these appends. Raises
-        KafkaError if the log is damaged.
-        """
-        if not self._rebuilding.acquire(blocking=False):
-            return  # Another thread is building the indexes.
-        try:
-            LOGGER.error("%s is damaged: %s; the broker builds it again from the log", index.path, why)
-            fresh = Segment(self.path.parent, self.base_offset, self.config, suffix=REBUILT)
-            with fresh.indexes_made_anew():
-                for position, batch in self.batches(0, self.size):
-                    fresh.note(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
-            fresh.time_index.append(self.max_timestamp, self.offset_of_max_timestamp)
-            fresh.offset_index.file.rename(self.offset_index.path)
-            fresh.time_index.file.rename(self.time_index.path)
-            self.offset_index, self.time_index = fresh.offset_index, fresh.time_index
-        except OSError as error:
-            LOGGER.error("%s: %s; look-ups read the log until the next start", index.path, error)
-        finally:
-            self._rebuilding.release()
-
     @contextmanager
     def indexes_made_anew(self) -> Iterator[None]:
+        """Remove all entries of both indexes. In the `with` block, `note` adds the entries again. Raises OSError."""
         self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = None
         self._bytes_since_index_entry = 0
@@ -378,4 +289,4 @@ class Segment(FilesTogether):
     def close(self) -> None:
         """Complete the segment's files after the last append, and close them. Raises OSError."""
         self.seal()
-        self.release()
+        release(self.files)

@@ -38,6 +38,7 @@ from hmb.records.crc import crc32c
 from hmb.storage.files.durability import replace_file, sync_directory
 from hmb.storage.files.sorted_entries import NO_KEYS, IndexFile
 from hmb.storage.files.virtual import DurableFile
+from hmb.storage.offset_index import MAX_OFFSET
 
 VERSION = 0
 
@@ -66,6 +67,7 @@ class TransactionIndex(IndexFile):
     def __init__(self, path: Path, base_offset: int) -> None:
         super().__init__(path, base_offset)
         self._content = bytearray(path.read_bytes() if self.entries else b"")
+        self.is_incomplete = False  # whether the start still has to rebuild it from the log
 
     def _file_at(self, path: Path, *, exists: bool) -> DurableFile:
         return DurableFile(path, exists=exists)
@@ -89,6 +91,15 @@ class TransactionIndex(IndexFile):
         entries = self.entries
         number = self._search(bisect_left, offset)[0] if entries else 0
         return (AbortedTransaction._make(self._unpacked(each)[1:]) for each in range(number, entries))
+
+    def between(self, first_offset: int = 0, next_offset: int = MAX_OFFSET) -> list[AbortedTransaction]:
+        """Return the transactions whose markers have offsets from `first_offset` up to `next_offset`.
+
+        If the index is incomplete, return an empty list.
+        """
+        if self.is_incomplete:
+            return []
+        return [aborted for aborted in self.from_offset(first_offset) if aborted.last_offset < next_offset]
 
     def _read(self, first: int, count: int) -> bytes:
         return bytes(self._content[first * self.ENTRY.size : (first + count) * self.ENTRY.size])
@@ -121,6 +132,7 @@ class TransactionIndex(IndexFile):
             sync_directory(path.parent)
         self.file = self._file_at(path, exists=bool(transactions))
         self._content, self._block_keys, self.entries = bytearray(content), NO_KEYS, len(transactions)
+        self.is_incomplete = False
 
 
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:

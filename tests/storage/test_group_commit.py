@@ -11,6 +11,7 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.clock import now_ms
+from hmb.storage.files.together import release
 from hmb.storage.log import Log
 from tests.storage.conftest import LogMaker, batch
 from tests.storage.transactions import ABORT, Writer
@@ -59,7 +60,7 @@ def test_out_of_descriptors_left_the_directory_unsynced_or_the_log_refusing(
 ) -> None:
     log = open_log()
     log.append(batch(1))
-    log.segments[0].release()
+    release(log.segments[0].files)
     synced.clear()
     flush_without_descriptors(log, monkeypatch, wanted)
     log.append(batch(1))

@@ -13,10 +13,10 @@ from hmb.records import Record, encode_batch
 from hmb.storage.cleanup import Cleanup
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.config import LogConfig
+from hmb.storage.files import together
 from hmb.storage.isolation import Stopped
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
-from hmb.storage.segment import Segment
 from hmb.storage.state.manifest import CLEAN_SHUTDOWN
 from tests.storage.conftest import batch, delete, read_all
 
@@ -70,20 +70,20 @@ def test_a_close_waits_for_threads_that_work_on_the_segments(tmp_path: Path, mon
     filled(logs).cleanup.delete_records(6)
     deleting, closing, closed = threading.Event(), threading.Event(), threading.Event()
     events: list[str] = []
-    mark_deleted, refuse = Segment.mark_deleted, Log.refuse
+    mark_deleted, refuse = together.mark_deleted, Log.refuse
 
-    def delete_slowly(segment: Segment) -> None:
+    def delete_slowly(files: together.Files) -> None:
         deleting.set()
         assert closing.wait(10)
         closed.wait(0.1)  # The log stays open, so this wait always takes 0.1 s.
-        mark_deleted(segment)
+        mark_deleted(files)
         events.append("deleted")
 
     def begin_to_close(log: Log, *reason: object) -> None:
         refuse(log, *reason)  # type: ignore[arg-type]
         closing.set()
 
-    monkeypatch.setattr(Segment, "mark_deleted", delete_slowly)
+    monkeypatch.setattr(together, "mark_deleted", delete_slowly)
     monkeypatch.setattr(Log, "refuse", begin_to_close)
     housekeeper = threading.Thread(target=logs.expire)
     housekeeper.start()

@@ -65,7 +65,7 @@ class AssignedMessages:
         return self.last_offset - self.count + 1
 
     @property
-    def first_batch_end(self) -> int:
+    def last_offset_of_first_batch(self) -> int:
         """The offset of the set's first message. If it is a wrapper, this is the offset of its last inner message."""
         return int(_INT64.unpack_from(self.data)[0])
 

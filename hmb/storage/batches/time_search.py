@@ -18,6 +18,7 @@ from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
 from hmb.records.filtering import check_readable
 from hmb.records.heads import heads
 from hmb.storage.batches.opening import SEARCHING
+from hmb.storage.index_rebuild import rebuild_indexes
 from hmb.storage.segment import DamagedSegment, Segment
 from hmb.storage.time_index import TimestampOffset
 
@@ -65,7 +66,7 @@ def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_off
 
 
 def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampOffset | None:
-    for position, header in segment.headers_from(segment.begin_of_search(timestamp), segment.size):
+    for position, header in segment.headers_from(_begin_of_search(segment, timestamp), segment.size):
         try:
             batch = segment.whole(position, header)
             if batch.max_timestamp >= timestamp and batch.last_offset >= first_offset:
@@ -77,6 +78,26 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
                 raise
             segment.damage_reports.report(position, header, error)
     return None
+
+
+def _begin_of_search(segment: Segment, timestamp: int) -> int:
+    """Return an offset at or below the first record whose timestamp is `timestamp` (ms) or greater.
+
+    If the entry of the time index were damaged, the search could begin too late and miss records. So the function first
+    compares the entry with the log.
+    """
+    entry = segment.time_index.lookup(timestamp)
+    if entry.timestamp == NO_TIMESTAMP or has_timestamp(segment, entry):
+        return entry.offset
+    why = f"timestamp {entry.timestamp} is not that of offset {entry.offset}"
+    rebuild_indexes(segment, segment.time_index, why)
+    return segment.base_offset
+
+
+def has_timestamp(segment: Segment, entry: TimestampOffset) -> bool:
+    """Return whether the batch that contains `entry.offset` has the timestamp of the entry."""
+    found = segment.find(entry.offset, segment.size)
+    return found is not None and found[1].max_timestamp == entry.timestamp
 
 
 def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> TimestampOffset | None:

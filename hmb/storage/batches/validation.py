@@ -151,8 +151,8 @@ def check_size(batch: Batch, config: LogConfig) -> None:
         )
 
 
-def _check_records(batches: Iterable[Batch], count: int, newest: int, config: LogConfig, now: int) -> None:
-    """Check the records of these batches: `count` records. `newest` is the greatest timestamp (ms) in their headers."""
+def _check_records(batches: Iterable[Batch], count: int, max_timestamp: int, config: LogConfig, now: int) -> None:
+    """Check the records of these batches: `count` records. Their headers contain `max_timestamp` (ms) at most."""
     has_limits = config.message_timestamp_type == "CreateTime"
     if not (has_limits or config.compacts):
         return
@@ -160,8 +160,8 @@ def _check_records(batches: Iterable[Batch], count: int, newest: int, config: Lo
         errors, code = _errors(batches, has_limits, config, now)
     if errors:
         raise InvalidRecords(code, errors)
-    if has_limits and newest > now + config.message_timestamp_after_max_ms:
-        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, f"no record has the batch's max timestamp, {newest}")
+    if has_limits and max_timestamp > now + config.message_timestamp_after_max_ms:
+        raise KafkaError(ErrorCode.INVALID_TIMESTAMP, f"no record has the batch's max timestamp, {max_timestamp}")
     check_count(count)
 
 

@@ -41,6 +41,7 @@ from hmb.records.reading import HEADER_PEEK
 from hmb.storage.clock import now_ms
 from hmb.storage.compaction import swap
 from hmb.storage.compaction.rule import Compaction, OffsetMap, Transactions
+from hmb.storage.files import together
 from hmb.storage.files.windows import Windows
 from hmb.storage.isolation import Stopped, isolated
 from hmb.storage.log import Log
@@ -254,13 +255,13 @@ class _Rewriting:
             os.utime(file.fileno(), ns=(last_write, last_write))
             before = sum(segment.size for segment in group)
             if len(group) == 1 and cleaned.size == before:
-                cleaned.delete()  # The rule has dropped no record, so the old segment stays.
+                together.delete(cleaned.files)  # The rule has dropped no record, so the old segment stays.
                 return
             log.cleanup.replace(group, cleaned)
         except swap.UnfinishedSwap:
             raise
         except BaseException:
-            cleaned.delete()
+            together.delete(cleaned.files)
             raise
         LOGGER.info("%s: compacted %d bytes to %d", log.directory.name, before, cleaned.size)
 

@@ -24,10 +24,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hmb.storage.config import LogConfig
+from hmb.storage.files import together
 from hmb.storage.files.durability import sync_directory
 from hmb.storage.files.together import DELETED
+from hmb.storage.index_rebuild import REBUILT
 from hmb.storage.recovery.scanning import recover
-from hmb.storage.segment import REBUILT, Segment
+from hmb.storage.segment import Segment
 
 LOGGER = logging.getLogger(__name__)
 CLEANED, SWAP = ".cleaned", ".swap"
@@ -51,13 +53,13 @@ def make_ready(segment: Segment) -> None:
     """Do step 2 of the swap: sync the new segment, and rename it from `.cleaned` to `.swap`. Raises OSError."""
     segment.seal()
     segment.flush()
-    segment.rename(CLEANED, SWAP)
+    together.rename(segment.files, CLEANED, SWAP)
     sync_directory(segment.path.parent)
 
 
 def put_in_place(segment: Segment) -> None:
     """Do step 4 of the swap: give the new files their final names. Raises OSError."""
-    segment.rename(SWAP, "")
+    together.rename(segment.files, SWAP, "")
     sync_directory(segment.path.parent)
 
 
@@ -75,7 +77,7 @@ def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, 
         for old in directory.glob("*.log"):
             if swap.base_offset <= int(old.stem) < next_offset:
                 LOGGER.info("%s: replaced by its compacted form", old)
-                Segment(directory, int(old.stem), config).mark_deleted()
+                together.mark_deleted(Segment(directory, int(old.stem), config).files)
         put_in_place(swap)
         finished.add(swap.base_offset)
     for suffix in (CLEANED, SWAP, DELETED, REBUILT):

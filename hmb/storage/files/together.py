@@ -1,13 +1,12 @@
-"""Files that belong together: one method call renames, deletes or closes the log file and the indexes of a segment.
+"""Files that belong together: one function call renames, deletes or closes the log file and the indexes of a segment.
 
 When the broker starts, it finds a segment by its log file. If an index remained without its log file, a new segment
-with the same base offset could use this index by mistake. So each method changes the log file last. As long as an index
-still has its old name, the log file has its old name, too.
+with the same base offset could use this index by mistake. So each function changes the log file last. As long as an
+index still has its old name, the log file has its old name, too.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,36 +14,34 @@ from hmb.storage.files.virtual import VirtualFile
 
 DELETED = ".deleted"  # suffix of files that the broker must not load when it starts
 
+Files = Sequence[VirtualFile]  # the files of a segment, with the log file as the last one
 
-class FilesTogether(ABC):
-    """Several files that are renamed, deleted and closed together."""
 
-    @property
-    @abstractmethod
-    def files(self) -> Sequence[VirtualFile]:
-        """All files. The log file is the last one."""
+def rename(files: Files, old_suffix: str, new_suffix: str) -> None:
+    """Replace the suffix of each file's name. Threads can read the files during the rename. Raises OSError."""
+    for file in files:
+        if file.path.exists():  # An index may be missing. During a repair the log file may be missing, too.
+            file.rename(file.path.with_name(file.path.name.removesuffix(old_suffix) + new_suffix))
 
-    def rename(self, old_suffix: str, new_suffix: str) -> None:
-        """Replace the suffix of each file's name. Threads can read the files during the rename. Raises OSError."""
-        for file in self.files:
-            if file.path.exists():  # An index may be missing. During a repair the log file may be missing, too.
-                file.rename(file.path.with_name(file.path.name.removesuffix(old_suffix) + new_suffix))
 
-    def moved(self, directory: Path) -> None:
-        """Change the paths of the files after their directory was renamed. The caller holds the lock NAMES."""
-        for file in self.files:
-            file.path = directory / file.path.name
+def moved(files: Files, directory: Path) -> None:
+    """Change the paths of the files after their directory was renamed. The caller holds the lock NAMES."""
+    for file in files:
+        file.path = directory / file.path.name
 
-    def mark_deleted(self) -> None:
-        """Rename the files, so that the broker does not load them when it starts. Raises OSError."""
-        self.rename("", DELETED)
 
-    def delete(self) -> None:
-        """Remove the files, which `mark_deleted` has renamed. Raises OSError."""
-        for file in self.files:
-            file.path.unlink(missing_ok=True)
+def mark_deleted(files: Files) -> None:
+    """Rename the files, so that the broker does not load them when it starts. Raises OSError."""
+    rename(files, "", DELETED)
 
-    def release(self) -> None:
-        """Close the files. The next use of a file opens it again. A thread that is reading a file can continue."""
-        for file in self.files:
-            file.close()
+
+def delete(files: Files) -> None:
+    """Remove the files, which `mark_deleted` has renamed. Raises OSError."""
+    for file in files:
+        file.path.unlink(missing_ok=True)
+
+
+def release(files: Files) -> None:
+    """Close the files. The next use of a file opens it again. A thread that is reading a file can continue."""
+    for file in files:
+        file.close()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP
+from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
 MAX_UNINDEXED = 1 << 20  # allowance (bytes) for one append, whose batches may share one index entry
@@ -29,7 +30,7 @@ def end_by_indexes(segment: Segment) -> int:
     for index in (segment.offset_index, segment.time_index):
         if not index.is_sane():
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{index.path.name} is missing or damaged")
-    entry, newest = segment.offset_index.last, segment.max_timestamp
+    entry, max_timestamp = segment.offset_index.last, segment.max_timestamp
     last, has_last = segment.time_index.last, False
     end_offset, size = segment.base_offset, entry.position
     for position, batch in segment.batches(entry.position, segment.size):
@@ -41,11 +42,11 @@ def end_by_indexes(segment: Segment) -> int:
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
         has_last |= end_offset <= last.offset <= batch.last_offset and batch.max_timestamp == last.timestamp
         end_offset, size = batch.last_offset + 1, position + batch.size
-        newest = max(newest, batch.max_timestamp)
+        max_timestamp = max(max_timestamp, batch.max_timestamp)
     if size != segment.size or (entry.position and end_offset <= entry.offset):
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {size} of {segment.size}: not a whole batch")
-    has_last = has_last or last.timestamp == NO_TIMESTAMP or segment.has_timestamp(last)
-    if newest != segment.max_timestamp or not has_last:
+    has_last = has_last or last.timestamp == NO_TIMESTAMP or has_timestamp(segment, last)
+    if max_timestamp != segment.max_timestamp or not has_last:
         why = f"{segment.time_index.path.name} is an index of another log, or lacks entries"
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
     segment.first_timestamp = next((first.max_timestamp for _, first in segment.batches(0, segment.size)), None)

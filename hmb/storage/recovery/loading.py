@@ -41,16 +41,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hmb.protocol.errors import KafkaError
-from hmb.records import RecordBatch
+from hmb.records import RecordBatch, parse_batch
+from hmb.records.reading import HEADER_PEEK
 from hmb.storage.compaction.swap import finish_swaps
 from hmb.storage.config import LogConfig
+from hmb.storage.files import together
 from hmb.storage.isolation import NO_STOP, Stopped
-from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
+from hmb.storage.log_segments import entry_of
+from hmb.storage.offset_index import MAX_OFFSET, MAX_RELATIVE_OFFSET
 from hmb.storage.producer_state import ProducerState, snapshots
 from hmb.storage.recovery.clean_stop import end_by_indexes
 from hmb.storage.recovery.repair import Bounds, append_replacement, repair, replacement_of
 from hmb.storage.recovery.scanning import recover
-from hmb.storage.segment import MAX_OFFSET, Segment
+from hmb.storage.segment import Segment
 from hmb.storage.state.manifest import BEING_REPLACED, SegmentEntry
 from hmb.storage.transaction_index import AbortedTransaction
 
@@ -104,7 +107,7 @@ def load(directory: Path, config: LogConfig, known: Known, *, now: int, stop: th
     for segment in loading.segments[:-1]:
         segment.seal()  # The start may have rebuilt the indexes of this segment.
     for segment in loading.segments:
-        segment.release()
+        together.release(segment.files)
     return LoadedLog(loading.segments, loading.end_offset, producers)
 
 
@@ -159,7 +162,7 @@ class _Loading:
     def _look_at(self, number: int, following: int | None) -> int:
         """Return the offset after a segment's last batch. If the files may have changed, check the segment first."""
         segment = self.segments[number]
-        segment.lacks_transactions = not segment.transaction_index.is_sane()
+        segment.transaction_index.is_incomplete = not segment.transaction_index.is_sane()
         if self._may_trust(segment, following):
             try:
                 return end_by_indexes(segment)
@@ -174,9 +177,9 @@ class _Loading:
         if found.is_damaged or end_offset < bounds.reached:
             segment, end_offset = repair(segment, end_offset, bounds, self.segments)
             self.segments[number] = segment
-        segment.lacks_transactions = True
+        segment.transaction_index.is_incomplete = True
         if not found.has_transactions and end_offset == found.end_offset:
-            segment.replace_transactions([])
+            segment.transaction_index.replace([])
         return end_offset
 
     def _may_trust(self, segment: Segment, following: int | None) -> bool:
@@ -188,11 +191,11 @@ class _Loading:
             return known.is_clean or (following is not None and following <= (known.recovery_point or 0))
         if not known.is_closed(base_offset):
             return False
-        entry, found = known.segments[base_offset], segment.entry(0)
+        entry, found = known.segments[base_offset], entry_of(segment, 0)
         if found.aborted != entry.aborted:
             path = segment.transaction_index.path
             LOGGER.error("%s is missing or was changed: the broker builds it again from the log", path)
-            segment.lacks_transactions = True
+            segment.transaction_index.is_incomplete = True
         # After a power cut, an index that was not synced and the modification time of a file may have old values. So
         # this is a warning only after a clean stop.
         level = logging.WARNING if known.is_clean else logging.INFO
@@ -240,7 +243,7 @@ class _Loading:
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",
                      self._directory, first_offset, next_offset - 1)  # fmt: skip
         lost = self._lost_segments(first_offset, next_offset)
-        aborted = [each for lost_segment in lost for each in lost_segment.aborted_transactions()]
+        aborted = [each for lost_segment in lost for each in lost_segment.transaction_index.between()]
         leader_epoch = newest_leader_epoch(self.segments[: number + 1])
         replacement = replacement_of(first_offset, next_offset, aborted, self.segments, leader_epoch)
         if next_offset - 1 - segment.base_offset > MAX_RELATIVE_OFFSET:
@@ -248,9 +251,9 @@ class _Loading:
             replacement = replacement_of(next_offset - 1, next_offset, (), self.segments, leader_epoch)
             self.segments.insert(number + 1, segment)
         append_replacement(segment, replacement)
-        segment.lacks_transactions = True
+        segment.transaction_index.is_incomplete = True
         for lost_segment in lost:
-            lost_segment.delete()
+            together.delete(lost_segment.files)
 
     def _lost_segments(self, first_offset: int, next_offset: int) -> list[Segment]:
         """Return the lost segments with base offsets in a range. Their transaction indexes may still exist."""
@@ -258,7 +261,7 @@ class _Loading:
         for base_offset, entry in sorted((self._known.segments or {}).items()):
             if first_offset <= base_offset < next_offset:
                 lost.append(segment := Segment(self._directory, base_offset, self._config))
-                segment.lacks_transactions = segment.entry(0).aborted != entry.aborted
+                segment.transaction_index.is_incomplete = entry_of(segment, 0).aborted != entry.aborted
         return lost
 
 
@@ -276,7 +279,7 @@ def _load_producers(
 ) -> ProducerState:
     """Fill the empty `state` from the newest snapshot and the batches after it."""
     known_to = segments[0].base_offset
-    wanted = next((segment.base_offset for segment in segments if segment.lacks_transactions), end_offset)
+    wanted = next((segment.base_offset for segment in segments if segment.transaction_index.is_incomplete), end_offset)
     found = snapshots(directory)
     for _, path in found:
         if path.is_dir():  # No stop can write a snapshot under a directory's name.
@@ -291,15 +294,18 @@ def _load_producers(
         next_offset = end_offset if following is None else following.base_offset
         if next_offset > known_to:
             aborted = list(_replay(state, segment, known_to))
-            if segment.lacks_transactions:
-                segment.replace_transactions(aborted)
+            if segment.transaction_index.is_incomplete:
+                segment.transaction_index.replace(aborted)
     return state
 
 
 def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterator[AbortedTransaction]:
     """Apply the batches of idempotent producers from an offset on to `state`. Yield each aborted transaction."""
     positions = segment.producer_batches
-    batches = segment.batches_from(from_offset, segment.size) if positions is None else segment.batches_at(positions)
+    if positions is None:
+        batches = segment.batches_from(from_offset, segment.size)
+    else:
+        batches = ((position, parse_batch(segment.file.read(HEADER_PEEK, position))) for position in positions)
     try:
         for position, batch in batches:
             if isinstance(batch, RecordBatch) and batch.producer_id >= 0 and batch.last_offset >= from_offset:

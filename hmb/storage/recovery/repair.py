@@ -43,6 +43,7 @@ from hmb.records import (
 from hmb.records.batch import LOG_OVERHEAD, MAGIC, encode_empty_batch
 from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.compaction import swap
+from hmb.storage.files import together
 from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
 from hmb.storage.recovery import tails
 from hmb.storage.recovery.checking import (
@@ -116,9 +117,9 @@ def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence
         return Repaired(segment, search.end_offset)
     new = written_again(segment, holes, search.end_offset)
     swap.make_ready(new)
-    segment.mark_deleted()
+    together.mark_deleted(segment.files)
     swap.put_in_place(new)
-    segment.delete()
+    together.delete(segment.files)
     return Repaired(new, search.end_offset)
 
 
@@ -220,7 +221,7 @@ class HoleSearch:
     def lost_end(self) -> Hole:
         """Return the hole at the end of a file that was cut between two batches."""
         first_offset, self.end_offset, end = self.end_offset, self.bounds.reached, self._windows.end
-        aborted = self._segment.aborted_transactions(first_offset, self.end_offset)
+        aborted = self._segment.transaction_index.between(first_offset, self.end_offset)
         replacement = replacement_of(first_offset, self.end_offset, aborted, self._segments, self._leader_epoch)
         return Hole(end, end, first_offset, self.end_offset, "the file ends too early", replacement)
 
@@ -255,7 +256,7 @@ class HoleSearch:
             intact = _restored(data, *offsets) or _with_one_bit_flipped(data, *offsets)
             if intact is not None:
                 return Hole(position, end, *offsets, why, intact, is_restored=True)
-        aborted = self._segment.aborted_transactions(first_offset, next_offset)
+        aborted = self._segment.transaction_index.between(first_offset, next_offset)
         replacement = replacement_of(first_offset, next_offset, aborted, self._segments, self._leader_epoch)
         return Hole(position, end, first_offset, next_offset, why, replacement)
 
@@ -321,7 +322,7 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
         os.utime(path, ns=(modified, modified))
     copy = Segment(path.parent, segment.base_offset, segment.config, suffix=swap.CLEANED)
     recover(copy, end_offset)
-    copy.replace_transactions(segment.aborted_transactions())
+    copy.transaction_index.replace(segment.transaction_index.between())
     return copy
 
 

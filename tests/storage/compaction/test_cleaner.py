@@ -17,9 +17,9 @@ from hmb.protocol.topics import TopicPartition
 from hmb.storage.compaction import cleaner as cleaner_module
 from hmb.storage.compaction import swap
 from hmb.storage.compaction.cleaner import Cleaner
+from hmb.storage.files import together
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager
-from hmb.storage.segment import Segment
 from hmb.storage.state.checkpoints import offsets_content
 from tests.storage.compaction.test_compaction import CONFIG, change_batch, fill, table
 from tests.storage.conftest import delete, read_all
@@ -144,7 +144,7 @@ def test_a_round_appended_to_a_file_that_a_failed_round_could_not_remove(
 
     with monkeypatch.context() as patch:
         patch.setattr(swap, "make_ready", broken)
-        patch.setattr(Segment, "delete", broken)
+        patch.setattr(together, "delete", broken)
         patch.setattr(cleaner_module, "FIRST_PAUSE", 0.0)  # The next round tries this log again without a pause.
         cleaner.run()
     assert list(log.directory.glob("*.log.cleaned"))

@@ -17,6 +17,7 @@ from hmb.records import Codec, Record, encode_batch, encode_message_set
 from hmb.storage.clock import now_ms
 from hmb.storage.compaction.cleaner import Throttle
 from hmb.storage.files.sorted_entries import BLOCK
+from hmb.storage.files.together import release
 from hmb.storage.files.virtual import VirtualFile
 from hmb.storage.files.windows import WINDOW, Windows
 from hmb.storage.log import Log
@@ -89,7 +90,7 @@ def test_a_time_index_that_is_cut_while_it_is_used_misleads_no_look_up(log: Log,
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 def test_an_index_that_is_removed_while_it_is_closed_misleads_no_reader(log: Log, suffix: str) -> None:
     log.flush()
-    log.segments[0].release()
+    release(log.segments[0].files)
     log.segments[0].path.with_suffix(suffix).unlink()
     assert first_offset_read(log, 1_000) == 1_000
     found = log.offset_for_timestamp(5_000)
@@ -108,7 +109,7 @@ def test_readers_of_committed_records_do_not_need_the_file_of_a_transaction_inde
         writer.end(marker)
     assert committed_offsets(log) == [0, 4]
     log.flush()
-    log.segments[0].release()
+    release(log.segments[0].files)
     damage(log.segments[0].transaction_index.path, 34)
     assert committed_offsets(log) == [0, 4]
 

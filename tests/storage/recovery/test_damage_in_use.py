@@ -13,6 +13,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import encode_batch, iter_batches
 from hmb.storage.clock import now_ms
 from hmb.storage.config import LogConfig
+from hmb.storage.files.together import release
 from hmb.storage.log import Log
 from hmb.storage.recovery.read_checks import OFFSETS_KEPT, RepeatedReads
 from tests.storage.conftest import LogMaker, batch, read_all, records
@@ -100,7 +101,7 @@ def test_a_closed_segment_that_is_cut_while_it_is_read(data: DataDirectory, numb
 def test_a_closed_segment_that_was_removed(data: DataDirectory, caplog: pytest.LogCaptureFixture) -> None:
     log = filled(data)
     path = log.segments[1].path
-    log.segments[1].release()
+    release(log.segments[1].files)
     path.unlink()
     assert consume(log) == [*range(8), *range(16, 20)]
     assert str(path) in caplog.text
@@ -109,7 +110,7 @@ def test_a_closed_segment_that_was_removed(data: DataDirectory, caplog: pytest.L
 def test_an_empty_batch_takes_the_place_of_a_segment_that_was_removed(data: DataDirectory) -> None:
     log = filled(data)
     log.segments[1].path.unlink()
-    log.segments[1].release()
+    release(log.segments[1].files)
     consume(log)
     (empty,) = iter_batches(log.segments[1].path.read_bytes())
     assert (empty.base_offset, empty.last_offset, empty.records_count) == (8, 15, 0)
@@ -212,7 +213,7 @@ def test_no_index_of_a_running_broker_is_needed(
     log = transactions(open_log)
     expected = committed_offsets(log, 200)
     damage(log.segments[0].path.with_suffix(suffix))
-    log.segments[0].release()
+    release(log.segments[0].files)
     assert committed_offsets(log, 200) == expected
     assert [record.offset for record in read_all(log, 200) if record.offset % 2 == 0] == list(range(0, 40, 2))
 
@@ -223,7 +224,7 @@ def test_a_directory_in_the_place_of_an_index_kept_readers_from_the_log(open_log
     for number in range(60):
         log.append(batch(2, first_timestamp=1_000 + 10 * number))
     path = log.segments[0].path.with_suffix(suffix)
-    log.segments[0].release()
+    release(log.segments[0].files)
     path.unlink()
     path.mkdir()
     assert [record.offset for record in read_all(log, 200)] == list(range(120))
@@ -237,7 +238,7 @@ def test_a_wrong_entry_of_the_offset_index_hid_no_aborted_transaction(open_log: 
     """
     log = transactions(open_log)
     expected = committed_offsets(log, 300)
-    log.segments[0].release()
+    release(log.segments[0].files)
     path = log.segments[0].path.with_suffix(".index")
     good = path.read_bytes()
     for position in range(len(good)):
@@ -290,7 +291,7 @@ def test_a_segment_that_vanishes_in_use_is_reported_at_the_next_sync(
     data.logs.write_checkpoints()
     damage(active.path)
     if not is_open:
-        active.release()
+        release(active.files)
     with pytest.raises(KafkaError) as error:
         log.append(batch(2))
         log.flush()

@@ -1,0 +1,50 @@
+"""Rebuilding damaged indexes of a segment while clients read it.
+
+The disk or another process may damage an index. A reader notices the damage, because the batch at the position of an
+entry must end at the offset of the entry. The broker then builds both indexes again from the headers of the batches::
+
+    .log               [ 8021..8030 ][ 8031..8040 ] ...    all headers are read
+    .index.rebuilt     the new entries, in one write
+    .index             the rebuilt file gets this name
+
+Readers and producers go on during the rebuild. A reader that has found the damage scans the log from its start. Entries
+of batches that a producer appends meanwhile may be missing. That only makes a scan longer.
+
+Source: Kafka's `LogSegment.recover`, which rebuilds indexes at a start only.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from hmb.storage.files.sorted_entries import IndexFile
+
+if TYPE_CHECKING:  # segment.py imports this module.
+    from hmb.storage.segment import Segment
+
+LOGGER = logging.getLogger(__name__)
+REBUILT = ".rebuilt"  # the suffix of the files' names during a rebuild
+
+
+def rebuild_indexes(segment: Segment, index: IndexFile, why: str) -> None:
+    """Rebuild the offset index and the time index of `segment`, because `index` is damaged.
+
+    If another thread is building the indexes already, return at once. Raises KafkaError if the log is damaged.
+    """
+    if not segment.rebuilding.acquire(blocking=False):
+        return
+    try:
+        LOGGER.error("%s is damaged: %s; the broker builds it again from the log", index.path, why)
+        fresh = type(segment)(segment.path.parent, segment.base_offset, segment.config, suffix=REBUILT)
+        with fresh.indexes_made_anew():
+            for position, batch in segment.batches(0, segment.size):
+                fresh.note(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
+        fresh.time_index.append(segment.max_timestamp, segment.offset_of_max_timestamp)
+        fresh.offset_index.file.rename(segment.offset_index.path)
+        fresh.time_index.file.rename(segment.time_index.path)
+        segment.offset_index, segment.time_index = fresh.offset_index, fresh.time_index
+    except OSError as error:
+        LOGGER.error("%s: %s; look-ups read the log until the next start", index.path, error)
+    finally:
+        segment.rebuilding.release()
