@@ -44,8 +44,8 @@ Eight more files belong to the core. Read them next. Under `protocol/`, `schema.
 classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists the segments of a log, and
 `recovery/checking.py` checks one batch. Under `coordinator/`, `shared_group.py` runs the steps of a group, and
 `classic/group.py` is the group of the classic protocol. Under `client/producing/`, `accumulator.py` collects records
-into batches, and `completion.py` handles the result of a batch. Most other files add older versions, faults, speed or
-conveniences. The docstring of each folder names its files in reading order.
+into batches, and `completion.py` handles the result of a batch. Most other files support older versions, handle faults,
+add speed or add conveniences. The docstring of each folder names its files in reading order.
 
 Each of the four tours below follows one kind of request through the code. Each line names a function. A request causes
 calls of these functions in this order. The test `tests/test_tours.py` compares the tours with the calls that real
@@ -63,7 +63,7 @@ Produce, a tour of at most 9 files:
 8. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
 9. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
 10. `storage/segment.py` `Segment.note` decides whether the indexes get an entry, one for each 4 KiB
-11. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that reads find the batch again
+11. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
 In step 1, the loop uses three names that a first reading can skip. `requests.account` counts the memory of a request
 (`broker/network/request_memory.py`). `AnswerQueue` and `may_wait` are for sending several responses together
@@ -75,9 +75,9 @@ With acks=all, the broker sends the response only after `Log.flush` has written 
 
 Fetch, a tour of at most 9 files:
 
-1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if there are too few bytes
+1. `broker/handlers/fetch.py` `handle` reads each partition, and waits if too few bytes exist
 2. `broker/fetch_sessions.py` `FetchSessions.begin` returns the partitions that the consumer reads
-3. `storage/log.py` `Log._read` takes a consistent view of the log's offsets and segments
+3. `storage/log.py` `Log._read` copies the log's offsets and its list of segments at one moment
 4. `storage/log_reading.py` `read` selects the segment
 5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
 6. `storage/offset_index.py` `OffsetIndex.lookup` returns a position near that batch
@@ -90,21 +90,21 @@ the response, and step 9 sends it. No function between these steps reads the byt
 
 JoinGroup and SyncGroup, a tour of at most 8 files:
 
-1. `broker/handlers/join_group.py` `handle` passes the request to the coordinator, and returns its response
+1. `broker/handlers/join_group.py` `handle` passes the request to the coordinator, and returns the response
 2. `coordinator/groups.py` `GroupCoordinator.join` finds the group, or creates it
 3. `coordinator/shared_group.py` `SharedGroup.step` holds the group's lock during one step of its state machine
 4. `coordinator/classic/group.py` `ClassicGroup.join` adds the member
-5. `coordinator/classic/rebalance.py` `ClassicRebalance._prepare` begins a rebalance: the group waits for all members
-6. `coordinator/shared_group.py` `SharedGroup._settle` carries out the effects of a step, and applies passed deadlines
-7. `coordinator/classic/rebalance.py` `ClassicRebalance.tick` ends the wait when its deadline has passed
+5. `coordinator/classic/rebalance.py` `ClassicRebalance._prepare` begins a rebalance, in which all members must join
+6. `coordinator/shared_group.py` `SharedGroup._settle` ends each step: it calls `tick` and answers waiting members
+7. `coordinator/classic/rebalance.py` `ClassicRebalance.tick` ends the wait for members if the deadline has passed
 8. `coordinator/classic/rebalance.py` `ClassicRebalance._complete_join` begins a generation and answers all members
 9. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
-10. `coordinator/groups.py` `GroupCoordinator.sync` passes it to the group, in one step
+10. `coordinator/groups.py` `GroupCoordinator.sync` passes the assignment to the group, in one step
 11. `coordinator/classic/rebalance.py` `ClassicRebalance.sync` stores the assignment in the journal
 12. `coordinator/classic/rebalance.py` `ClassicRebalance._assign` gives each waiting member its partitions
 
-With the default settings, a new group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then
-calls `SharedGroup.wake`, which applies the deadline.
+With the default settings, a new group waits 3 s for further members. After this time, the timer thread
+(`coordinator/group_timer.py`) calls `SharedGroup.wake`, which ends the wait.
 
 Producer.send, a tour of at most 10 files:
 

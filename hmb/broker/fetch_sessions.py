@@ -24,7 +24,8 @@ The cache has two limits: `max.incremental.fetch.session.cache.slots` sessions, 
 sessions together. If all slots are used, the broker may remove one session for a new one, as in Kafka. First it
 considers the session that was unused for the longest time. The broker removes this session if it was unused for more
 than `min.incremental.fetch.session.eviction.ms`. Otherwise the broker considers all sessions that were created longer
-ago than this time. It removes the one with the fewest partitions, if the new session has more partitions.
+ago than this time. If the smallest of these sessions has fewer partitions than the new session, the broker removes this
+smallest session.
 
 Source: KIP-227, KIP-516 (topic ids); Kafka's `FetchSession`.
 """

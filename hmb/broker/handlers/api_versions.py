@@ -42,7 +42,7 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
     if context.version >= FIRST_VERSION_OF_NAMES:
         if not all(map(SOFTWARE_NAME.fullmatch, named)):
             return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-        LOGGER.info("client %s is %s %s", context.header.client_id, *named)
+        LOGGER.info("client %s uses the software %s, version %s", context.header.client_id, *named)
     offered = context.broker.versions
     response = _response(ErrorCode.NONE, offered)
     if offered is not None and FIRST_END_TXN_OF_VERSION_2 not in offered.get(ApiKey.END_TXN, ()):

@@ -99,7 +99,7 @@ class AcceptedConnection:
         except (CloseConnection, ProtocolError) as error:
             LOGGER.warning("closing %s: %s", self._peer, error)
         except OSError as error:
-            LOGGER.info("lost %s: %s", self._peer, error)
+            LOGGER.info("lost the connection to %s: %s", self._peer, error)
         finally:
             self._socket.close()
             self._on_close(self)

@@ -177,7 +177,7 @@ class StagedConnection(AcceptedConnection):
                 try:
                     send(self._socket, parts)
                 except OSError as error:
-                    LOGGER.info("lost %s: %s", self._peer, error)
+                    LOGGER.info("lost the connection to %s: %s", self._peer, error)
                     self.close()
             with self._changed:
                 self._in_flight -= 1
