@@ -1,4 +1,4 @@
-"""The interface that both kinds of groups share.
+"""The interface that classic groups and KIP-848 groups share.
 
 The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py). Both
 kinds are state machines that use no threads, clocks or disks. A step is one change of a group. The step adds its
@@ -45,7 +45,7 @@ class Commit(NamedTuple):
     def names_no_member(self) -> bool:
         """Whether the commit is part of a transaction and names no member.
 
-        Before KIP-447, producers sent all their commits without a member.
+        Before KIP-447, producers sent all their commits without a member id.
         """
         no_member = self.epoch < 0 and not self.member_id and self.group_instance_id is None
         return self.producer is not None and no_member

@@ -61,7 +61,7 @@ def topics_of(group: ClassicGroup) -> set[str] | None:
 @singledispatch
 def is_subscribed(group: Group, topic: str) -> bool:
     """Return whether the group reads the topic, or True if the broker does not know which topics the group reads."""
-    raise TypeError(f"no such kind of group: {group!r}")
+    raise TypeError(f"unknown kind of group: {group!r}")
 
 
 @is_subscribed.register
@@ -80,7 +80,7 @@ def _(group: ClassicGroup, topic: str) -> bool:
 @singledispatch
 def expiry(group: Group) -> Expiry | None:
     """Return the rule by which the group's offsets expire, or None if no offset expires at the moment."""
-    raise TypeError(f"no such kind of group: {group!r}")
+    raise TypeError(f"unknown kind of group: {group!r}")
 
 
 @expiry.register

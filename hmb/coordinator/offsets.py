@@ -59,7 +59,7 @@ class Expiry(NamedTuple):
     """The rule by which the committed offsets of one group expire (`group_expiry.expiry`)."""
 
     since: Callable[[CommittedOffset], int]  # returns the time (ms) at which the retention time of an offset starts
-    is_read: Callable[[str], bool]  # returns whether the group reads a topic; if it does, the offset stays
+    is_read: Callable[[str], bool]  # returns whether the group reads a topic; if it does, no offset expires
 
 
 class GroupOffsets:

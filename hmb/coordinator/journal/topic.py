@@ -77,7 +77,7 @@ class JournalPartitions:
         if not self._partitions:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, f"topic {self._topic.name} does not exist yet")
         value = java_hash(id)
-        return 0 if value == -(2**31) else abs(value) % self._count  # -2^31 has no absolute value in 32 bits.
+        return 0 if value == -(2**31) else abs(value) % self._count  # -2^31 overflows Java's abs(), so Kafka uses 0.
 
     def active(self, number: int) -> JournalPartition:
         """Return the partition with this number if it is loaded.

@@ -8,8 +8,8 @@ producer with acks=all: the setting `log.flush.acks.all` decides whether they mu
 The records of a transaction are in a separate batch, which contains the producer's id and epoch. The marker that ends
 the transaction passes through the same queue, so it follows all records of its transaction.
 
-Invariant: when a thread releases the `write_lock` of a partition, every `Pending` that it has taken from the queue is
-done.
+Invariant: when a thread releases the `write_lock` of a partition, every `Pending` that the thread has taken from the
+queue is marked as done.
 
 Source: Kafka's `CoordinatorRuntime`.
 """

@@ -126,7 +126,7 @@ class ConsumerMember:
             for partition, offset in commit.offsets.items()
         ]
         if commit.epoch > self.epoch or any(assigned is None or commit.epoch < assigned for assigned in since):
-            raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"Received member epoch {commit.epoch}, not {self.epoch}.")
+            raise KafkaError(ErrorCode.STALE_MEMBER_EPOCH, f"The member epoch is {self.epoch}, not {commit.epoch}.")
 
     def check_fetch(self, epoch: int) -> None:
         """Check the member epoch in a fetch of committed offsets. Raises STALE_MEMBER_EPOCH."""

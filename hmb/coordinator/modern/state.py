@@ -182,7 +182,7 @@ class ConsumerState:
             self.resume(now)
 
     def replay(self, key: Key, value: Any) -> None:
-        """Apply a record of the journal when the broker starts. Each key occurs once, and the order does not matter."""
+        """Apply a record of the journal when the broker starts. Each key occurs once, in any order."""
         self._stored.put(encode_key(key), encode_value(value))
         self._restore([(key, value)], anew=False)
 

@@ -24,7 +24,7 @@ class StoredRecords:
         self._values: dict[bytes, tuple[int, bytes | None]] = {}  # key -> (number of the change, value)
         self._in_flight = 0
         self._last = 0  # the number of the newest change
-        self._restored_at = 0  # the number of the newest change at the last restore
+        self._restored_at = 0  # the number of the newest change when the group was last restored
 
     def __iter__(self) -> Iterator[tuple[bytes, bytes]]:
         return ((key, value) for key, (_, value) in self._values.items() if value is not None)

@@ -67,7 +67,7 @@ def _is_committed(found: OpenTransaction, transaction: Transaction | None) -> bo
     """Return whether `found` is the last transaction of its producer and was committed.
 
     With transaction version 2, the coordinator adds 1 to the epoch when a transaction ends. The epoch in the log can
-    therefore be smaller by 1.
+    therefore be 1 less than the epoch of the coordinator.
     """
     if transaction is None or transaction.state is not TransactionState.COMPLETE_COMMIT:
         return False

@@ -7,7 +7,7 @@ expired id is null (a tombstone). Only the newest record of each key is valid, a
     key    int16 record type = 0   transactional id
     value  int16 version           producer id and epoch, timeout, state, partitions, times; tagged: further ids
 
-Kafka 4.3 reads both versions of the value and writes version 1.
+The value has the versions 0 and 1. Kafka 4.3 reads both versions and writes version 1.
 
 Source: KIP-98, KIP-890; the JSON definitions in the jar of kafka-transaction-coordinator 4.3.0.
 """
