@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            if ctx.resilient_parsing:  # The user is still typing, so this is no error.
+            if ctx.resilient_parsing:  # The shell completes an unfinished name.
                 return None
             ctx.fail(f"No such command {cmd_name!r}; {did_you_mean(cmd_name, COMMANDS)}")
         module = importlib.import_module(f".{COMMANDS[cmd_name].module}", __package__)

@@ -39,7 +39,7 @@ WAYS = "--to-earliest, --to-latest, --to-current, --to-offset, --shift-by, --by-
 
 
 def ago(text: str) -> int:
-    """Return the time that is a duration before now, in ms since 1970. The duration is `PT1H30M` or `1h30m`."""
+    """Return the present time minus a duration, in ms since 1970. The text is, for example, `PT1H30M` or `1h30m`."""
     iso = ISO_DURATION.fullmatch(text)
     if iso is not None and any(iso.groups()):
         days, hours, minutes, seconds = (float(part or 0) for part in iso.groups())
@@ -137,7 +137,10 @@ def _print(group: str, plan: Plan, executed: bool, export: bool, as_json: bool) 
 
 
 def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
-    """Return how to compute the new offsets, which one option says. Return None if a file contains the offsets."""
+    """Return the way to compute the new offsets, from the option that the user has chosen.
+
+    Return None if the offsets come from a file.
+    """
     from hmb.client.admin import ShiftBy
     from hmb.client.offsets import AtTime
 

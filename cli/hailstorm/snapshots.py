@@ -1,4 +1,4 @@
-"""`hmb hailstorm snapshots`: lists the snapshots of a store."""
+"""`hmb hailstorm snapshots`: list the snapshots of a store."""
 
 from __future__ import annotations
 

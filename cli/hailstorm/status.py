@@ -1,4 +1,4 @@
-"""`hmb hailstorm status`: shows a running topology."""
+"""`hmb hailstorm status`: show the state of a running topology."""
 
 from __future__ import annotations
 

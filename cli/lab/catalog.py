@@ -69,7 +69,7 @@ def labs() -> list[Lab]:
 
 
 def find(number: int) -> Lab:
-    """Return the lab with a number. Raises UnknownLab."""
+    """Return the lab with this number. Raises UnknownLab if no lab has it."""
     known = {lab.number: lab for lab in labs()}
     if number not in known:
         raise UnknownLab(f"there is no lab {number}; the labs are {', '.join(map(str, known))} (hmb lab list)")

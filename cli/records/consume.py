@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Write = Callable[[list["ConsumerRecord"]], bytes]
 
 POLL_TIMEOUT = 1.0  # seconds
-RETRY_FOR = 30.0  # seconds; the command tries so long to reconnect to a broker
+RETRY_FOR = 30.0  # seconds for which the command tries to reconnect to a broker
 SOON = 1000  # ms; if fetch.max.wait.ms is longer, the broker may wait before it responds
 POLL_RECORDS = 10_000  # the maximum number of records that one poll returns (Kafka's default is 500)
 
@@ -205,9 +205,9 @@ def _copy(
 
 
 def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool]:
-    """Return a function that tests whether a log that ends before TO, in `-o FROM:TO`, is read to its end.
+    """Return a function that returns whether each partition is read to TO of `-o FROM:TO`, or to its present end.
 
-    The consumer itself would wait for the records up to TO. Perhaps nobody will ever write them.
+    The consumer itself waits for the records up to TO, even if the log ends earlier.
     """
     until = progress.until
     if progress.in_group or not isinstance(until, int):

@@ -154,8 +154,8 @@ def _can_wait(start: Offset | None, until: Until) -> bool:
 OPTIONS: list[Callable[[Any], Any]] = [
     optional_topics_argument,
     SPAN("-o", "--offset", "spans", type=parse_span, multiple=True, metavar="OFFSET", help="""
-        start, end, an offset, +N (after the start), -N (before the end), FROM:TO, @TIME, @TIME:TIME, s@TIME, e@TIME,
-        stored. TIME: 2026-02-14, 2026-02-14T10:30:00Z, ms or s since 1970, -1h.  [default: end]"""),
+        start, end, an offset, +N (N after the start), -N (N before the end), FROM:TO, @TIME, @TIME:TIME, s@TIME,
+        e@TIME, stored. TIME: 2026-02-14, 2026-02-14T10:30:00Z, ms or s since 1970, -1h.  [default: end]"""),
     SPAN("--from-beginning", is_flag=True, help="Start with the oldest record."),
     SPAN("--tail", type=IntRange(1), metavar="N", help="Print the last N records of each partition, and stop."),
     SPAN(

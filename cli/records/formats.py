@@ -19,8 +19,8 @@ letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 
 The command parses a format once. The text between the letters becomes a template for the `%` operator of bytes. One
 call converts many records. It makes a column of values for each letter, and applies the template to each row of these
-columns. The loops over the records run inside functions that are written in C. This is three times as fast as one call
-of a Python function for each letter of each record. For example, three records and the format `%p-%o:%v\n`::
+columns. The loops over the records run inside functions that are written in C. This way is three times as fast as one
+call of a Python function for each letter of each record. For example, three records and the format `%p-%o:%v\n`::
 
     template   b"%d-%d:%b\n"
     columns    (0, 0, 0)  (7, 8, 9)  (b"rain", b"sun", b"fog")       ->  b"0-7:rain\n0-8:sun\n0-9:fog\n"

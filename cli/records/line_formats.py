@@ -1,4 +1,4 @@
-r"""Convert a line of input to a record, by kcat's options or by the properties of kafka-console-producer.
+r"""Convert a line of input to a record, with kcat's options or with the properties of kafka-console-producer.
 
     kcat    -K TEXT         a line is key, TEXT, value; a line without TEXT has no key
             -Z              an empty key or value is null

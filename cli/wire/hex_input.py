@@ -118,7 +118,7 @@ def _pieces(lines: list[str]) -> Iterator[bytes]:
 def _repeat(piece: bytearray, row: bytes, end: int, number: int) -> None:
     """Append `row` repeatedly, until the piece has `end` bytes. In a dump, a line `*` stands for equal rows."""
     if not row or not len(piece) <= end <= MAX_REPEATED:
-        raise HexError(f"line {number}: a row of * cannot reach to {end:x}")
+        raise HexError(f"line {number}: a line * cannot repeat the row before it up to offset {end:x}")
     while len(piece) < end:
         piece += row[: end - len(piece)]
 

@@ -18,9 +18,9 @@ Mechanism: a load locks DIR and deletes the folders of runs that were not commit
 offsets in the newest manifest. The run writes its records and its manifest to the folder `_tmp-N` and syncs them. It
 then renames the folder to `run=N`, and syncs DIR.
 
-Example: run 1 holds the offsets 0 to 999 of partition 0, and its manifest ends at offset 1000. Run 2 writes the offsets
-1000 to 1499 to `_tmp-00000002`, and the machine loses power. Readers still see only run 1. The next load deletes
-`_tmp-00000002` and starts at offset 1000 again.
+Example: run 1 contains the offsets 0 to 999 of partition 0, and its manifest ends at offset 1000. Run 2 writes the
+offsets 1000 to 1499 to `_tmp-00000002`, and the machine loses power. Readers still see only run 1. The next load
+deletes `_tmp-00000002` and starts at offset 1000 again.
 
 If the process dies before the rename, readers see nothing of its run. If the process dies after the rename, the run is
 committed. Nothing can happen between the two, because the file system renames a folder in one step. All runs together
@@ -32,9 +32,8 @@ A program that reads the files needs no special code. Spark, pandas and Arrow re
 
     spark.read.parquet(DIR)
 
-The columns are the same as in the data source, with the column `headers`. If retention deletes a record before the load
-has read it, the load fails. With the option failOnDataLoss=false, the load logs a warning and continues without the
-record.
+The columns are the same as in the data source, including `headers`. If retention deletes a record before the load has
+read it, the load fails. With the option failOnDataLoss=false, the load logs a warning and continues without the record.
 
 Limits: object stores are not supported, because they cannot rename a folder atomically. The lock works on one machine
 only. DIR must be in a file system that the driver and all workers share.
@@ -119,7 +118,7 @@ def load(
         cluster.topic(topic)  # If the topic does not exist, this raises KafkaError before the directory is created.
         stack.enter_context(_locked(root))
         delete_uncommitted(root)
-        target = None  # The first plan sets it. Records after it are left to the next load.
+        target = None  # The first plan sets the target. Later records are left to the next load.
         while True:
             planned, target = _plan(cluster, topic, root, given, records_per_run, target)
             if planned is None:

@@ -87,7 +87,7 @@ def partitions_of(
 
 
 def _topics(cluster: Cluster, names: Iterable[str], known: Collection[TopicPartition]) -> list[TopicMetadata]:
-    """Return the current metadata of topics, because topics can get new partitions.
+    """Fetch the metadata of topics again, because partitions may have been added.
 
     Leave out topics in `known` that were deleted.
     """

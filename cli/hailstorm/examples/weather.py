@@ -7,9 +7,9 @@ The time at which a processor reads the event does not matter. The records flow 
     weather -> rain (2 instances, windows of 28 days) -> rows -> database
 
 The bolt `rain` adds each day to the sum of its window. The sink `database` replaces the row of this city and window by
-the new sum. The sink is transactional: one transaction of the database writes both the rows and a clock. The clock
-contains the offset up to which the records of each partition are in the sums. The rows are therefore always the result
-of exactly the records below these offsets.
+the new sum. The sink is transactional: one transaction of the database writes both the rows and a clock. For each
+partition, the clock contains the first offset that is not in the sums yet. The rows are therefore always the result of
+exactly the records below these offsets.
 
 Source for windows of event time: Akidau et al., "The Dataflow Model" (2015).
 """

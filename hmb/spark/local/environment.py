@@ -69,7 +69,7 @@ class Finding(NamedTuple):
 
 
 class SparkUnavailableError(RuntimeError):
-    """A package or Java is missing, which Spark needs. The message contains the command that installs it."""
+    """Java or a package that Spark needs is missing. The message contains the command that installs it."""
 
 
 def findings() -> list[Finding]:

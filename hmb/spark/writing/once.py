@@ -28,14 +28,16 @@ writes.
 
 Limits:
 
-- A batch that runs again must split its rows into the same tasks. A query that has not changed splits them in the same
-  way, because it reads the same ranges. After a `repartition()` without columns, or with a changed number of tasks, a
-  row may move to another task. The note therefore contains a checksum over the rows, in any order. If the rows of a
-  repeated batch differ, the task fails instead of losing rows silently. A task without rows does not fetch the note.
-- The rows of each task become visible when that task commits, not for all tasks at the same time. Consumers need the
-  isolation level read_committed.
-- A note is an offset of a group without members. Brokers delete such offsets after offsets.retention.minutes (7
-  days). If a query dies between the commits of two tasks and restarts after that time, it may write one batch twice.
+- When a batch runs again, its rows must be divided among the tasks in the same way. A query that has not changed does
+  this, because it reads the same ranges. After a `repartition()` without columns, or with another number of tasks, a
+  row may move to another task. The note therefore contains a checksum of the rows, which does not depend on their
+  order. If a repeated task has other rows than before, the task fails, so that no row is lost without an error. A task
+  without rows does not fetch the note.
+- The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
+  rows of aborted transactions, consumers need the isolation level read_committed.
+- A note is an offset of a group without members. Brokers delete such offsets after offsets.retention.minutes (7 days).
+  If a query dies when only some tasks of a batch have committed, and is started again after this time, it writes the
+  rows of these tasks twice.
 - A transaction that takes longer than kafka.transaction.timeout.ms is aborted, and the task fails. The sink's default
   is 15 minutes, the longest time that brokers allow by default.
 
