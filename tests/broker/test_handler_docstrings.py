@@ -21,8 +21,10 @@ def test_the_docstring_has_four_parts_and_the_versions_of_the_class(api_key: Api
     request = request_class(api_key)
     first, last = request.versions[0], request.versions[-1]
     versions = f"{first}-{last}" if last > first else str(first)
-    flexible = f"from version {request.flexible[0]} on in the flexible encoding" if request.flexible else "not in the"
-    if request.flexible and request.flexible[0] <= first:
-        flexible = "all in the flexible encoding" if last > first else "in the flexible encoding"
+    flexible = "not in the flexible encoding"
+    if request.flexible and (begin := request.flexible[0]) > first:
+        flexible = f"versions {begin} and later use" if begin < last else f"version {begin} uses"
+    elif request.flexible:
+        flexible = "all use the flexible encoding" if last > first else "in the flexible encoding"
     assert starts[0].startswith(f"Versions: {versions}; {flexible}"), starts[0]
     assert lines[0].startswith(f"{api_name(api_key)}: ")

@@ -1,6 +1,6 @@
 """AddOffsetsToTxn: announce that a transaction will commit offsets of a consumer group.
 
-Versions: 0-4; from version 3 on in the flexible encoding (KIP-482).
+Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: a partition of `__consumer_offsets` stores the group's offsets. The broker adds this partition to the
     transaction. When the transaction ends, this partition then gets a marker, like all other partitions of the
     transaction.

@@ -1,6 +1,6 @@
 """AddPartitionsToTxn: add partitions to a transaction.
 
-Versions: 0-5; from version 3 on in the flexible encoding (KIP-482).
+Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: the broker adds either all partitions or none. The first partitions begin the transaction. If a request
     contains a partition that does not exist, this partition gets an error, and all other partitions get
     OPERATION_NOT_ATTEMPTED. The same happens if a client's request contains a partition of an internal topic. With

@@ -1,6 +1,6 @@
 """AlterConfigs: replace all settings that were set for a topic, a broker or a group.
 
-Versions: 0-2; from version 2 on in the flexible encoding (KIP-482).
+Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Behavior: the request contains the complete new settings of a resource. A setting that the request does not contain
     returns to its default. (To change a single setting, clients use IncrementalAlterConfigs.) Each resource has its own
     error code. The broker changes either all settings of a resource or none. When the broker sends the response, the

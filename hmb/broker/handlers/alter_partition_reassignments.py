@@ -1,6 +1,6 @@
 """AlterPartitionReassignments: move partitions to other brokers, or cancel a move.
 
-Versions: 0-1; all in the flexible encoding (KIP-482).
+Versions: 0-1; all use the flexible encoding (KIP-482).
 Behavior: HMB has one broker, which already has all partitions. If the request assigns a partition to this broker, the
     response contains no error. Any other assignment gets INVALID_REPLICA_ASSIGNMENT. A request cancels a move with null
     instead of a list of replicas. HMB has no moves to cancel, so such a request gets NO_REASSIGNMENT_IN_PROGRESS.

@@ -1,6 +1,6 @@
 """ApiVersions: list the APIs that this broker supports, with the supported versions of each API.
 
-Versions: 0-4; from version 3 on in the flexible encoding (KIP-482). The header of the response always has version 0.
+Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482). The response header always has version 0.
 Behavior: the list is made from the table of handlers, so it contains exactly the APIs that have a handler. If the
     version of the request is unknown, the response has the error code UNSUPPORTED_VERSION (35) and still contains the
     list. This response is encoded in version 0, which each client can read. The client then sends a request of a

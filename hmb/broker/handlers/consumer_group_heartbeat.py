@@ -1,6 +1,6 @@
 """ConsumerGroupHeartbeat: join, leave or stay in a consumer group that uses the new group protocol (KIP-848).
 
-Versions: 0-1; all in the flexible encoding (KIP-482).
+Versions: 0-1; all use the flexible encoding (KIP-482).
 Behavior: the broker assigns partitions to the members (coordinator/modern/). The broker uses one of two assignors
     (algorithms), `uniform` or `range`. A heartbeat response contains the member's partitions if they have changed. The
     broker sends the response after the change is on disk. If a member subscribes with a regular expression, the broker

@@ -1,6 +1,6 @@
 """CreatePartitions: add partitions to topics.
 
-Versions: 0-3; from version 2 on in the flexible encoding (KIP-482).
+Versions: 0-3; versions 2 and later use the flexible encoding (KIP-482).
 Behavior: a request contains, for each topic, the new total number of partitions. The total must be greater than the
     current number of partitions (INVALID_PARTITIONS). The broker ignores the request's time limit: it sends the
     response after the partitions have been created. The request may contain replica assignments. Then it must contain

@@ -1,6 +1,6 @@
 """DeleteGroups: delete groups that have no members, together with their committed offsets.
 
-Versions: 0-2; from version 2 on in the flexible encoding (KIP-482).
+Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Behavior: each group has its own error code. If a request contains a group twice, the response contains it once. The
     broker sends the response after the deletion is on disk.
 Version notes: all versions have the same fields and differ only in their encoding.

@@ -1,6 +1,6 @@
 """DescribeCluster: list the brokers of the cluster, and its controller.
 
-Versions: 0-2; all in the flexible encoding (KIP-482).
+Versions: 0-2; all use the flexible encoding (KIP-482).
 Behavior: the response contains one broker, this one, which is also the controller. The broker's address is the
     advertised address of the listener that the client has connected to. If the client asks for the addresses of
     controllers, the error is MISMATCHED_ENDPOINT_TYPE. If the client asks for an unknown type of address, the error is

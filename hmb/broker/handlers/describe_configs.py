@@ -1,6 +1,6 @@
 """DescribeConfigs: return settings of topics, brokers, loggers and groups, with the source of each value.
 
-Versions: 0-4; from version 4 on in the flexible encoding (KIP-482).
+Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Behavior: each resource has its own error code. The response contains all settings of a resource, or only the settings
     that the request names. If the request names an unknown setting, the response does not contain this setting. This is
     no error, because tools also request settings that only newer brokers have. To describe a broker, a client sends the

@@ -1,6 +1,6 @@
 """DescribeGroups: describe groups that use the classic group protocol.
 
-Versions: 0-6; from version 5 on in the flexible encoding (KIP-482).
+Versions: 0-6; versions 5 and later use the flexible encoding (KIP-482).
 Behavior: the response contains the state, the protocol and the members of each group. It contains the members' metadata
     only while the group is in the state Stable. An unknown group is returned with the state Dead.
 Version notes: version 3 adds the operations that the client may perform on the group. Version 4 adds group instance

@@ -1,6 +1,6 @@
 """ElectLeaders: elect leaders for partitions.
 
-Versions: 0-2; from version 2 on in the flexible encoding (KIP-482).
+Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Behavior: HMB has one broker, which is always the leader of all partitions. So each existing partition gets
     ELECTION_NOT_NEEDED. If a request is for all partitions and does not name them, the response contains all topics,
     but no partitions. Kafka does the same: it returns ELECTION_NOT_NEEDED only for partitions that the client has

@@ -1,6 +1,6 @@
 """EndTxn: commit or abort a transaction.
 
-Versions: 0-5; from version 3 on in the flexible encoding (KIP-482).
+Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: first the broker writes the outcome (commit or abort) to disk. Then it writes a marker to each partition of
     the transaction, and sends the response. Even if a marker cannot be written, the response has no error, because the
     outcome can no longer change. If the client repeats an EndTxn that has succeeded, it gets the same response again.

@@ -1,6 +1,6 @@
 """Fetch: read records from partitions, and wait for new records if too few exist.
 
-Versions: 0-18; from version 12 on in the flexible encoding (KIP-482).
+Versions: 0-18; versions 12 and later use the flexible encoding (KIP-482).
 Behavior: the broker waits until `min_bytes` bytes exist, a partition has an error, `max_wait_ms` has passed, or the
     broker stops. It also never waits longer than `connections.max.idle.ms`. The response contains at most
     `partition_max_bytes` bytes of each partition, and at most `max_bytes` bytes in total. The first batch is always

@@ -1,6 +1,6 @@
 """FindCoordinator: find the broker that coordinates a group or a transactional id.
 
-Versions: 0-6; from version 3 on in the flexible encoding (KIP-482).
+Versions: 0-6; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: this broker coordinates all groups and all transactional ids. The client's next request will need the
     coordinator's topic, `__consumer_offsets` or `__transaction_state`. So the broker creates this topic if it does not
     exist.

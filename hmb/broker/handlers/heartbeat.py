@@ -1,6 +1,6 @@
 """Heartbeat: keep a member in its group, and check whether the group rebalances.
 
-Versions: 0-4; from version 4 on in the flexible encoding (KIP-482).
+Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Behavior: the broker restarts the session timeout of the member. If the response has the error REBALANCE_IN_PROGRESS,
     the member must join the group again.
 Version notes: version 3 adds static members. All other versions differ only in their encoding.

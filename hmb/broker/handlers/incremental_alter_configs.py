@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs: change single settings of topics, brokers, loggers and groups.
 
-Versions: 0-1; from version 1 on in the flexible encoding (KIP-482).
+Versions: 0-1; version 1 uses the flexible encoding (KIP-482).
 Behavior: each change has an operation. SET sets a value, and DELETE returns to the default. APPEND adds items to a
     list, and SUBTRACT removes items. A list contains each item only once. If a setting is not a list, these two
     operations get INVALID_CONFIG. Each resource has its own error code. The broker changes either all requested

@@ -1,6 +1,6 @@
 """InitProducerId: get a producer id and an epoch, for an idempotent or a transactional producer.
 
-Versions: 0-5; from version 2 on in the flexible encoding (KIP-482).
+Versions: 0-5; versions 2 and later use the flexible encoding (KIP-482).
 Behavior: a producer without a transactional id gets a new producer id, which no other producer has, and the epoch 0. If
     such a producer cannot recover from an error, it sends its current id and epoch, and also gets a new id. Its
     sequence numbers then begin again at 0. A producer with a transactional id gets the producer id of this

@@ -1,6 +1,6 @@
 """ListGroups: list the groups that this broker coordinates. In HMB these are all groups.
 
-Versions: 0-5; from version 3 on in the flexible encoding (KIP-482).
+Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: the response contains each group once. When the broker has just started and has not loaded all groups yet, the
     error is COORDINATOR_LOAD_IN_PROGRESS.
 Version notes: version 4 adds a filter by state, and version 5 a filter by type. The filters ignore upper and lower

@@ -1,6 +1,6 @@
 """ListTransactions: list transactional ids, with the state of their current or last transaction.
 
-Versions: 0-2; all in the flexible encoding (KIP-482).
+Versions: 0-2; all use the flexible encoding (KIP-482).
 Behavior: the response contains the transactional ids that pass all filters of the request. If the filter by state
     contains states that do not exist, the response contains these states, too.
 Version notes: version 1 adds a filter by duration. It selects transactions that began longer ago than this duration.

@@ -1,6 +1,6 @@
 """OffsetFetch: return the committed offsets of groups.
 
-Versions: 0-10; from version 6 on in the flexible encoding (KIP-482).
+Versions: 0-10; versions 6 and later use the flexible encoding (KIP-482).
 Behavior: a partition without a committed offset gets the offset -1 and no error. All partitions of an unknown group get
     the same. If the request contains null instead of a list of topics, the response contains all topics with committed
     offsets. If a topic was deleted and created again, offsets that were committed for the old topic are not returned.

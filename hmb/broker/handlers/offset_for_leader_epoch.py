@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch: return the last offset of a leader epoch, so that a consumer detects lost records (KIP-320).
 
-Versions: 0-4; from version 4 on in the flexible encoding (KIP-482).
+Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Behavior: the request contains a leader epoch. The broker looks for this epoch in the log. If the log does not contain
     this epoch, the broker takes the greatest epoch of the log that is smaller. The response contains the epoch that was
     found, and the offset after the last record of this epoch. For the newest epoch, this offset is the end of the log.

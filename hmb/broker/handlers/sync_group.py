@@ -1,6 +1,6 @@
 """SyncGroup: the leader sends the assignment of all members, and each member gets its own part of the assignment.
 
-Versions: 0-5; from version 4 on in the flexible encoding (KIP-482).
+Versions: 0-5; versions 4 and later use the flexible encoding (KIP-482).
 Behavior: the leader's request contains the assignment of all members. The broker stores this assignment, and then
     answers the requests of all members. Each response contains the partitions of one member. Until then, the requests
     of the members wait in the threads of their connections. If the group is already in the state Stable, the broker

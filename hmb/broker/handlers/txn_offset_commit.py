@@ -1,6 +1,6 @@
 """TxnOffsetCommit: commit offsets of a group as part of a transaction.
 
-Versions: 0-5; from version 3 on in the flexible encoding (KIP-482).
+Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: the broker stores the offsets at once. They become the group's committed offsets when the transaction is
     committed. Until then, an OffsetFetch with `require_stable` gets an error for these partitions. The request contains
     the member and the generation that have read the records. The broker checks the member and the generation, so that a
