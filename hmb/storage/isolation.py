@@ -5,8 +5,8 @@ or all transactions. If an error in one log ended the whole round, one truncated
 all topics. So an error ends only the work on one log, group or transaction. The broker logs the error, and tries this
 log again in the next round.
 
-The stop of the broker also ends long work. A check of a log and a compaction look at an event from time to time, and
-raise `Stopped` as soon as the event is set.
+When the broker stops, it must also end long work. For this, the broker sets an event. A check of a log and a compaction
+test the event from time to time, and raise `Stopped` when it is set.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from contextlib import contextmanager
 
 from hmb.protocol.errors import KafkaError
 
-NO_STOP = threading.Event()  # an event that no thread sets, for callers that are never stopped
+NO_STOP = threading.Event()  # an event that is never set, for callers that need no stop
 
 
 class Stopped(Exception):
-    """The broker stops, so a check or a compaction in progress ends early. After the next start it begins again."""
+    """The broker stops, so a check or a compaction ends early. The broker begins it again after its next start."""
 
 
 @contextmanager

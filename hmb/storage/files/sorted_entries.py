@@ -1,15 +1,18 @@
-"""Sorted entries: the file of an index, which holds entries of one width in the order of their keys.
+"""Sorted entries: the file of an index. All its entries have the same size, and they are sorted by their keys.
 
-The three indexes of a segment map a key to an entry: an offset to a position, a timestamp to an offset, the offset of a
-marker to an aborted transaction. They differ only in the fields of an entry. `IndexFile` contains everything else: it
-appends entries, searches for a key, and checks what the start has found.
+A segment has three indexes. The offset index maps an offset to a position, the time index maps a timestamp to an
+offset, and the transaction index maps the offset of a marker to an aborted transaction. The indexes differ only in the
+fields of their entries. `IndexFile` contains the code that all three use: it appends entries, searches for a key, and
+checks the file when the broker opens it.
 
-A search takes two steps. The first key of each block of entries is kept in memory, 8 bytes for about 2 MiB of log. A
-binary search there finds the block. The block is read from the file, and a second binary search finds the entry. For
-example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks. A look-up reads one of them, 4,096 bytes.
+A block is 512 entries. The index keeps the first key of each block in memory: 8 bytes for about 2 MiB of log. A search
+takes two steps. A binary search in these keys finds the block. The index then reads the block from the file, and a
+binary search in the block finds the entry. For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks.
+A look-up reads one block of 4,096 bytes.
 
-A memory map would need no reads. But another process may truncate the file. The kernel then kills a broker that touches
-the map after the new end (SIGBUS). With reads, a look-up starts at an earlier entry, and the broker logs the damage.
+A memory map would avoid this read. But another process may truncate the file. If the broker then used the map after the
+new end of the file, the kernel would kill the broker (SIGBUS). A read only returns fewer bytes. The look-up then starts
+at an earlier entry, and the broker logs the damage.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Recovery: a start finds out what a log contains after a stop, a kill, a power cut or damage.
+"""Recovery: when the broker starts, it finds out which records a log contains after a kill, a power cut or damage.
 
-A kill of the process loses no written bytes, because the kernel has them. A power cut loses bytes that were not synced,
-in any order. A disk may change a bit at any time. The start has to tell these cases apart from the files alone::
+If the broker's process is killed, no written bytes are lost, because the kernel has them. After a power cut, any of the
+bytes that were not synced may be missing. A disk may change a bit at any time. When the broker starts, it has only the
+files to distinguish these cases::
 
                          recovery point               end of the file
                                |                             |
@@ -9,21 +10,22 @@ in any order. A disk may change a bit at any time. The start has to tell these c
                       damage: an empty           a power cut: the log ends at the
                       batch replaces it          hole, later batches go to a .cut file
 
-Bytes before the recovery point have been on disk, so damage among them came later. The intact batches after it are
-served, and an empty batch takes the place of the damaged one, so that readers get past it. Bytes from the recovery
-point on may never have been on disk as a whole. Later batches may depend on lost ones, so the log ends there.
+All bytes before the recovery point have been on disk. So if they are damaged, the disk has changed them later. The
+broker replaces the damaged batch by an empty batch, and readers can continue with the intact batches after it. Some
+bytes after the recovery point may never have been on disk. If bytes are damaged there, the log ends at the damage,
+because later records may depend on the lost records.
 
-The start can rebuild the indexes and the state of the producers from the batches.
+The broker can rebuild the indexes and the state of the producers from the batches.
 
 Read in this order:
 
-- `scanning`   the batches of one segment after a crash, up to the first damaged one
-- `checking`   one batch: is it intact? The search for the next intact batch
-- `clean_stop` where one segment ends after a proper stop
-- `loading`    all segments of a log at a start, and the state of its producers
-- `repair`     replacements for damaged batches, at a start and while readers use the log
-- `tails`      bytes after the last whole batch
-- `read_checks`  readers that cannot get past damage
+- `scanning`     a check of all batches of one segment after a crash, up to the first damaged batch
+- `checking`     a check of one batch, and the search for the next intact batch
+- `clean_stop`   where one segment ends after a proper stop
+- `loading`      all segments of a log when the broker starts, and the state of the log's producers
+- `repair`       replacements for damaged batches, when the broker starts and while readers use the log
+- `tails`        bytes after the last whole batch
+- `read_checks`  how a running broker notices that readers cannot read past damage
 
 Source: Kafka 0.7 design, "Log"; Kafka's `LogLoader`, `LogSegment.recover`.
 """

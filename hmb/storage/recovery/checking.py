@@ -1,14 +1,15 @@
 """Checking the batches of a log file, and the search for the next intact batch after a damaged one.
 
-A power cut leaves two kinds of damage at the end of a file (Kafka 0.7 design, "Log"). The last batch may be incomplete.
-A *nonsense block* is a block of the file that has been allocated and never filled. A disk error may change any byte of
-the file. `checked_batch` finds damage by the length and the CRC of a batch. They must match all bytes after the length.
+A power cut may leave two kinds of damage at the end of a file (Kafka 0.7 design, "Log"). The last batch may be
+incomplete. Or the file has a *nonsense block*: the file system has allocated this block of the file, but the data was
+never written to it. A disk error may change any byte of the file. To find damage, `checked_batch` checks whether the
+bytes after the length field match the length and the CRC of the batch.
 
-No CRC covers the offset of a batch (8 bytes). scanning.py checks that offsets grow. No CRC covers the leader epoch
-(4 bytes) either. No record depends on it.
+The CRC does not cover the offset of a batch (8 bytes). scanning.py checks that the offsets grow. The CRC does not cover
+the leader epoch (4 bytes) either, but no record depends on the leader epoch.
 
-`next_whole_batch` searches for an intact batch after a damaged one. No byte shows where a batch begins. So the search
-looks for bytes that may be a header, and trusts the CRC.
+`next_whole_batch` searches for an intact batch after a damaged batch. A batch does not begin with a special byte. So
+the search looks for bytes that could be a header. If the CRC matches, it assumes that they are a batch.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from hmb.storage.files.windows import WINDOW, Windows
 from hmb.storage.producer_state import BATCHES_KEPT
 
 ZEROS = bytes(1 << 20)
-MIN_HEADER = MAGIC_POSITION + 1  # bytes that the search needs to decide whether a batch may begin at a position
+MIN_HEADER = MAGIC_POSITION + 1  # bytes that the search needs to recognize a possible header
 HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
 
-# The parts: first offset, size (bytes), last offset, maximum timestamp (ms), producer id, attributes.
+# An intact batch: first offset, size (bytes), last offset, greatest timestamp (ms), producer id, attributes.
 CheckedBatch = tuple[int, int, int, int, int, int]
 
 
 class Damage(KafkaError):
-    """An error: the bytes from `position` on are not the next batch of the log."""
+    """A file has no intact next batch of the log at `position`."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
@@ -43,14 +44,15 @@ class Damage(KafkaError):
 
 
 def checked_batch(windows: Windows, position: int) -> CheckedBatch:
-    """Return the batch at a position. Raises KafkaError if it is not intact, OSError.
+    """Return the batch at `position`. Raises KafkaError if the bytes are not an intact batch, and OSError.
 
-    A gigabyte of small batches holds a million of them. So an intact batch v2 is checked without an object for it.
-    Messages, and bytes that are not an intact batch, are left to `check`, which finds out what is wrong.
+    A gigabyte may contain a million small batches. To be fast, this function checks a batch v2 without creating an
+    object. Only for messages (v0, v1) and for damaged bytes, it creates an object and calls `check`, which raises the
+    exact error.
     """
     view, index = windows.view, position - windows.start
     left = len(view) - index
-    if left < HEADER_SIZE or index < 0:  # Calling `at` for each batch would take 10% of the time.
+    if left < HEADER_SIZE or index < 0:  # To call `at` for each batch would take 10% more time.
         view, index = windows.at(position, HEADER_SIZE)
         left = len(view) - index
     if left >= HEADER_SIZE:
@@ -75,9 +77,9 @@ def checked_batch(windows: Windows, position: int) -> CheckedBatch:
 def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, int]:
     """Return a view that contains a batch of `size` bytes, and the index of the batch in the view.
 
-    A damaged length may cover the rest of the file, for example 1 GiB. So if a batch is larger than a window, its CRC
-    is first computed window by window. The whole batch is read only if the CRC is right.
-    Raises KafkaError, OSError.
+    If the length field is damaged, `size` may be very large, for example 1 GiB. So if `size` is larger than a window,
+    the function first computes the CRC window by window. It reads the whole batch into memory only if the CRC is
+    correct. Raises KafkaError, OSError.
     """
     if size > WINDOW:
         header = parse_batch(*windows.at(position, HEADER_PEEK))
@@ -93,11 +95,11 @@ def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, in
 
 
 def _first_offset(batch: Batch) -> int:
-    """Return the first offset of a batch. A compressed message has it only in its content. Raises KafkaError."""
+    """Return the first offset of a batch. In a compressed message, it is in the compressed part. Raises KafkaError."""
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
-    # The limit of decompression does not apply here: the message was within the limit when it was appended, and the
-    # limit may be lower now.
+    # This call uses no limit for decompression. When the message was appended, its size was within the limit of that
+    # time, and the limit may be lower now.
     offsets = [record.offset for record in batch.records(limit=sys.maxsize)]
     if offsets[-1] != batch.last_offset:
         raise corrupt(f"a compressed message at offset {batch.last_offset}, and inside it ends at {offsets[-1]}")
@@ -105,9 +107,9 @@ def _first_offset(batch: Batch) -> int:
 
 
 class ProducerBatches:
-    """The batches of a segment from which the state of all producers follows.
+    """The positions of those batches of a segment that the broker needs to rebuild the state of the producers.
 
-    These are the last ones of each producer, the first of each transaction, and the marker that ends it.
+    These are the last five batches of each producer, the first batch of each transaction, and all markers.
     """
 
     def __init__(self) -> None:
@@ -116,7 +118,7 @@ class ProducerBatches:
         self._open: set[int] = set()
 
     def note(self, position: int, producer_id: int, attributes: int) -> None:
-        """Note the next batch of the segment that has a producer id."""
+        """Note one batch. The caller passes all batches of the segment that have a producer id, in their order."""
         if attributes & CONTROL_BIT:
             self._open.discard(producer_id)
             self._of_transactions.append(position)
@@ -135,9 +137,9 @@ class ProducerBatches:
 
 
 def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> int | None:
-    """Return the offset after the last undamaged batch anywhere after `position`; None if no such batch exists.
+    """Return the offset after the last intact batch at or after `position`, or None if no intact batch exists.
 
-    Batches count if they have offsets from `next_offset` on. Raises OSError.
+    The search ignores batches that end below `next_offset`. Raises OSError.
     """
     end: int | None = None
     while found := next_whole_batch(windows, position, next_offset):
@@ -148,21 +150,21 @@ def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> i
 
 
 def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int, CheckedBatch] | None:
-    """Search for the first undamaged batch at `position` or after it that has an offset of `lowest` or more.
+    """Return the first intact batch at or after `position`, with its position. It must end at or after offset `lowest`.
 
-    No byte shows where a batch begins, so the search looks for headers and trusts the CRC. Return the position and the
-    batch; None if no batch is intact. Raises OSError.
+    The search looks for bytes that could be a header, and then checks the CRC. Return None if it finds no intact batch.
+    Raises OSError.
     """
     end = _end_of_data(windows, position)
-    # The pattern finds positions at which a batch may begin: the first bytes of the offset `lowest`, then a size above
-    # 0, a leader epoch or CRC, and a magic of 0 to 2.
+    # The pattern matches bytes that could be a header: an offset with the same first three bytes as `lowest`, a
+    # positive size, a leader epoch or CRC (any 4 bytes), and a magic of 0 to 2.
     header = re.compile(re.escape(lowest.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
     while position + MIN_HEADER <= end:
         view, index = windows.at(position, MIN_HEADER)
         if len(view) - index < MIN_HEADER:  # Another process has cut the file.
             break
         match = header.search(view, index, index + end - position)
-        if match is None:  # A header may begin in the last bytes of the view.
+        if match is None:  # Search again from the last bytes of the view on.
             position += len(view) - index - MIN_HEADER + 1
             continue
         position += match.start() - index
@@ -178,7 +180,7 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
 
 
 def _end_of_data(windows: Windows, position: int) -> int:
-    """Return the end of the file without the zeros of preallocation. Count only whole blocks of zeros."""
+    """Return the end of the file without its zeros (see `preallocate`), which are skipped in steps of 1 MiB."""
     end = windows.end
     while end - len(ZEROS) >= position:
         view, index = windows.at(end - len(ZEROS), len(ZEROS))

@@ -1,12 +1,13 @@
-"""The start after a clean stop: the indexes show where a segment ends.
+"""The start after a clean stop: the broker uses the indexes to find the end of a segment.
 
-A broker that stops properly syncs its logs and writes a marker file. The start then need not read the whole log. It
-reads only the batches after the last index entry, at most some kilobytes, and compares them with both indexes.
+When a broker stops properly, it syncs its logs and writes a marker file. At its next start, the broker then need not
+read the whole log. For each segment, it reads only the batches after the last index entry, usually a few kilobytes, and
+compares them with the offset index and the time index.
 
 For example, the last entry of a segment's offset index is (offset 109, position 10000), and the log file has 12,000
-bytes. The start reads two batches of 1,000 bytes. If the first one ends at offset 109 and the second one at the end of
-the file, the log ends after the second batch. If anything does not match, the start checks the whole segment
-(scanning.py).
+bytes. The broker reads the two batches after position 10,000, which have 1,000 bytes each. The first batch must end at
+offset 109, and the second batch at the end of the file. If so, the log ends after the second batch. If anything does
+not match, the broker checks the whole segment (scanning.py).
 
 Source: Kafka's `LogLoader`, `OffsetIndex.sanityCheck`.
 """
@@ -18,14 +19,15 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-MAX_UNINDEXED = 1 << 20  # allowance (bytes) for one append, whose batches may share one index entry
+MAX_UNINDEXED = 1 << 20  # bytes of one append, which may have only one index entry
 
 
 def end_by_indexes(segment: Segment) -> int:
-    """Return the offset after the last whole batch. Read only the batches after the last index entry.
+    """Return the offset after the last batch of a segment. Read only the batches after the last index entry.
 
-    Raises KafkaError if the end of the log does not match the ends of the indexes, or is not a whole batch. In this
-    case the last entries of the indexes were not written, or the indexes belong to another log. Raises OSError.
+    Raises KafkaError if the file does not end with a whole batch, or if the last batches do not match the last entries
+    of the indexes. The reason may be that the last index entries were not written, or that the indexes belong to
+    another log. Raises OSError.
     """
     for index in (segment.offset_index, segment.time_index):
         if not index.is_sane():

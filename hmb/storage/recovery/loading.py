@@ -1,31 +1,33 @@
-"""Opening a log: the start finds its segments, its end, and the state of its producers.
+"""Opening a log: when the broker starts, it finds the log's segments, its end, and the state of its producers.
 
-After a proper stop the start reads only the end of each segment, which shows whether its indexes are complete. It
-trusts the rest, because the manifest shows which files were changed since (manifest.py). After a kill or a power cut
-the start also checks the active segment, batch by batch (checking.py), and rebuilds its indexes. The manifest does not
-contain the final size of this segment. In a directory without a manifest, which Kafka wrote, the start checks each
-segment that ends after the recovery point.
+After a proper stop, the broker reads only the end of each segment, to see whether the indexes are complete. It does not
+read the other batches. The manifest shows whether another process has changed a file after the stop (manifest.py).
+After a kill or a power cut, the broker also checks all batches of the active segment (checking.py) and rebuilds its
+indexes, because the manifest does not contain the final size of this segment. If the directory has no manifest, because
+Kafka wrote it, the broker checks each segment that ends after the recovery point.
 
-The meaning of damage depends on whether the damaged bytes have been on disk.
+If the broker finds damaged bytes, it asks whether these bytes have been on disk.
 
-- Bytes *have been on disk* below the recovery point, after a proper stop, and in each segment but the last one. A log
-  syncs a segment before it creates the next one. So this damage came later, and readers may have seen what follows. An
-  empty batch takes the place of the damaged one (repair.py), every intact batch is served, and no offset is assigned
-  twice.
-- Bytes *may never have been on disk* in the last segment from the recovery point on. After a power cut its unsynced
-  pages may be on disk in any order, so that whole batches follow a hole. But a log never has a later record without the
-  earlier ones, because the later record may depend on them. So the log ends at the hole. If whole batches follow, the
-  bytes are first kept beside the segment, in `<base offset>.log.<position>.cut`.
+- Bytes *have been on disk* if they are below the recovery point, or if the broker stopped properly. The same is true if
+  they are not in the last segment, because a log syncs a segment before it creates the next segment. So the disk has
+  changed these bytes later, and clients may already have read the records after them. The broker replaces the
+  damaged batch by an empty batch (repair.py). Clients can read all intact batches, and the log assigns no offset twice.
+- Bytes *may never have been on disk* if they are in the last segment, at or after the recovery point. After a power
+  cut, any unsynced pages may be missing, so intact batches may follow a hole. But a log must not contain a later record
+  without the earlier records, because the later record may depend on them. So the log ends at the hole. If intact
+  batches follow, the broker first copies the bytes to `<base offset>.log.<position>.cut`.
 
-Offsets may be missing between two segments because compaction has removed the last records of the first one. The
-manifest stores the base offset that follows each segment. If the next file has a greater one, a segment is lost.
+There may be a gap between the offsets of two segments, because compaction has removed the last records of the first
+segment. But a segment file may also be lost. To distinguish these cases, the manifest stores for each segment the base
+offset of the next segment. If the next file has a greater base offset than the manifest says, a segment is lost.
 
-Example: segments 0, 100 and 200; the log ends at 250; the recovery point is 220; the process is killed. Damage at 50 or
-at 210 is repaired. Damage at 230 ends the log at 230.
+Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220. The process is
+killed. If the broker finds damage at offset 50 or 210, it repairs the damage. If it finds damage at offset 230, the log
+ends at 230.
 
-Damaged indexes are rebuilt from the log. The state of the producers is the newest snapshot plus the batches after
-it. A transaction index depends on the transactions that were open where its segment begins, so to
-rebuild this index, the replay starts at a snapshot that is older than the segment.
+The broker rebuilds damaged indexes from the log. To get the state of the producers, it loads the newest snapshot and
+then reads the batches after the snapshot. To rebuild the transaction index of a segment, the broker must know the
+transactions that were open at the beginning of the segment. So it then loads a snapshot that is older than the segment.
 
 Source: Kafka 0.7 design, "Log" (recovery); Kafka's `LogLoader`.
 """
@@ -70,42 +72,42 @@ class LoadedLog:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """The facts about a log that the start has before it looks at the log's files."""
+    """The facts about a log that the broker knows when it starts, before it reads the log's files."""
 
-    recovery_point: int | None  # All records at lower offsets have been synced. None: unknown.
+    recovery_point: int | None  # all records at lower offsets have been synced; None if unknown
     is_clean: bool  # whether the log was closed properly
-    segments: Mapping[int, SegmentEntry] | None = None  # entries of the manifest, by base offset; None: no manifest
+    segments: Mapping[int, SegmentEntry] | None = None  # the manifest's entries by base offset; None: no manifest
 
     @property
     def being_replaced(self) -> Mapping[int, int]:
-        """The next offsets of segments that compaction is replacing, by base offset."""
+        """The segments that compaction was replacing at the stop or crash: base offset -> next offset."""
         known = (self.segments or {}).items()
         return {base_offset: entry.next_offset for base_offset, entry in known if entry.size == BEING_REPLACED}
 
     def is_closed(self, base_offset: int) -> bool:
-        """Return whether the manifest contains the final size of a segment."""
+        """Return whether the manifest contains the final size of the segment with this base offset."""
         known = self.segments or {}
         is_final = self.is_clean or base_offset != max(known, default=base_offset)
         return is_final and base_offset in known and known[base_offset].size >= 0
 
     def next_offset(self, base_offset: int) -> int | None:
-        """Return the base offset of the segment after this one; None if the manifest does not contain it."""
+        """Return the base offset of the segment after this segment, or None if the manifest does not contain it."""
         known = self.segments or {}
         is_final = self.is_clean or base_offset != max(known, default=base_offset)
         return known[base_offset].next_offset if is_final and base_offset in known else None
 
 
 def load(directory: Path, config: LogConfig, known: Known, *, now: int, stop: threading.Event = NO_STOP) -> LoadedLog:
-    """Open the log in `directory`; an empty directory is an empty log. Raises OSError, and Stopped if `stop` is set.
+    """Open the log in `directory`. An empty directory is an empty log. Raises OSError, and Stopped if `stop` is set.
 
-    `now` is the time of the start in ms.
+    `now` is the time (ms) at which the broker starts.
     """
     swapped = finish_swaps(directory, config, known.being_replaced)
     loading = _Loading(directory, config, known, swapped, stop)
     loading.run()
     producers = _load_producers(directory, loading.segments, loading.end_offset, ProducerState(now))
     for segment in loading.segments[:-1]:
-        segment.seal()  # The start may have rebuilt the indexes of this segment.
+        segment.seal()  # The indexes of this segment may be new.
     for segment in loading.segments:
         together.release(segment.files)
     return LoadedLog(loading.segments, loading.end_offset, producers)
@@ -123,7 +125,7 @@ def _base_offsets(directory: Path) -> list[int]:
 
 
 class _Loading:
-    """The loading of one log: it checks the segments from the first one to the last one."""
+    """Loads one log: checks its segments from the first segment to the last, and repairs them."""
 
     def __init__(
         self, directory: Path, config: LogConfig, known: Known, swapped: set[int], stop: threading.Event
@@ -160,7 +162,7 @@ class _Loading:
                              self._directory, base_offset, entry.size, base_offset)  # fmt: skip
 
     def _look_at(self, number: int, following: int | None) -> int:
-        """Return the offset after a segment's last batch. If the files may have changed, check the segment first."""
+        """Return the offset after the last batch of a segment. If its files may have changed, check them first."""
         segment = self.segments[number]
         segment.transaction_index.is_incomplete = not segment.transaction_index.is_sane()
         if self._may_trust(segment, following):
@@ -168,7 +170,7 @@ class _Loading:
                 return end_by_indexes(segment)
             except KafkaError as error:
                 if segment.size:  # A new log has no indexes.
-                    # A preallocated file ends with zeros. They are not damage, so the message is not a warning.
+                    # A preallocated file ends with zeros, which are no damage. Then the message is not a warning.
                     level = logging.INFO if self._config.preallocate else logging.WARNING
                     LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
         bounds = self._bounds(segment, following)
@@ -183,7 +185,7 @@ class _Loading:
         return end_offset
 
     def _may_trust(self, segment: Segment, following: int | None) -> bool:
-        """Return whether the segment's files are unchanged since their last sync. Log each file that was changed."""
+        """Return whether the segment's files are as the broker has written them. Log each file that was changed."""
         known, base_offset = self._known, segment.base_offset
         if base_offset in self._swapped:
             return False
@@ -196,8 +198,8 @@ class _Loading:
             path = segment.transaction_index.path
             LOGGER.error("%s is missing or was changed: the broker builds it again from the log", path)
             segment.transaction_index.is_incomplete = True
-        # After a power cut, an index that was not synced and the modification time of a file may have old values. So
-        # this is a warning only after a clean stop.
+        # After a power cut, an index may have lost bytes that were not synced, and a file may have an old modification
+        # time. So this message is a warning only after a clean stop.
         level = logging.WARNING if known.is_clean else logging.INFO
         if found.log != entry.log:
             LOGGER.log(level, "%s was changed since the broker wrote it: the whole file is checked", segment.path)
@@ -213,18 +215,18 @@ class _Loading:
         if following is None:
             return Bounds(synced_to, True, synced_to or 0)
         entry = (self._known.segments or {}).get(segment.base_offset)
-        is_short = entry is not None and segment.size < entry.size  # The check that follows may reduce `segment.size`.
+        is_short = entry is not None and segment.size < entry.size  # The check may later reduce `segment.size`.
         return Bounds(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
 
     def _synced_to(self, segment: Segment) -> int | None:
-        """Return the offset up to which the last segment has been on disk; None if that is unknown."""
+        """Return the offset below which all records of the last segment have been on disk, or None if it is unknown."""
         recovery_point, known = self._known.recovery_point, self._known.next_offset(segment.base_offset)
         if self._known.is_clean:
             return recovery_point if known is None else max(recovery_point or 0, known)
         return segment.base_offset if recovery_point is None else recovery_point
 
     def _check_next(self, number: int, end_offset: int, following: int) -> None:
-        """Compare a segment's end offset with the base offset of the next segment."""
+        """Compare the end offset of a segment with `following`, the base offset of the next segment. Fill a gap."""
         segment = self.segments[number]
         if end_offset > following:
             LOGGER.error("%s overlaps the next segment: it ends at %d, not %d", segment.path, end_offset, following)
@@ -238,7 +240,7 @@ class _Loading:
                            self._directory, end_offset, following - 1)  # fmt: skip
 
     def _fill(self, number: int, first_offset: int, next_offset: int) -> None:
-        """Append an empty batch for the lost segments after a segment, so that readers get past the lost offsets."""
+        """Append an empty batch for lost segments to the segment before them, so that clients can read past the gap."""
         segment = self.segments[number]
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",
                      self._directory, first_offset, next_offset - 1)  # fmt: skip
@@ -256,7 +258,7 @@ class _Loading:
             together.delete(lost_segment.files)
 
     def _lost_segments(self, first_offset: int, next_offset: int) -> list[Segment]:
-        """Return the lost segments with base offsets in a range. Their transaction indexes may still exist."""
+        """Return the lost segments in a range of base offsets. Their transaction indexes may still exist."""
         lost = []
         for base_offset, entry in sorted((self._known.segments or {}).items()):
             if first_offset <= base_offset < next_offset:
@@ -266,7 +268,7 @@ class _Loading:
 
 
 def newest_leader_epoch(segments: Sequence[Segment]) -> int:
-    """Return the greatest leader epoch among the last batches of a log."""
+    """Return the greatest leader epoch in the last batches of a log, or 0 if the log has no batch."""
     for segment in reversed(segments):
         if segment.size:
             last = segment.offset_index.last.position
@@ -277,16 +279,16 @@ def newest_leader_epoch(segments: Sequence[Segment]) -> int:
 def _load_producers(
     directory: Path, segments: Sequence[Segment], end_offset: int, state: ProducerState
 ) -> ProducerState:
-    """Fill the empty `state` from the newest snapshot and the batches after it."""
+    """Load the newest usable snapshot into the empty `state`, and add the batches after the snapshot."""
     known_to = segments[0].base_offset
     wanted = next((segment.base_offset for segment in segments if segment.transaction_index.is_incomplete), end_offset)
     found = snapshots(directory)
     for _, path in found:
-        if path.is_dir():  # No stop can write a snapshot under a directory's name.
+        if path.is_dir():  # The log could not write its next snapshot.
             raise IsADirectoryError(errno.EISDIR, "a directory has the name of a snapshot", str(path))
     for offset, path in reversed(found):
         if offset > end_offset:
-            path.unlink()  # The snapshot contains batches that recovery has cut off.
+            path.unlink()  # The snapshot includes batches that recovery has cut off.
         elif offset <= wanted and state.load_snapshot(path):
             known_to = offset
             break
@@ -300,7 +302,7 @@ def _load_producers(
 
 
 def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterator[AbortedTransaction]:
-    """Apply the batches of idempotent producers from an offset on to `state`. Yield each aborted transaction."""
+    """Add the batches of idempotent producers at or after `from_offset` to `state`. Yield each aborted transaction."""
     positions = segment.producer_batches
     if positions is None:
         batches = segment.batches_from(from_offset, segment.size)
@@ -313,5 +315,5 @@ def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterato
                 assert isinstance(whole, RecordBatch)
                 if aborted := state.replay(whole):
                     yield aborted
-    except KafkaError as error:  # The start did not check this segment.
+    except KafkaError as error:  # This segment was not checked before.
         LOGGER.error("%s: %s; the producers of later batches are unknown", segment.path, error.message)

@@ -1,16 +1,16 @@
-"""Readers that cannot get past a damaged batch, and how a running broker notices them.
+"""How a running broker notices that a client cannot read past a damaged batch.
 
-A fetch does not look at the records: the kernel sends them from the file to the client, and the client checks the CRC.
-So the broker does not know whether a batch is still intact. A client that finds a wrong CRC does not get past the
-batch, and asks for the same offset again. A client that gets past the batch never asks for it again.
+In a fetch, the kernel sends the records from the file to the client, and the broker does not read them. The client
+checks the CRC. So the broker does not know whether a batch is still intact. If a client finds a wrong CRC, it fetches
+the same offset again and again. If the CRC is correct, the client continues at a later offset.
 
-So when a read begins at the same offset as an earlier one, the broker checks the first batch before it sends it. It
-also checks that the file has all bytes of the region. If the batch or the length is wrong, the log repairs the segment
-(repair.py), and the client gets the intact batches.
+So when a read begins at the same offset as an earlier read, the broker checks the first batch before it sends the
+batch. It also checks that the file is long enough for the read. If the batch is damaged or the file is too short, the
+log repairs the segment (repair.py), and the client gets the intact batches.
 
-Several consumers may read the same offsets, and then each of them except the first repeats a read. So the broker checks
-only the second, the fourth, the eighth read of an offset, and so on. A reader that cannot get past a batch repeats its
-read until the broker checks the batch.
+If several consumers read the same log, they also read the same offsets, although nothing is damaged. To do less work,
+the broker checks only the second, the fourth and the eighth read of an offset, and so on. A client at a damaged batch
+repeats its read until the broker checks the batch.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import FileRegion
 from hmb.storage.segment import DamagedSegment, Segment
 
-OFFSETS_KEPT = 64  # the number of offsets that have a count; the oldest offset is dropped first
+OFFSETS_KEPT = 64  # number of offsets whose reads are counted; the oldest offset is forgotten first
 
 
 class RepeatedReads:
-    """Counts how often the reads of a log began at the same offset. Thread-safe."""
+    """Counts for each offset how many reads of a log began at this offset. Thread-safe."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # guards the counts; held for a moment, no other lock is taken under it
-        self._counts: dict[int, int] = {}  # number of reads by offset, in the order in which the offsets were added
+        self._lock = threading.Lock()  # guards the counts; its holder takes no other lock
+        self._counts: dict[int, int] = {}  # number of reads by offset; the oldest offset comes first
 
     def is_due(self, offset: int) -> bool:
-        """Count a read that found records from `offset` on. Return whether its first batch should be checked."""
+        """Count one read that begins at `offset`. Return whether the caller should check the first batch."""
         with self._lock:
             count = self._counts.get(offset, 0) + 1
             self._counts[offset] = count
@@ -45,7 +45,7 @@ class RepeatedReads:
 
 
 def check_begin(segment: Segment, region: FileRegion) -> None:
-    """Check the length of the file, and the first batch of a region. Raises DamagedSegment, OSError."""
+    """Raise DamagedSegment if the file ends before `region` ends, or if its first batch is damaged. Raises OSError."""
     end = region.position + region.size
     length = os.fstat(region.file.open().fileno()).st_size
     if length < end:

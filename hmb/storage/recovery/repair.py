@@ -1,25 +1,26 @@
-"""Repairing a segment: damaged bytes are replaced, so that readers get past them to the next intact batch.
+"""Repairing a segment: the broker replaces damaged bytes, so that clients can read the intact batches after them.
 
-A client continues at the offset after the last batch that it got. If the next batch is damaged and is not replaced, the
-client asks for the same offset forever. So a *hole*, the bytes from the end of an intact batch to the beginning of the
-next one, gets a replacement::
+A client fetches the offset after the last batch that it got. If the next batch is damaged, the client cannot read it
+and fetches the same offset forever. A *hole* is the damaged bytes between the end of an intact batch and the beginning
+of the next intact batch. The broker replaces the bytes of a hole::
 
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
 
-The replacement is the first of these that is possible:
+The broker tries three replacements in this order, and takes the first that is possible:
 
-1. *The batch itself.* No CRC covers its offset, its length and its magic. The batches before and after
-   the hole show which values are expected. If the CRC is right with these values, nothing is lost.
-2. *A transaction's marker.* Without its marker a transaction would stay open, or take the outcome of the producer's
-   next one. A marker is short, so recovery finds a single flipped bit by trying all bits. The marker of an aborted
-   transaction is also known from the transaction index.
-3. *An empty batch* with the lost offsets, such as compaction leaves it. Every client gets past it.
+1. *The batch itself.* The CRC does not cover the offset, the length and the magic of a batch. The batches before and
+   after the hole show the correct values of these fields. If the CRC matches after the broker has written these values,
+   the batch is restored, and nothing is lost.
+2. *A transaction's marker.* Without its marker, a transaction would stay open, or it would end with the marker of the
+   producer's next transaction. A marker is short. So the broker flips each of its bits in turn, until the CRC is
+   correct. The transaction index also shows which markers of aborted transactions were in the hole.
+3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, and all clients can read past them.
 
-If the hole is at the end of the file, the broker cuts it off, and appends the replacement. A replacement before other
-batches changes their positions. So the broker writes the segment again, and swaps it for the old one as compaction does
-(swap.py). The damaged bytes are kept in `<base offset>.log.<position>.cut`. Because the damage is gone
-afterwards, it is logged only once.
+If the hole is at the end of the file, the broker cuts it off and appends the replacement. In the middle of a file, a
+replacement changes the positions of the batches after it. So the broker writes a new segment, and replaces the old
+segment by it in a swap, as compaction does (swap.py). It copies the damaged bytes to a `.cut` file beside the segment.
+After the repair the damage is gone, so the broker logs it only once.
 """
 
 from __future__ import annotations
@@ -59,30 +60,30 @@ from hmb.storage.transaction_index import AbortedTransaction
 
 LOGGER = logging.getLogger(__name__)
 OFFSET_AND_LENGTH = struct.Struct(">qi")
-LARGEST_MARKER = 100  # the largest size of a marker's batch in bytes
-LARGEST_RESTORED = 64 << 20  # bytes: a larger hole is not checked for a batch with a wrong header
+LARGEST_MARKER = 100  # greatest size of a marker's batch, in bytes
+LARGEST_RESTORED = 64 << 20  # bytes; in a larger hole, the broker does not try to restore the batch
 
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Bytes of a segment's file that are not an intact batch, and the batches that replace them."""
+    """Damaged bytes of a segment's file, the offsets that they had, and the batches that replace them."""
 
     position: int
     end: int  # the position after the hole
     first_offset: int
-    next_offset: int  # first offset of the batch after the hole; the offsets from `first_offset` up to it are lost
+    next_offset: int  # first offset after the hole; the offsets from `first_offset` up to it are lost
     why: str
     replacement: bytes = b""
-    is_restored: bool = False  # whether the replacement is the batch itself
+    is_restored: bool = False  # whether the replacement is the original batch
 
 
 class Bounds(NamedTuple):
-    """The offsets of a segment that have been on disk.
+    """Offsets that show which records of a segment have been on disk.
 
-    All offsets below `synced_to` have been on disk. Damage after them comes from a power cut, and the log ends there.
-    If `synced_to` is None, the whole segment has been on disk and its last offset is unknown. `may_go_on` is True for
-    the last segment of a log, which may have batches from `synced_to` on. A segment that ends below `reached` has lost
-    its end.
+    All records below `synced_to` have been on disk. Damage at or after `synced_to` comes from a power cut, and the log
+    ends there. If `synced_to` is None, the whole segment has been on disk, but its last offset is unknown. `may_go_on`
+    is True for the last segment of a log, which may have batches after `synced_to`. If the segment ends below
+    `reached`, records at its end are lost.
     """
 
     synced_to: int | None
@@ -98,9 +99,10 @@ class Repaired(NamedTuple):
 
 
 def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence[Segment]) -> Repaired:
-    """Repair the damage after the first `segment.size` bytes of a segment, which end at `end_offset`.
+    """Repair the damage in a segment after its intact beginning, when the broker starts.
 
-    `segments` are all segments of the log. If this function raises OSError, the next start repairs the segment.
+    The intact beginning has `segment.size` bytes and ends at `end_offset`. `segments` are all segments of the log. If
+    this function raises OSError, the broker tries the repair again at its next start.
     """
     search = HoleSearch(segment, bounds, segments)
     holes = search.holes(segment.size, end_offset)
@@ -108,7 +110,7 @@ def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence
         holes.append(search.lost_end())
     for hole in holes:
         report(segment, hole)
-    if not holes:  # The only damage was a gap that no later batch confirmed.
+    if not holes:  # No bytes are damaged. The check only found a gap at the end, which this search accepts.
         recover(segment, search.end_offset)
         return Repaired(segment, search.end_offset)
     if holes[0].position == segment.size and holes[0].end == segment.windows().end:
@@ -124,9 +126,10 @@ def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence
 
 
 def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment]) -> Segment | None:
-    """Return a repaired copy of a closed segment, which swap.py puts into the log; None if the segment is intact.
+    """Return a repaired copy of a segment, or None if the segment is intact. The caller puts the copy into the log.
 
-    The next segment begins at `next_offset`. Readers may use the segment during the repair. Raises OSError.
+    The segment gets no more appends, but readers may use it during the repair. The next segment begins at
+    `next_offset`. Raises OSError.
     """
     is_short = segment.windows().end < segment.size
     search = HoleSearch(segment, Bounds(next_offset, False, next_offset if is_short else 0), segments)
@@ -144,7 +147,7 @@ def append_replacement(segment: Segment, replacement: bytes) -> None:
     """Append the batches of a replacement to a segment, and sync it. Raises OSError."""
     for batch in iter_batches(replacement):
         segment.append([batch.view], batch.last_offset, TimestampOffset(batch.max_timestamp, batch.last_offset))
-    segment.producer_batches = None  # The list is incomplete, because `recover` has not read the new batches.
+    segment.producer_batches = None  # None: the list lacks the new batches.
     segment.flush()
 
 
@@ -155,9 +158,9 @@ def replacement_of(
     segments: Sequence[Segment],
     leader_epoch: int,
 ) -> bytes:
-    """Return empty batches for lost offsets, together with the markers of these aborted transactions.
+    """Return empty batches for the lost offsets from `first_offset` up to `next_offset`, with the markers of `aborted`.
 
-    A batch has at most 2^31 offsets. If more offsets are lost, the replacement covers the last 2^31 of them.
+    A batch has at most 2^31 offsets. If more offsets are lost, the empty batch contains only the last 2^31 offsets.
     """
     parts = []
     for each in aborted:
@@ -177,18 +180,18 @@ def _empty(first_offset: int, next_offset: int, leader_epoch: int) -> list[bytes
 
 
 class HoleSearch:
-    """A search for the holes in one segment: bytes that are not an intact batch."""
+    """Searches one segment for holes: bytes that are not an intact batch."""
 
     def __init__(self, segment: Segment, bounds: Bounds, segments: Sequence[Segment]) -> None:
         self._segment = segment
         self._windows = segment.windows()
         self.bounds = bounds
         self._segments = segments
-        self._leader_epoch = 0  # leader epoch of the last intact batch, or of the first one if no batch precedes
-        self.end_offset = segment.base_offset  # the end offset of the repaired segment so far
+        self._leader_epoch = 0  # leader epoch of the last intact batch before a hole
+        self.end_offset = segment.base_offset  # end offset of the repaired part so far
 
     def holes(self, position: int, next_offset: int) -> list[Hole]:
-        """Return the holes from a position on, where the batch with `next_offset` should begin. Raises OSError."""
+        """Return the holes at or after `position`, where the batch with `next_offset` should begin. Raises OSError."""
         holes: list[Hole] = []
         windows, limit = self._windows, self.bounds.synced_to
         before = list(self._segment.batches_from(next_offset - 1, position)) if position else []
@@ -219,7 +222,7 @@ class HoleSearch:
             next_offset = following[1][0] if following else holes[-1].next_offset
 
     def lost_end(self) -> Hole:
-        """Return the hole at the end of a file that was cut between two batches."""
+        """Return a hole of 0 bytes at the end of the file, with the offsets that the file has lost there."""
         first_offset, self.end_offset, end = self.end_offset, self.bounds.reached, self._windows.end
         aborted = self._segment.transaction_index.between(first_offset, self.end_offset)
         replacement = replacement_of(first_offset, self.end_offset, aborted, self._segments, self._leader_epoch)
@@ -231,9 +234,10 @@ class HoleSearch:
             self._leader_epoch = max(0, batch.partition_leader_epoch)
 
     def _next_intact(self, position: int, next_offset: int) -> tuple[int, CheckedBatch] | None:
-        """Return the next batch that is intact and whose offset is right.
+        """Return the next intact batch whose offset is correct, with its position.
 
-        No CRC covers the offset. It is too high if the intact batch after it has a lower one.
+        No CRC covers the offset of a batch. If the next intact batch has a lower offset, the offset of this batch is
+        wrong, and the search continues.
         """
         limit = self.bounds.synced_to
         found = next_whole_batch(self._windows, position, next_offset)
@@ -262,7 +266,7 @@ class HoleSearch:
 
 
 def _batch_with(offset: int, segments: Sequence[Segment]) -> Batch | None:
-    """Return the header of the batch that contains an offset of the log; None if this batch is lost."""
+    """Return the header of the batch in the log that contains `offset`, or None if this batch is lost."""
     segment = next((each for each in reversed(segments) if each.base_offset <= offset), None)
     try:
         batches = segment.batches_from(offset, segment.size) if segment else iter(())
@@ -272,19 +276,19 @@ def _batch_with(offset: int, segments: Sequence[Segment]) -> Batch | None:
 
 
 def _restored(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
-    """Return the batch in a hole, if only the fields that no CRC covers are wrong."""
+    """Return the original batch of a hole if only its offset, length or magic is damaged, or else None."""
     if len(data) <= MAGIC_POSITION:
         return None
     length = len(data) - LOG_OVERHEAD
     candidates = [
         OFFSET_AND_LENGTH.pack(first_offset, length) + data[12:MAGIC_POSITION] + bytes([MAGIC]) + data[17:],
-        OFFSET_AND_LENGTH.pack(next_offset - 1, length) + data[12:],  # the header of a message v0 or v1
+        OFFSET_AND_LENGTH.pack(next_offset - 1, length) + data[12:],  # a message v0 or v1
     ]
     return next((each for each in candidates if _fits(each, first_offset, next_offset)), None)
 
 
 def _with_one_bit_flipped(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
-    """Return the marker in a hole, if one flipped bit makes its CRC right."""
+    """Return the original marker of a hole if only one of its bits is damaged, or else None."""
     if len(data) > LARGEST_MARKER:
         return None
     for bit in range(8 * len(data)):
@@ -308,7 +312,7 @@ def _fits(data: bytes | bytearray, first_offset: int, next_offset: int) -> bool:
 
 
 def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> Segment:
-    """Return a copy of a segment with replacements for its holes. swap.py puts it into the log. Raises OSError."""
+    """Return a copy of a segment in which the holes are replaced. The caller puts it into the log. Raises OSError."""
     path = segment.path.with_name(f"{segment.path.name}{swap.CLEANED}")
     windows, position = segment.windows(), 0
     with path.open("wb") as file:
@@ -327,10 +331,10 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
 
 
 def report(segment: Segment, hole: Hole) -> None:
-    """Log the position and the offsets of a hole. Raises OSError.
+    """Log the position and the offsets of a hole, and copy its bytes to a `.cut` file. Raises OSError.
 
-    If intact batches follow the hole, a `.cut` file keeps the bytes of the hole. If the log ends at the hole, a `.cut`
-    file keeps the bytes after the new end, provided that they contain whole batches.
+    If the log ends at the hole, the `.cut` file contains all bytes after the new end. If these bytes contain no whole
+    batch, they are not copied.
     """
     where = f"{segment.path}, position {hole.position}: {hole.why}"
     windows, first, last = segment.windows(), hole.first_offset, hole.next_offset - 1

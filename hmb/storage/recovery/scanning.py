@@ -1,21 +1,21 @@
-"""Scanning: the start after a crash checks every batch of a segment's log, and finds the end of the intact ones.
+"""Scanning: when the broker starts after a crash, it checks all batches of a segment up to the first damaged batch.
 
 For example, a power cut leaves half of a batch at the end of the active segment. `recover` checks the batches from the
-first one on. It adds each intact batch to the indexes, which it builds again. The CRC of the last batch is wrong, so
-the log ends after the batch before it::
+first batch on. It rebuilds the indexes, and adds each intact batch to them. The last batch is incomplete, so the log
+ends after the batch before it::
 
     [ 0..9 ][ 10..19 ][ 20..2                  `recover` returns end_offset 20
                      ^ segment.size
 
-`recover` only finds this end. After that, loading.py cuts off the bytes behind it, or repairs a hole in the middle of
-the log (repair.py). It also reads the state of the producers from the intact batches. Earlier segments need no check,
-because a log syncs each segment before it creates the next one. After a clean stop no segment needs a check
+`recover` only finds this end. After that, loading.py cuts off the bytes after the end, or repairs damage in the middle
+of the log (repair.py). It also reads the state of the producers from the intact batches. Earlier segments need no
+check, because a log syncs each segment before it creates the next segment. After a clean stop, no segment needs a check
 (clean_stop.py).
 
-No CRC covers the offset of a batch. The offsets of batches must grow, and compaction leaves gaps between them. But a
-flipped bit in an offset looks like a gap, too. So a batch after a gap counts only if the next batch has a greater
-offset. If a flipped bit made the offset too high, the next batch has a smaller one. A batch after a gap must also have
-lower offsets than the next segment.
+No CRC covers the offset of a batch. The offsets in a log must grow, and compaction may leave gaps. But if a bit of an
+offset is flipped, the result also looks like a gap. So when the check finds a gap, it looks at the batch after the gap
+and at the next batch. If the next batch has a greater offset, the gap is real. If it has a smaller offset, the offset
+after the gap is damaged. A batch after a gap must also have lower offsets than the next segment.
 
 Source: Kafka's `LogSegment.recover`.
 """
@@ -37,10 +37,10 @@ from hmb.storage.segment import Segment
 
 
 class Recovered(NamedTuple):
-    """The end of a segment that `recover` has checked, and whether damage follows this end."""
+    """The result of `recover`: where the intact beginning of a segment ends, and whether damage follows it."""
 
-    end_offset: int  # the offset after the last batch of the undamaged beginning
-    is_damaged: bool  # whether bytes follow the undamaged beginning
+    end_offset: int  # the offset after the last batch of the intact beginning
+    is_damaged: bool  # whether damaged bytes follow the intact beginning
     has_transactions: bool
 
 
@@ -52,11 +52,11 @@ def checked_batches(
     *,
     may_go_on: bool = True,
 ) -> Iterator[tuple[int, CheckedBatch]]:
-    """Yield each whole batch of a segment's file with its position. Raises Damage if the next bytes are not a batch.
+    """Yield `(position, batch)` for each intact batch of a segment's file. Raises Damage at the first damaged batch.
 
-    `following` is the base offset of the next segment, None if that is unknown. `start` is the position of the first
-    batch to check and its offset, None for the file's first one. If `may_go_on` is False, a batch after a gap counts as
-    damage if it has offsets from `following` on. Raises OSError.
+    `following` is the base offset of the next segment, or None if it is unknown. The check begins at `start`, which is
+    the position and the offset of a batch. If `start` is None, the check begins at the file's first batch. If
+    `may_go_on` is False, a batch after a gap is damaged if it contains offsets at or above `following`. Raises OSError.
     """
     position, next_offset = start or (0, base_offset)
     limit = sys.maxsize if may_go_on or following is None else following
@@ -74,7 +74,7 @@ def checked_batches(
             raise Damage(unconfirmed[0] if unconfirmed else position, error.message) from None
         if unconfirmed:
             yield unconfirmed
-        unconfirmed = (position, checked) if first > next_offset else None  # The next batch has to confirm a gap.
+        unconfirmed = (position, checked) if first > next_offset else None  # The next batch must confirm this gap.
         if unconfirmed is None:
             yield position, checked
         position += size
@@ -88,10 +88,11 @@ def checked_batches(
 def recover(
     segment: Segment, following: int | None = None, stop: threading.Event = NO_STOP, *, may_go_on: bool = True
 ) -> Recovered:
-    """Check every batch, and rebuild the offset index and the time index.
+    """Check all batches up to the first damaged batch, and rebuild the offset index and the time index from them.
 
-    `following` and `may_go_on` are those of `checked_batches`. Set the segment's `size` to the length of the
-    undamaged beginning. The file keeps all its bytes, except the zeros of a preallocated file. Raises Stopped, OSError.
+    The function sets the segment's `size` to the length of the intact beginning. It cuts nothing off the file, except
+    the zeros at the end of a preallocated file. `checked_batches` explains `following` and `may_go_on`. Raises Stopped,
+    OSError.
     """
     with segment.indexes_made_anew():
         producers = ProducerBatches()

@@ -1,10 +1,10 @@
-"""Bytes after the last whole batch of a segment's file, which are not part of the log.
+"""Bytes after the last whole batch of a segment's file. They are not part of the log.
 
-- *Zeros*, if `preallocate` is set. The file then has its full size from the first append on, as in Kafka, so that a
-  sync does not write a new length each time. The file system does not reserve the space. When the log rolls or the
-  broker stops, the segment is cut to its true size. After a kill the zeros are still there, and recovery cuts them.
-- *Bytes of appends that a crash has interrupted* (checking.py). If they contain whole batches, recovery keeps them in
-  a `.cut` file.
+- *Zeros.* If `preallocate` is set, the log gives the file its full size at the first append, as in Kafka. A sync then
+  need not write a new file length each time. The file system does not reserve the space. When the log rolls or the
+  broker stops, the log cuts the zeros off. After a kill, the zeros are still in the file, and recovery cuts them off.
+- *Bytes of appends that a crash has interrupted* (checking.py). If these bytes contain whole batches, recovery copies
+  them to a `.cut` file before it cuts them off.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CHUNK = 1 << 20
 
 
 def is_all_zeros(file: FileIO, position: int) -> bool:
-    """Return whether the file has only zeros from `position` on. Sparse parts are skipped. Raises OSError."""
+    """Return whether the file has only zeros from `position` on. Unallocated parts count as zeros. Raises OSError."""
     while True:
         try:
             position = os.lseek(file.fileno(), position, os.SEEK_DATA)
@@ -37,9 +37,10 @@ def is_all_zeros(file: FileIO, position: int) -> bool:
 
 
 def keep(path: Path, position: int, end: int | None = None) -> Path:
-    """Copy the bytes from `position` to `end` (None: the file's end) to `<name of the file>.<position>.cut`.
+    """Copy the bytes from `position` to `end` to a file `<name of the file>.<position>.cut`, and return its path.
 
-    No start reads the copy. Zeros become sparse parts of it. Return the copy's path. Raises OSError.
+    If `end` is None, copy all bytes up to the end of the file. Large parts of zeros use no disk space in the copy. The
+    broker never reads the copy. Raises OSError.
     """
     kept = path.with_name(f"{path.name}.{position}{CUT}")
     temporary = kept.with_name(kept.name + ".tmp")
@@ -56,7 +57,7 @@ def keep(path: Path, position: int, end: int | None = None) -> Path:
         target.flush()
         os.fsync(target.fileno())
     number = 1
-    while kept.exists():  # An earlier crash has left a copy with this name.
+    while kept.exists():  # An earlier repair has made a copy with this name.
         kept = path.with_name(f"{path.name}.{position}.{number}{CUT}")
         number += 1
     temporary.rename(kept)
