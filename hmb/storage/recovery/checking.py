@@ -156,8 +156,8 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
     Raises OSError.
     """
     end = _end_of_data(windows, position)
-    # The pattern matches bytes that could be a header: an offset with the same first three bytes as `lowest`, a
-    # positive size, a leader epoch or CRC (any 4 bytes), and a magic of 0 to 2.
+    # The pattern matches bytes that could be a header. The first three bytes of the offset are those of `lowest`. The
+    # size is positive, the next 4 bytes (leader epoch or CRC) are any bytes, and the magic is 0 to 2.
     header = re.compile(re.escape(lowest.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
     while position + MIN_HEADER <= end:
         view, index = windows.at(position, MIN_HEADER)

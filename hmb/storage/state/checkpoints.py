@@ -1,13 +1,14 @@
 """The small state files of a data directory, in Kafka's formats.
 
-- `<name>-checkpoint`: an offset for each partition, as text: `0` (version), the number of lines, then lines of
-  `topic partition offset`.
+- `<name>-checkpoint`: an offset for each partition. The first line is the version (`0`), and the second line is the
+  number of the following lines. Each of these is `topic partition offset`.
 - `meta.properties`: the identity of the directory: node id, cluster id, directory id.
-- `<partition>/partition.metadata`: the topic's id, so that a deleted topic differs from a new one with the same name.
-- `<partition>/leader-epoch-checkpoint`: text as in a checkpoint, with lines of `epoch start-offset`.
+- `<partition>/partition.metadata`: the id of the topic. If a topic is deleted and created again with the same name, the
+  new topic has another id.
+- `<partition>/leader-epoch-checkpoint`: a file like a checkpoint, whose lines are `epoch start-offset`.
 
-The functions `read_...` read a file. The functions `..._content` return the new content of a file. The broker replaces
-each of these files in one step, and keeps its CRC in the manifest (manifest.py).
+The functions `read_...` read a file. The functions `..._content` return a new content for a file. The broker replaces
+each of these files in one step, and writes its CRC to the manifest (manifest.py).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ TOPIC_ID = "partition.metadata"
 
 
 def read_offsets(path: Path) -> dict[TopicPartition, int]:
-    """Return the offsets of a checkpoint; empty if the file is missing. Raises DamagedStateFile."""
+    """Return the offsets in a checkpoint, or an empty dict if the file is missing. Raises DamagedStateFile."""
     offsets = {}
     for line in _checkpoint_lines(path):
         try:
@@ -44,7 +45,7 @@ def offsets_content(offsets: dict[TopicPartition, int]) -> str:
 
 
 def read_leader_epochs(directory: Path) -> LeaderEpochs:
-    """Return a partition's leader epochs; only epoch 0 if the file is missing. Raises DamagedStateFile."""
+    """Return a partition's leader epochs, or only epoch 0 if the file is missing. Raises DamagedStateFile."""
     path = directory / LEADER_EPOCHS
     lines = [line.split(" ") for line in _checkpoint_lines(path)]
     try:
@@ -60,7 +61,7 @@ def leader_epochs_content(epochs: LeaderEpochs) -> str:
 
 
 def read_cluster_id(path: Path) -> str:
-    """Return the cluster id of meta.properties; "" if a broker before 0.10 wrote the file. Raises DamagedStateFile."""
+    """Return the cluster id in meta.properties; "" if Kafka 0.9 or older wrote the file. Raises DamagedStateFile."""
     try:
         properties = read_properties(path)
     except PropertiesError as error:
@@ -72,7 +73,7 @@ def read_cluster_id(path: Path) -> str:
 
 
 def read_topic_id(directory: Path) -> uuid.UUID | None:
-    """Return the id in a partition's directory; None if the file is missing. Raises DamagedStateFile, OSError."""
+    """Return the topic id in a partition's directory; None if the file is missing. Raises DamagedStateFile, OSError."""
     path = directory / TOPIC_ID
     if not path.exists():
         return None

@@ -1,15 +1,17 @@
-"""The lock of a data directory: only one broker works in it.
+"""The lock of a data directory: only one broker may use the directory.
 
-Two brokers in one directory would assign the same offsets to different records. So a broker locks the directory before
-it reads anything there, and the kernel releases the lock when the process ends, however it ends.
+If two brokers used the same directory, they would assign the same offsets to different records. So a broker locks the
+directory before it reads anything in it. When the broker's process ends, normally or by a crash, the kernel releases
+the lock.
 
-The lock is on the directory itself (`flock`). A lock file alone is not enough: if somebody removes it, a second broker
-creates another file under the same name, and locks that. Kafka's broker locks only the file `.lock`. So HMB locks this
-file, too, in the same way as Java (`lockf`). On a file system that cannot lock directories, for example NFS, HMB holds
-only the lock on the file.
+HMB locks the directory itself (`flock`). A lock on a file in the directory would not be enough: if a user removed the
+file, a second broker could create a new file with the same name and lock the new file. Kafka locks only the file
+`.lock`. So that HMB and Kafka cannot use the same directory together, HMB locks this file, too, in the same way as Java
+(`lockf`). Some file systems, for example NFS, cannot lock directories. There HMB locks only the file.
 
-Somebody may also move the directory away, and start another broker with a new directory under the old name. The first
-broker would then write its checkpoints among the files of the second. `check` notices that.
+A user may also move the directory of a running broker, and start a second broker with a new directory that has the old
+name. The first broker would then write its checkpoints into the directory of the second broker. `check` finds this
+error.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ class DirectoryInUse(Exception):
 
 
 class DirectoryLock:
-    """A lock on a data directory. It is held until `release`."""
+    """A lock on a data directory, from the creation of the object until `release`."""
 
     def __init__(self, directory: Path) -> None:
         """Lock the directory. Raises DirectoryInUse, OSError."""
@@ -58,12 +60,12 @@ class DirectoryLock:
                            self._directory, error.strerror, LOCK_FILE)  # fmt: skip
 
     def check(self) -> None:
-        """Raise OSError if another directory has the name of the locked one."""
+        """Raise OSError if another directory now has the name of the locked directory."""
         if not os.path.samestat(self._directory.stat(), os.fstat(self._descriptors[0])):
             raise OSError(errno.ESTALE, "another directory has replaced this broker's directory", str(self._directory))
 
     def release(self) -> None:
-        """Release the lock. After this call no thread may call `check`."""
+        """Release the lock. The caller ensures that no thread calls `check` after this call."""
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()

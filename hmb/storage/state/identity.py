@@ -1,7 +1,8 @@
 """Preparing a data directory: the broker creates it if necessary, locks it, and reads its identity.
 
-`meta.properties` is the identity of a data directory: the node id, and the id of the cluster that it belongs to. A new
-directory gets a new cluster id. No other file has this content, so a broker does not start if the file is damaged.
+The file `meta.properties` contains the identity of a data directory: the node id, and the id of the cluster to which
+the directory belongs. A new directory gets a new cluster id. No other file contains these ids. So if `meta.properties`
+is damaged, the broker does not start.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from hmb.storage.state.manifest import Manifest
 
 
 class DataDirectoryError(Exception):
-    """The data directory cannot be used. The message contains the reason, and what the user can do."""
+    """The broker cannot use the data directory. The message contains the reason, and what the user can do."""
 
 
 def lock(directory: Path) -> DirectoryLock:
-    """Lock the data directory. Create it if it does not exist. Raises DataDirectoryError."""
+    """Create the data directory if it does not exist, and lock it. Raises DataDirectoryError."""
     try:
         make_directory(directory)
         return DirectoryLock(directory)
@@ -38,7 +39,7 @@ def lock(directory: Path) -> DirectoryLock:
 
 
 def make_directory(path: Path) -> None:
-    """Create a directory and its parents, and sync them. Raises OSError."""
+    """Create a directory and its missing parents, so that they survive a power cut. Raises OSError."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     for each in missing:
@@ -46,7 +47,7 @@ def make_directory(path: Path) -> None:
 
 
 def cluster_id(directory: Path, manifest: Manifest, node_id: int) -> str:
-    """Return the cluster id in `meta.properties`. Create the file if it does not exist.
+    """Return the cluster id in `meta.properties`. If the file does not exist, create it with a new cluster id.
 
     Raises OSError, DamagedStateFile.
     """

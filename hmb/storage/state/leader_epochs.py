@@ -1,18 +1,18 @@
 """Leader epochs: which leader wrote which part of a log (KIP-101).
 
-Each time a partition gets a leader, its leader epoch grows by one. Every batch contains the epoch in which it was
-written. `leader-epoch-checkpoint` stores where each epoch began, in lines of `epoch start-offset`::
+Each time a partition gets a new leader, its leader epoch grows by one. Every batch contains the leader epoch at the
+time of its append. The file `leader-epoch-checkpoint` stores the offset at which each epoch began. Its lines are `epoch
+start-offset`::
 
-    0 0          epoch 0 wrote offsets 0 to 99
-    2 100        epoch 2 wrote 100 to 249; epoch 1 wrote nothing
-    5 250        epoch 5 writes now
+        0 0          in epoch 0, the leader appended offsets 0 to 99 2 100        in epoch 2, the leader appended 100 to
+        249; in epoch 1, it appended no record 5 250        epoch 5 is the current epoch
 
-An epoch ends where the next one begins, and the newest epoch ends at the log's end. A consumer can ask where the epoch
-of its last record ended. If this end is lower than the consumer's position, the log has lost records that the consumer
-has read.
+An epoch ends where the next epoch begins, and the newest epoch ends at the log's end. A consumer can ask for the end of
+the epoch of its last record. If this end is lower than the consumer's position, the log has lost records that the
+consumer has read.
 
-The only broker of a cluster never loses its leadership, so logs that it has created stay in epoch 0. Logs of a Kafka
-broker may have more epochs.
+HMB's clusters have only one broker, which never loses its leadership. So logs that HMB has created stay in epoch 0.
+Logs that a Kafka broker has created may have more epochs.
 
 Source: KIP-101; KIP-320; Kafka's `LeaderEpochFileCache`.
 """
@@ -37,10 +37,10 @@ class EpochEnd(NamedTuple):
 
 
 class LeaderEpochs:
-    """The epochs of one log, at least one. Immutable. Epochs grow, and start offsets do not fall."""
+    """The epochs of one log, at least one. Immutable. The epochs grow. Their start offsets grow or stay equal."""
 
     def __init__(self, starts: Sequence[tuple[int, int]] = ((0, 0),)) -> None:
-        """Create the epochs from pairs of epoch and start offset. Raises ValueError if they do not grow."""
+        """Create the object from pairs `(epoch, start offset)`. Raises ValueError if their order is wrong."""
         self.starts = tuple(EpochStart(*start) for start in starts)
         if not self.starts:
             raise ValueError("no epoch")
@@ -53,22 +53,25 @@ class LeaderEpochs:
         return self.starts[-1].epoch
 
     def _since(self, log_start_offset: int) -> Sequence[EpochStart]:
-        """Return the epochs that have records at or after the log start offset."""
+        """Return the epochs with records at or after the log start offset. The first of them starts there."""
         gone = bisect_right(self.starts, log_start_offset, key=lambda start: start.start_offset)
         return [EpochStart(start.epoch, log_start_offset) for start in self.starts[:gone][-1:]] + [*self.starts[gone:]]
 
     def at(self, offset: int) -> int:
-        """Return the epoch in which this offset was written, or would be written."""
+        """Return the epoch to which `offset` belongs. An offset after the log's end belongs to the newest epoch."""
         number = bisect_right(self.starts, offset, key=lambda start: start.start_offset)
         return self.starts[max(0, number - 1)].epoch
 
     def end_of(self, epoch: int, log_start_offset: int, log_end_offset: int) -> EpochEnd | None:
-        """Return the greatest epoch that is not above `epoch`, and its end; None if `epoch` is in the future."""
+        """Return the greatest epoch of the log that is at most `epoch`, and its end offset.
+
+        Return None if `epoch` is greater than all epochs of the log.
+        """
         if epoch == self.newest:
             return EpochEnd(epoch, log_end_offset)
         starts = self._since(log_start_offset)
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        found = starts[following - 1].epoch if following else epoch  # The epoch is older than all epochs of the log.
+        found = starts[following - 1].epoch if following else epoch  # `epoch` is older than all of the log.
         return EpochEnd(found, starts[following].start_offset)

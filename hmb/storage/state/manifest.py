@@ -1,8 +1,9 @@
-"""The manifest: sizes and checksums of the broker's files. A start uses it to find files that were changed.
+"""The manifest: sizes and checksums of the broker's files. When the broker starts, it uses them to find changed files.
 
-A batch of records has a CRC. Kafka's other files have none: one changed digit in `log-start-offset-checkpoint` hides
-records, and a segment that was deleted looks like one that retention deleted. So the broker keeps a list of its own,
-`hmb-manifest`, which Kafka ignores. Each line is an entry, with a CRC-32C of the rest of the line in front::
+A batch of records has a CRC, but Kafka's other files have no checksum. If one digit in `log-start-offset-checkpoint`
+changes, records are hidden. If a segment file is lost, it looks like a segment that retention has deleted. So the
+broker keeps a list of its files in a file of its own, `hmb-manifest`, which Kafka ignores. Each line of this file is an
+entry. It begins with a CRC-32C of the rest of the line::
 
     8e21c0f5 manifest 000000131072
     5a0be0c2 file topics.json 142 90c1f2aa - -
@@ -10,25 +11,28 @@ records, and a segment that was deleted looks like one that retention deleted. S
     e1b7a690 segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
     3c9c27d0 forget events-0 0
 
-- `manifest`: the size of the manifest in bytes, so that a start notices if its end is lost. Entries are written into
-  the empty lines that follow the last entry. When these are used up, the broker writes a new manifest.
-- `file`: the size and CRC-32C of a state file's content, and those that it had before (`-`: no file). The broker writes
-  and syncs the entry before it replaces the file. So after a crash the file has one of these two contents. When the
-  file is replaced, another entry has the new content twice.
+- `manifest`: the size of the manifest in bytes. So the broker notices if the end of the file is lost. The file ends
+  with empty lines, and the broker writes new entries into this space. When the space is full, the broker writes a new
+  manifest.
+- `file`: the size and CRC-32C of a state file's new content, and then of its old content (`-`: no file). The broker
+  writes and syncs this entry before it replaces the file. So after a crash the file has one of these two contents.
+  After the file is replaced, the broker writes another entry, which has the values of the new content twice.
 - `topic`: the topic id of a partition.
-- `segment`: base offset and next offset, where the next segment begins. Then the size of the log file and the time of
-  its last write (ns). Then the sizes of the offset index and the time index. Then the size and CRC-32C of the
-  transaction index. Size -1: compaction is replacing the segments from the base offset to the next offset.
-- `forget`: a segment that the broker is going to delete; without a base offset, all entries of the partition.
-- `opened`, `closed`: a start, and a proper stop.
+- `segment`: the base offset and the next offset, at which the next segment begins. Then the size of the log file and
+  the time of its last write (ns). Then the sizes of the offset index and the time index. Then the size and CRC-32C of
+  the transaction index. A size of -1 means that compaction is replacing the segments from the base offset to the next
+  offset.
+- `forget`: a segment that the broker is about to delete. Without a base offset, the broker deletes the whole partition.
+- `opened`, `closed`: the broker has started, or has stopped properly.
 
-If two entries contradict each other, the later one counts. An entry must never be false, because a start would report
-damage that does not exist. So the broker invalidates an entry before it changes a file, and adds the new one later. The
-last segment in the list grows, so until a proper stop its entry is only a lower bound.
+If two entries contradict each other, the later entry is valid. If an entry were false, the broker would report damage
+that does not exist. So the broker first makes an entry invalid, then changes the file, and then writes a new entry. The
+last segment of a partition grows. So until a proper stop, the size in its entry is only a lower bound.
 
-The manifest is valid only if no other broker has written to the directory since. A start sees that from
-`.kafka_cleanshutdown`: the content that HMB writes differs from Kafka's. If a directory has no manifest, the start
-accepts all its files. If the manifest itself is damaged, the start reports the damage and then accepts all files.
+Another broker, for example Kafka, may use the directory after HMB has stopped. The manifest is then out of date. To
+notice this, HMB reads the file `.kafka_cleanshutdown`, because HMB writes a different content into this file than
+Kafka. If the manifest is missing or out of date, the broker accepts all files as they are. If the manifest is damaged,
+the broker logs the damage and also accepts all files.
 
 Source: the MANIFEST file of LevelDB.
 """
@@ -49,10 +53,10 @@ from hmb.storage.files.durability import replace_files
 
 LOGGER = logging.getLogger(__name__)
 NAME = "hmb-manifest"
-TOPICS = "topics.json"  # a file of HMB; Kafka does not have it
+TOPICS = "topics.json"  # a file that only HMB has, and Kafka does not have
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CLEAN_CONTENT = '{"version":0,"brokerEpoch":-1}\n'  # Kafka writes this text without the newline.
-LEAST_ROOM = 1 << 16  # the least number of bytes that a new manifest has for later entries
+LEAST_ROOM = 1 << 16  # bytes; a new manifest has at least so much space for later entries
 BEING_REPLACED = UNKNOWN = -1
 
 
@@ -61,7 +65,7 @@ class DamagedStateFile(Exception):
 
 
 class FileEntry(NamedTuple):
-    """The size (bytes) and CRC-32C of a state file's content."""
+    """The size (bytes) and the CRC-32C of the content of a state file."""
 
     size: int
     checksum: int
@@ -72,7 +76,7 @@ class FileEntry(NamedTuple):
 
 
 class SegmentEntry(NamedTuple):
-    """The manifest's entry of a segment: its offsets, and sizes (bytes), time (ns) and checksum of its files."""
+    """The manifest's entry for one segment, in the order of the fields in a line. Sizes are in bytes."""
 
     base_offset: int
     next_offset: int
@@ -101,16 +105,16 @@ class Partition:
 
     def __init__(self) -> None:
         self.topic_id = ""
-        self.segments: dict[int, SegmentEntry] = {}  # the segments' entries, by base offset
+        self.segments: dict[int, SegmentEntry] = {}  # entries by base offset
 
 
 class Manifest:
     """The manifest of a data directory. Thread-safe."""
 
     def __init__(self, directory: Path, reserve: DiskReserve | None = None, *, syncs: bool = True) -> None:
-        """Read the manifest. On a full disk, later writes use the reserve. Without `syncs` a power cut may lose writes.
+        """Read the manifest. Raises OSError.
 
-        Raises OSError.
+        If the disk is full, later writes use `reserve`. If `syncs` is False, a power cut may undo later writes.
         """
         self._syncs = syncs
         self._reserve = reserve or DiskReserve(directory)
@@ -118,10 +122,10 @@ class Manifest:
         self._directory = directory
         # This lock guards the entries and the file. A thread that holds it takes no other lock.
         self._lock = threading.Lock()
-        self._files: dict[str, tuple[FileEntry | None, ...]] = {}  # the contents that each state file may have, by name
+        self._files: dict[str, tuple[FileEntry | None, ...]] = {}  # the contents that each file may have
         self._partitions: dict[str, Partition] = {}
         self._size = 0  # size of the manifest in bytes
-        self._end = UNKNOWN  # the position after the last entry; UNKNOWN: a new file has to be written
+        self._end = UNKNOWN  # position after the last entry; UNKNOWN if the next write must write a new file
         self._is_closed = False
         if not self._read() or not self._is_last_writer():
             self._files.clear()
@@ -131,7 +135,7 @@ class Manifest:
     # -- read
 
     def _read(self) -> bool:
-        """Read the file. Return whether all its lines are intact."""
+        """Read the manifest's file. Return whether the broker can use its entries."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
@@ -144,7 +148,7 @@ class Manifest:
         if header != _header(len(content)) or (torn and any(map(_is_intact, lines[-torn:]))):
             LOGGER.error("%s is damaged; the start goes on without it, so it accepts all files as they are", self.path)
             return False
-        if torn:  # A power cut interrupted this write, before the changes in these lines began.
+        if torn:  # A power cut interrupted the write of these lines. The broker had not yet changed the files.
             LOGGER.warning("%s: its last lines are incomplete, and are cut off", self.path)
         for line in intact:
             if not self._take(line.decode().split(" ")[1:]):
@@ -153,7 +157,7 @@ class Manifest:
         return True
 
     def _take(self, entry: list[str]) -> bool:
-        """Read an entry from the fields of a line, and apply it. Return False if the line has no valid entry."""
+        """Apply the entry with the fields of one line. Return False if the fields are not a valid entry."""
         match entry:
             case ["opened" | "closed" as state]:
                 self._is_closed = state == "closed"
@@ -173,7 +177,7 @@ class Manifest:
         return True
 
     def _is_last_writer(self) -> bool:
-        """Return whether this broker was the last one that wrote to the directory."""
+        """Return whether HMB, and no other broker, was the last to write to the directory."""
         try:
             content = (self._directory / CLEAN_SHUTDOWN).read_bytes()
         except FileNotFoundError:
@@ -190,7 +194,7 @@ class Manifest:
     # -- state files
 
     def check(self, path: Path) -> None:
-        """Raise DamagedStateFile if a state file is missing or is not what this broker wrote. Raises OSError."""
+        """Raise DamagedStateFile if a state file is missing or has another content than HMB wrote. Raises OSError."""
         known = self._files.get(self._name(path))
         if known is None:
             return
@@ -208,9 +212,10 @@ class Manifest:
         self.replace_files({path: content})
 
     def replace_files(self, contents: Mapping[Path, str], *, sync: bool = True, also: Iterable[str] = ()) -> None:
-        """Replace each of these state files in one step. Write the entries `also` to the manifest. Raises OSError.
+        """Replace each of these state files in one step. Raises OSError.
 
-        Without `sync` the old contents may return after a power cut.
+        The entries `also` are written to the manifest first. If `sync` is False, a power cut may bring the old contents
+        back.
         """
         new = {self._name(path): FileEntry.of(content.encode()) for path, content in contents.items()}
         old = {name: self._files.get(name, (None,))[0] for name in new}
@@ -221,7 +226,7 @@ class Manifest:
             for name, entry in new.items():
                 self._files[name] = (old[name], entry)  # The file has the old or the new content.
             raise
-        try:  # From now on only the new content is right. If a power cut removes these lines, both contents are right.
+        try:  # From now on, only the new content is valid. If a power cut removes these lines, both contents are valid.
             self._append([_file_line(name, entry, entry) for name, entry in new.items()], sync=False)
         except OSError as error:
             LOGGER.warning("%s: %s", self.path, error)
@@ -232,20 +237,20 @@ class Manifest:
     # -- partitions
 
     def topic_id(self, partition: str) -> str | None:
-        """Return the topic id of a partition as text; None if the manifest does not have it."""
+        """Return the topic id of a partition as text, or None if the manifest does not contain it."""
         known = self._partitions.get(partition)
         return known.topic_id or None if known else None
 
     def segments(self, partition: str) -> Mapping[int, SegmentEntry] | None:
-        """Return the segments of a partition by base offset; None if the manifest does not have the partition."""
+        """Return the entries of a partition's segments by base offset, or None if the partition is unknown."""
         known = self._partitions.get(partition)
         return dict(known.segments) if known else None
 
     def add_partitions(self, topic_ids: Mapping[str, str], contents: Mapping[Path, str]) -> None:
-        """Add new partitions with the ids of their topics, and write their state files. Raises OSError.
+        """Add entries for new partitions, and write the state files of these partitions. Raises OSError.
 
-        `topic_ids` has an id for each partition, and `contents` the text of each state file. A power cut may undo the
-        call.
+        `topic_ids` maps each partition to its topic id, and `contents` maps each state file to its text. The files are
+        not synced, so a power cut may remove them.
         """
         lines = []
         for name, topic_id in topic_ids.items():
@@ -258,16 +263,16 @@ class Manifest:
         self._append([f"forget {name}" for name in names])
 
     def forget_segments(self, partition: str, base_offsets: Iterable[int]) -> None:
-        """Remove the entries of segments that the broker is going to delete. Raises OSError."""
+        """Remove the entries of segments that the broker is about to delete. Raises OSError."""
         self._append([f"forget {partition} {base_offset}" for base_offset in base_offsets])
 
     def replace_segments(self, partition: str, base_offsets: Iterable[int], entry: SegmentEntry) -> None:
-        """Replace the entries of neighboring segments by one entry. Raises OSError."""
+        """Replace the entries of the segments at `base_offsets` by one entry. Raises OSError."""
         lines = [f"forget {partition} {base_offset}" for base_offset in base_offsets]
         self._append([*lines, _segment_line(partition, entry)])
 
     def record(self, partitions: Mapping[str, Iterable[SegmentEntry]], *, sync: bool = True) -> None:
-        """Add or change entries of segments. Without `sync` a power cut may remove them. Raises OSError."""
+        """Add or change entries of segments. If `sync` is False, a power cut may remove them. Raises OSError."""
         lines = []
         for name, entries in partitions.items():
             known = self._partitions.get(name, Partition()).segments
@@ -277,9 +282,9 @@ class Manifest:
     # -- write
 
     def open(self, topic_ids: Mapping[str, str], segments: Mapping[str, Iterable[SegmentEntry]]) -> None:
-        """Write a new manifest after a start. Raises OSError.
+        """Write a new manifest when the broker has loaded its logs. Raises OSError.
 
-        It has these partitions with these segments, and the checksums of the current state files.
+        The manifest gets entries for these partitions and segments, and keeps the entries of the state files.
         """
         with self._lock:
             self._partitions = {name: Partition() for name in segments}
@@ -290,11 +295,11 @@ class Manifest:
             self._write_anew()
 
     def close(self) -> None:
-        """Write the entry of a proper stop. Raises OSError."""
+        """Write the entry `closed`, because the broker stops properly. Raises OSError."""
         self._append(["closed"])
 
     def _append(self, lines: list[str], *, sync: bool = True) -> None:
-        """Append entries, and return when they are on disk. If it raises OSError, the entries are not in the file."""
+        """Append entries, and sync them if `sync` is True. If the method raises OSError, it has written no entry."""
         if lines:
             self._reserve.write(partial(self._append_once, lines, sync))
 
@@ -302,7 +307,7 @@ class Manifest:
         with self._lock:
             for line in lines:
                 self._take(line.split(" "))
-            position, self._end = self._end, UNKNOWN  # After an error the next call writes a new file.
+            position, self._end = self._end, UNKNOWN  # After an error, the next call writes a new file.
             data = "".join(map(_line, lines)).encode()
             end = position + len(data)
             if position == UNKNOWN or end >= self._size or not self._is_as_written():
@@ -317,7 +322,7 @@ class Manifest:
             self._end = end
 
     def _is_as_written(self) -> bool:
-        """Return whether the file still has its size. Another process may have changed or removed it."""
+        """Return whether the file still exists and has its size. Another process may have cut or removed it."""
         return self.path.is_file() and self.path.stat().st_size == self._size
 
     def _write_anew(self) -> None:

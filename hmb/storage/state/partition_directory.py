@@ -1,4 +1,4 @@
-"""The directory of a partition's log: `<topic>-<partition>`, as in Kafka. For example, `orders-0` is partition 0."""
+"""The name of a log's directory, as in Kafka: `orders-0` contains the log of partition 0 of the topic `orders`."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from hmb.protocol.topics import TopicPartition
 
 LOGGER = logging.getLogger(__name__)
 PARTITION_NAME = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,8})")
-KAFKA_METADATA_TOPIC = "__cluster_metadata"  # the log of a KRaft controller, which is not a topic of this broker
+KAFKA_METADATA_TOPIC = "__cluster_metadata"  # the log of a Kafka controller (KRaft); no topic of this broker
 
 
 def partition_of(path: Path) -> TopicPartition | None:
-    """Return the partition whose log is in a directory; None for any other file or directory."""
+    """Return the partition whose log is in the directory `path`, or None if `path` is no such directory."""
     match = PARTITION_NAME.fullmatch(path.name)
     if match is None or match[1] == KAFKA_METADATA_TOPIC:
         return None

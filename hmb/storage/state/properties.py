@@ -1,6 +1,6 @@
-r"""Java's properties files. `server.properties` and `meta.properties` have this format.
+r"""Reading Java's properties files. `server.properties` and `meta.properties` have this format.
 
-A line is `name=value`, `name: value` or `name value`. A name alone has an empty value. For example::
+A line is `name=value`, `name: value` or `name value`. If a line contains only a name, its value is empty. Example::
 
     # a comment                            # or ! at the beginning of a line begins a comment
     listeners=PLAINTEXT://:1,\             a backslash at the end: the next line continues this one
@@ -8,9 +8,9 @@ A line is `name=value`, `name: value` or `name value`. A name alone has an empty
     a\=b\ c = \u00e9\t                     a backslash takes the meaning of =, : and blanks away, and gives one to
                                            t, n, r, f and four hexadecimal digits after u
 
-If two lines have the same name, the later line takes precedence. HMB differs from `java.util.Properties.load` in two
-points. HMB reads the files as UTF-8, and Java as Latin-1; the two agree for ASCII. HMB removes blanks at the end of a
-value at once, and Kafka removes them later.
+If two lines have the same name, the later line is valid. HMB differs from `java.util.Properties.load` in two points.
+HMB reads the files as UTF-8, and Java reads them as Latin-1. The result is the same if the file contains only ASCII.
+HMB removes blanks at the end of a value when it reads the file, and Kafka removes them later.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}  # A backslash does not c
 
 
 class PropertiesError(Exception):
-    """A file does not have the format of a properties file. The message names the line."""
+    """A file is not a properties file. The message contains the path, and the line if possible."""
 
 
 def read_properties(path: Path) -> dict[str, str]:
     """Return the names and values of a file. Raises PropertiesError, and OSError if the file cannot be read."""
     try:
-        text = path.read_text(encoding="utf-8")  # read_text replaces \r and \r\n at the ends of lines by \n.
+        text = path.read_text(encoding="utf-8")  # read_text replaces \r and \r\n by \n
     except UnicodeDecodeError:
         raise PropertiesError(f"{path}: the file is not text") from None
     properties = {}
@@ -48,9 +48,10 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each line with its number, without comments and empty lines.
+    """Yield `(number, line)` for each line that is not empty and is not a comment.
 
-    A line that ends with a backslash continues in the next line. Both have the number of the first one.
+    If a line ends with a backslash, the next line continues it. Both are yielded as one line, with the number of the
+    first.
     """
     parts: list[str] = []
     for number, natural in enumerate(text.split("\n"), 1):

@@ -1,8 +1,9 @@
-"""The id of each topic, in the file `partition.metadata` of each of its partitions.
+"""The id of each topic. Each partition of the topic stores the id in a file `partition.metadata`.
 
-A topic that is created again under an old name has another id, so that a consumer does not mistake the new records for
-the old ones. The committed offsets of groups belong to the id. So a topic must keep its id if a file is lost. The
-manifest and the other partitions of the topic contain the id, too.
+If a topic is deleted and created again with the same name, the new topic has another id. So a consumer can distinguish
+the new records from the old records. The committed offsets of a group belong to the topic id. So a topic must keep its
+id, even if a file `partition.metadata` is lost. In this case the broker takes the id from the manifest or from another
+partition of the topic.
 
 Source: KIP-516.
 """
@@ -24,7 +25,7 @@ LOGGER = logging.getLogger(__name__)
 def read_topic_ids(
     directory: Path, partitions: Iterable[TopicPartition], manifest: Manifest
 ) -> dict[str, uuid.UUID]:
-    """Read the id of each topic. A topic of a broker without topic ids gets a new id. Raises OSError."""
+    """Return the id of each topic, by topic name. A topic that has no id yet gets a new id. Raises OSError."""
     found = {name: _read_topic_id(directory, name, manifest) for name in sorted(partitions)}
     ids: dict[str, uuid.UUID] = {}
     for name, topic_id in found.items():
@@ -38,7 +39,7 @@ def read_topic_ids(
 
 
 def _read_topic_id(directory: Path, name: TopicPartition, manifest: Manifest) -> uuid.UUID | None:
-    """Return the topic id of a partition; None if its directory has no readable one. Raises OSError."""
+    """Return the topic id of a partition, or None if it is in no intact file. Raises OSError."""
     path, known = directory / str(name) / checkpoints.TOPIC_ID, manifest.topic_id(str(name))
     try:
         found = checkpoints.read_topic_id(directory / str(name))

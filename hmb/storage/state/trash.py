@@ -1,8 +1,9 @@
-"""Deleted logs: directories under another name, until their files are removed.
+"""Deleted logs: the broker renames their directories at once, and removes the files later.
 
-A topic with three partitions has three directories. A deletion takes time, and the broker may be killed during it.
-After the next start either all partitions must exist, or none of them. A deletion must also work on a full disk, so it
-cannot begin with a write. Renaming needs no space. So the broker deletes a topic in these steps::
+A topic with three partitions has three directories. To delete them takes time, and the broker may be killed meanwhile.
+After the next start, either all partitions must exist or no partition. A deletion must also work if the disk is full.
+So it cannot begin with a write, but it can begin with a rename, which needs no space. The broker deletes a topic in
+these steps::
 
     1. events-0  ->  events-0.<topic id>-delete      from this step on, the topic is deleted
        events-1  ->  events-1.<topic id>-delete
@@ -10,11 +11,11 @@ cannot begin with a write. Renaming needs no space. So the broker deletes a topi
     3. topics.json is written without the topic
     4. the directories are removed
 
-A start that finds a name with `-delete` deletes the topic with this id. The start renames the partitions of the topic
-that still have their own names, and does the remaining steps. A topic that was created again under the same name has
-another id, so the start keeps it.
+If the broker is killed after step 1 has begun, it finds a name that ends with `-delete` at its next start. It then
+renames the other partitions of the topic with this id, and does the remaining steps. A new topic with the same name has
+another id, so the broker keeps it.
 
-Kafka deletes a log in the same way, but with a random id.
+Kafka also renames the directory of a deleted log, but uses a random id instead of the topic id.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ from typing import NamedTuple
 from hmb.protocol.topics import TopicPartition
 
 SUFFIX = "-delete"
-LONGEST = 200  # characters of the topic's name in the new name; a file name has at most 255
+LONGEST = 200  # the new name contains at most so many characters of the topic, as a file name has at most 255
 NAME = re.compile(r"(.+)\.([0-9a-f]{32})" + SUFFIX)
 
 
 class DeletedLog(NamedTuple):
-    """The directory of a deleted log. `name` is what `shortened` returns for the log."""
+    """The directory of a deleted log. `name` is the shortened name of the partition (see `shortened`)."""
 
     path: Path
     name: str
@@ -42,17 +43,17 @@ class DeletedLog(NamedTuple):
 
 
 def path_of(directory: Path, name: TopicPartition, topic_id: uuid.UUID) -> Path:
-    """Return the path to which a log's directory is renamed when the log is deleted."""
+    """Return the new path that a log's directory gets when the log is deleted."""
     return directory / f"{shortened(name)}.{topic_id.hex}{SUFFIX}"
 
 
 def shortened(name: TopicPartition) -> str:
-    """Return the part of a log's name that its directory keeps when the log is deleted."""
+    """Return the name of a partition with a shorter topic name, for the new name of a deleted directory."""
     return f"{name.topic[:LONGEST]}-{name.partition}"
 
 
 def find(directory: Path) -> list[DeletedLog]:
-    """Return the deleted logs of a data directory. Raises OSError."""
+    """Return the deleted logs whose directories still exist in a data directory. Raises OSError."""
     found = []
     for path in directory.iterdir():
         match = NAME.fullmatch(path.name)
