@@ -102,7 +102,7 @@ class BrokerServer:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses that clients connect to first, as a text `host:port,host:port`. Available after `start`."""
+        """The addresses that clients connect to first, as one text: `host:port,host:port`. Available after `start`."""
         return ",".join(listener.advertised for listener in self.listeners)
 
     @property

@@ -136,7 +136,7 @@ class FetchSession:
 
     id: int
     uses_ids: bool  # The requests of the session contain topic ids instead of names.
-    created: int  # time in ms
+    created: int  # time of the creation, in ms
     used: int  # time of the last request, in ms
     partitions: dict[Key, FetchedPartition]
     epoch: int = 1  # the epoch that the next request must have

@@ -70,7 +70,7 @@ TIMES = {
 }
 ALIASES = {"node.id": "broker.id", "log.dir": "log.dirs"}
 THREADING = ("connection", "staged")  # The modules network/server.py and network/staged.py contain the two layouts.
-OVERRULED = [*TIMES, "log.dir"]  # ignored if the setting is also set under its other name
+OVERRULED = [*TIMES, "log.dir"]  # names that are ignored if their setting is also set under another name
 
 
 def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **rest: Any) -> Any:

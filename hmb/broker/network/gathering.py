@@ -11,9 +11,9 @@ Measured with acks=all and one record in each batch: HMB's producer sends 4,418 
 records/s without gathering. The producer of confluent-kafka sends 15,968 records/s with gathering, and 2,650 records/s
 without it (medians of five runs).
 
-The queue is only for deferred answers. The thread sends all other answers at once. If these also waited in the queue,
-the client would get no response for a while and then many responses at once. Client and broker would then wait for each
-other: with acks=1, HMB's producer would send 6,285 records/s instead of 16,001.
+The queue is only for deferred answers. The thread sends all other answers at once. If the other answers also waited in
+the queue, the client would get no response for a while and then many responses at once. Client and broker would then
+wait for each other: with acks=1, HMB's producer would send 6,285 records/s instead of 16,001.
 
 A first reading of the broker can skip this module. Without it, the thread would send each response before it handles
 the next request.

@@ -1,9 +1,9 @@
 """Listeners: the addresses on which the broker accepts connections, and the addresses that it sends to its clients.
 
-A client first connects to an address that its user has configured. It sends a Metadata request. The response contains
-the *advertised address* of the listener that the client has connected to. For all further connections, the client uses
-the advertised address. If a listener has the port 0, the system selects a free port when the broker binds the listener.
-The broker then advertises this port.
+A client first connects to an address that its user has configured. The client sends a Metadata request. The response
+contains the *advertised address* of the listener that the client has connected to. For all further connections, the
+client uses the advertised address. If a listener has the port 0, the system selects a free port when the broker binds
+the listener. The broker then advertises this port.
 
 Each listener has a name and a protocol. The setting `listener.security.protocol.map` contains the protocol for each
 name. A listener that is not in this map may have the name of a protocol, such as SSL: it then uses this protocol. All

@@ -1,7 +1,7 @@
 """A limit for the memory of all requests that the broker reads and handles at one time (`queued.max.request.bytes`).
 
 One request may have 100 MB, and a broker may have thousands of connections. Therefore all requests share one budget of
-memory. An `Account` counts the bytes of the budget that one request uses. It counts two kinds of bytes:
+memory. An `Account` counts the bytes of the budget that one request uses. The account counts two kinds of bytes:
 
     the bytes of its frame        while they arrive, if the frame is larger than the connection's read buffer
     its decoded values            before the decoder creates them (protocol/allowance.py), except the first 64 KiB

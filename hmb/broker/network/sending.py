@@ -23,9 +23,9 @@ from hmb.protocol.primitives import Part
 from hmb.storage.files.virtual import FileRegion
 
 STALL = 2.0  # longest wait of one system call, in seconds
-PATIENCE = 30.0  # seconds in which a client must begin to read an answer
+PATIENCE = 30.0  # seconds until sending fails if the client reads nothing
 SLOWEST = 1 << 20  # bytes that a client must read per second after the first PATIENCE seconds
-MOST = 1 << 20  # most bytes of a file in one system call; the time limit is checked after each call
+MOST = 1 << 20  # most bytes of a file that one system call sends; the time limit is checked after each call
 IN_PIECES = (FileRegion, ConvertedRecords)  # the types of parts that are sent in several pieces
 MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
 
