@@ -13,10 +13,10 @@ that the broker supports. The client then uses the highest version that both sid
     Fetch v16    ----->
 
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
-client then uses the versions of Kafka 0.9 or 0.8.2. A newer broker also closes connections, for example when it
-shuts down. The client must not mistake this broker for an old one, because records lose their timestamps and headers in
-the old versions. The client therefore treats a broker as old only if three conditions hold. The broker has never
-answered ApiVersions, it answers an old request, and it closes the connection again after a second ApiVersions.
+client then uses the versions of Kafka 0.9 or 0.8.2. A newer broker also closes connections, for example when it shuts
+down. The client must not mistake this broker for an old one, because records lose their timestamps and headers in the
+old versions. The client therefore treats a broker as old only if three conditions hold. The broker has never answered
+ApiVersions, it answers an old request, and it closes the connection again after a second ApiVersions.
 
 After every network error, the client closes the socket and raises `ConnectionFailed`. The next request opens a new
 socket. If the client could not connect, requests fail at once during a short pause (see the module `reconnecting`).

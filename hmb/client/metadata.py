@@ -2,8 +2,7 @@
 
 A client sends records to the *leader* of a partition, and fetches records from the leader. A client starts with the
 address of any broker, a *bootstrap server*. The client sends a Metadata request to this broker, with the names of the
-topics that it needs. The response contains the addresses of
-all brokers and the id of each partition's leader::
+topics that it needs. The response contains the addresses of all brokers and the id of each partition's leader::
 
     Metadata(["weather"])  ----->  localhost:9092 (bootstrap server)
                            <-----  brokers 1 = host-a:9092, 2 = host-b:9092
@@ -167,7 +166,7 @@ class Cluster:
         known = self._topics.get(name)
         leader = known.leaders.get(number) if known else None
         if leader is not None and name not in self._outdated and not self._is_aged(name):
-            return leader  # In this usual case, no lock is needed, and other partitions may have no leader.
+            return leader  # In this usual case, no lock is needed, and the other partitions do not matter.
         topic = self.topic(name)
         if number not in topic.leaders:
             raise no_such_partition(topic, number)

@@ -67,7 +67,7 @@ Until = Literal["end"] | int | AtTime | None
 def check_time(timestamp: object) -> None:
     """Raise TypeError if a time is a datetime, because a datetime without a time zone has no exact meaning."""
     if isinstance(timestamp, datetime):
-        raise TypeError("a time is in ms since 1970: int(when.timestamp() * 1000) for a datetime")
+        raise TypeError("a time is a number of ms since 1970; for a datetime, write int(when.timestamp() * 1000)")
 
 
 def check_offset(offset: object) -> None:
@@ -176,7 +176,9 @@ def list_offsets(
                 offsets[partition] = _offset(partition, answer, version)
         for partition in led:
             if partition not in offsets:
-                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition}: the broker did not answer for it")
+                raise KafkaError(
+                    ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition} is missing in the response of the broker"
+                )
         # In version 0, NOT_FOUND means that no segment is older than the time. The search then starts at the first
         # offset.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:

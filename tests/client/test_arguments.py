@@ -67,7 +67,7 @@ def test_a_string_was_treated_as_a_list_of_letters(call: Callable[[Admin], Any],
 @pytest.mark.parametrize(
     ("topics", "options", "message"),
     [
-        ((["a", "b"],), {}, 'one argument each, "a", "b", and not in a list'),
+        ((["a", "b"],), {}, 'argument of its own, "a", "b", not a list'),
         ((b"a",), {}, "a topic's name is a str, not b'a'"),
         (("a",), {"group": 5}, "a group's name is a str, not 5"),
         (("a",), {"offset": AtTime(cast(Any, datetime.now(UTC)))}, r"int\(when.timestamp\(\) \* 1000\)"),
@@ -92,7 +92,7 @@ def test_a_mistake_with_a_new_consumer_got_python_s_own_words(
         (lambda it: it.offsets_for_time(datetime.now(UTC), [T0]), r"int\(when.timestamp\(\) \* 1000\)"),
         (lambda it: it.end_offsets("ab"), "partitions must be a list"),
         (lambda it: it.assign("ab"), "partitions must be a list"),
-        (lambda it: it.subscribe(["a", "b"]), "one argument each"),
+        (lambda it: it.subscribe(["a", "b"]), "an argument of its own"),
     ],
 )
 def test_a_mistake_with_a_consumer_got_python_s_own_words(call: Callable[[Any], Any], message: str) -> None:

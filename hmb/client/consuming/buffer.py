@@ -208,7 +208,7 @@ class RecordBuffer:
         return self.take(len(self._records) - self._next)
 
     def next_fetched(self) -> FetchedBatches | None:
-        """Return the next batches that are not decoded, or None. The batches stay in the buffer."""
+        """Return the next batches, or None if the buffer has no batches. The batches stay in the buffer."""
         return self._fetched[0] if self._fetched else None
 
     def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:

@@ -201,7 +201,7 @@ class Fetcher:
     def _wait(self, timeout: float) -> Node | None:
         """Wait until a response begins to arrive or its deadline passes. Return the leader of this response.
 
-        Return None if `timeout` seconds have passed before.
+        Return None if `timeout` seconds pass first.
         """
         now = time.monotonic()
         if not self._pending:

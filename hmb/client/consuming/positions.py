@@ -39,7 +39,7 @@ class Position:
     is_paused: bool = False
     is_in_flight: bool = False  # whether a Fetch request for this partition is in flight
     is_removed: bool = False  # whether the consumer no longer uses this position
-    error: Exception | None = None  # `poll` raises it when the buffer is empty
+    error: Exception | None = None  # `poll` raises this error when the buffer is empty
     failing_since: float | None = None  # since when all fetches have failed (time.monotonic()), or None
     # Since when brokers have answered that they do not know the topic (time.monotonic()), or None.
     missing_since: float | None = None

@@ -133,7 +133,7 @@ class SimpleConsumer:
             for data in topic.partitions
             if TopicPartition(topic.topic, data.partition_index) in by_partition
         }
-        nothing = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "the broker did not answer for this partition")
+        nothing = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "this partition is missing in the response of the broker")
         return [found.get(partition, nothing) for partition in by_partition]
 
     def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:

@@ -50,7 +50,9 @@ class Subscription:
         topics = tuple(topics)
         for name in topics:
             if isinstance(name, list | tuple | set | dict):
-                raise TypeError(f'topics are one argument each, "a", "b", and not in a {type(name).__name__}: {name!r}')
+                raise TypeError(
+                    f'each topic is an argument of its own, "a", "b", not a {type(name).__name__}: {name!r}'
+                )
             check_topic_name(name)
         names = tuple(dict.fromkeys(topics))
         if names and (pattern is not None or exclude is not None):

@@ -261,7 +261,7 @@ class Accumulator:
             self._memory_freed.notify_all()
 
     def abandon(self, error: Exception) -> None:
-        """Complete all remaining batches with this error. The caller must have called `close` before."""
+        """Let all remaining batches fail with this error. The caller must have called `close` before."""
         with self._lock:
             batches = self._all_batches()
             for queues in self._queues.values():
@@ -332,8 +332,9 @@ class Accumulator:
     def _take_due(self, queue: PartitionQueue, now: float, due: list[ProducerBatch]) -> float:
         """Add to `due` the batches of a queue that may be sent now. No further record is added to these batches.
 
-        Return the time (`time.monotonic()`) of the queue's next batch, or infinity. While other batches of the
-        partition are in flight, the last batch can still receive records, so it may not be sent yet.
+        Return the time (`time.monotonic()`) at which the next batch of the queue may be sent, or infinity if this time
+        is not known. While other batches of the partition are in flight, the last batch can still receive records, so
+        it may not be sent yet.
         """
         taken = queue.in_flight
         while taken < min(queue.window, len(queue.batches)):
@@ -394,5 +395,5 @@ class Accumulator:
             self.counters.waited(time.monotonic() - started)
         self.check_open()
         if not free:
-            what = f"records wait for the broker in {self._used:,} of {self._memory:,} bytes (buffer_memory)"
-            raise TimeoutError(f"{what}, and in {self._max_block:g} s there was no room for {size:,} more")
+            what = f"the buffer holds {self._used:,} of {self._memory:,} bytes (buffer_memory)"
+            raise TimeoutError(f"{what}, and no room for {size:,} more bytes became free within {self._max_block:g} s")

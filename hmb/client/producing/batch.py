@@ -13,7 +13,7 @@ the queue limits the number of these batches in flight::
     0                after a failure, until no batch of the partition is in flight
 
 While the window is 0, the sender thread sends no batch of the partition. It waits for the responses to the batches that
-it sent after the failed batch. Only when it knows all these results, it decides what happens to the failed batch.
+it sent after the failed batch. When it knows all these results, it decides what happens to the failed batch.
 
 At each moment, only one sender thread uses a queue: it sends the queue's batches, or moves the queue to another sender
 thread. The fields about batches in flight therefore need no lock.
@@ -63,7 +63,7 @@ class SenderQueues:
     changed: threading.Condition  # the sender thread waits on this condition; it uses the accumulator's lock
     # All queues of this sender thread that contain batches. The queue that was added first comes first.
     queues: dict[PartitionQueue, None] = field(default_factory=dict)
-    wakes_at: float = -math.inf  # when the waiting thread wakes (time.monotonic()); -inf while it runs
+    wakes_at: float = -math.inf  # the time (time.monotonic()) at which the sender thread wakes; -inf while it runs
 
 
 @dataclass(slots=True, eq=False)

@@ -38,7 +38,7 @@ LOGGER = logging.getLogger(__name__)
 PartitionAnswer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 
 UNKNOWN = -1  # the value of an offset or a time that the broker has not sent
-MAX_PAUSE = 1.0  # seconds between two attempts (Kafka's retry.backoff.max.ms)
+MAX_PAUSE = 1.0  # seconds; the longest pause between two attempts (Kafka's retry.backoff.max.ms)
 JITTER = 0.2  # The producer makes each pause up to 20 % shorter or longer at random.
 
 TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
@@ -86,7 +86,9 @@ class BatchCompletion:
         response does not contain the partition.
         """
         if answer is None:
-            return FailedBatch(batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"no answer for {batch.partition}"))
+            return FailedBatch(
+                batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{batch.partition} is missing in the response")
+            )
         if answer.error_code == ErrorCode.NONE:
             self.deliver(batch, answer.base_offset, answer.log_append_time_ms)
             return None
@@ -128,7 +130,7 @@ class BatchCompletion:
         queue.window = 1
         is_postponed = False
         for failure in failures:
-            if not failure.batch.completed:  # It may have failed together with an earlier batch.
+            if not failure.batch.completed:  # The batch may have failed together with an earlier one.
                 is_postponed |= self._resolve(failure)
         # This call comes after all decisions, because another thread uses the queue after the move.
         if is_postponed:
@@ -193,7 +195,7 @@ class BatchCompletion:
         return False
 
     def _follows_another(self, batch: ProducerBatch) -> bool:
-        """Return whether the broker rejected this batch only because it has not written an earlier batch.
+        """Return whether the broker rejected this batch only because an earlier batch is missing.
 
         The earlier batch is either still in the queue, or it has just failed. If it has just failed, this batch no
         longer has a sequence number.

@@ -331,9 +331,10 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield each failure of a slice. Before it, yield the index of the first record in the failed part of the batch.
+    """Yield a pair for each failure of a slice: the index of a record, and the failure.
 
-    A slice can have more than one failure only if its batch was split into parts.
+    The record is the first one in the part of the batch that has failed. A slice can have more than one failure only if
+    its batch was split into parts.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:

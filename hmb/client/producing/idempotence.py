@@ -39,8 +39,8 @@ flight until the broker has written a batch. It does the same after each change 
 never in flight together.
 
 One case remains. A broker forgets a producer that has sent nothing for a day (`producer.id.expiration.ms`). If this
-producer then sends two batches and the broker rejects the first one, the broker may write the second batch before the
-first one. Each batch is still written only once.
+producer then sends two batches, the broker may reject the first batch and accept the second one. The producer sends the
+first batch again, and the broker writes it after the second batch. Each batch is still written only once.
 
 A broker remembers the last five batches of each producer. The producer therefore counts the batches from the oldest
 batch that it may have to send again to the newest batch that it has sent. It never lets this number exceed five. The
@@ -71,7 +71,7 @@ SEQUENCE_ERRORS = {  # the errors that a broker returns if a batch does not have
 
 
 class AtLeastOnce:
-    """The guarantee of a producer without idempotence: each record is written once or more often, or fails.
+    """The guarantee of a producer without idempotence: each record is written at least once, or fails.
 
     Its batches contain no sequence numbers, so a retry may write a batch twice. The subclasses `Idempotence` and
     `TransactionManager` override the methods. The producer's threads call the methods.
@@ -86,7 +86,7 @@ class AtLeastOnce:
         return None
 
     def new_epoch(self, queue: PartitionQueue) -> None:
-        """Raise the producer epoch for a partition. Its sequence numbers begin with 0 again."""
+        """Raise the producer epoch for a partition. The sequence numbers of the partition begin with 0 again."""
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
         """Add these partitions to the transaction, before their batches are sent. Without transactions, do nothing."""

@@ -273,7 +273,9 @@ class Producer:
     def _stuck(self, timeout: float | None) -> TimeoutError:
         if timeout is not None:
             return TimeoutError(f"not all records were delivered within {timeout:g} s")
-        return TimeoutError(f"the producer's thread is stuck: records are in flight for {self._close_timeout:g} s")
+        return TimeoutError(
+            f"the producer's thread is stuck: records have been in flight for {self._close_timeout:g} s"
+        )
 
     def _check_largest(self, size: int) -> None:
         """Raise KafkaError if a record of `size` bytes is too large for a request."""
@@ -330,7 +332,7 @@ def _sender_settings(settings: ProducerSettings) -> SenderSettings:
         raise ValueError(f"max_in_flight is at least 1, not {max_in_flight}")
     if _is_idempotent(settings) and max_in_flight > MAX_IN_FLIGHT:
         what = f"with idempotence max_in_flight is at most {MAX_IN_FLIGHT}, not {max_in_flight}"
-        raise ValueError(f"{what}: a broker remembers no more batches of a producer (or idempotence=False)")
+        raise ValueError(f"{what}: a broker remembers only so many batches of a producer; or set idempotence=False")
     encoding = Encoding(
         _codec(settings["compression"]), settings["compression_level"], transactional=transactional_id is not None
     )
@@ -379,5 +381,7 @@ def _checked_acks(settings: ProducerSettings) -> Acks:
 def _with_count(error: KafkaError | TimeoutError, queued: int, count: int) -> Exception:
     """Return an error of `send_many` whose message contains the number of records that were added before the error."""
     if isinstance(error, KafkaError):
-        return KafkaError(error.code, f"{queued} of {count} records are queued, then: {error.message}")
-    return TimeoutError(f"{queued} of {count} records are queued, then: {error}")
+        return KafkaError(
+            error.code, f"{queued} of {count} records were added before this error: {error.message}"
+        )
+    return TimeoutError(f"{queued} of {count} records were added before this error: {error}")

@@ -106,9 +106,9 @@ def test_the_memory_is_the_size_of_the_records() -> None:
 def test_memory_is_bounded_and_waiting_for_it_ends() -> None:
     it = accumulator(memory=TINY, max_block=0.01)
     append(it, b"x")
-    with pytest.raises(TimeoutError, match=r"records wait for the broker in 8 of 21 bytes \(buffer_memory\)"):
+    with pytest.raises(TimeoutError, match=r"the buffer holds 8 of 21 bytes \(buffer_memory\)"):
         append(it, b"y")
-    with pytest.raises(TimeoutError, match="there was no room for 21 more"):
+    with pytest.raises(TimeoutError, match="no room for 21 more bytes"):
         append_values(it, [b"y"])
 
 
