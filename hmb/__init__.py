@@ -93,30 +93,42 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 1. `broker/handlers/join_group.py` `handle` passes the request to the coordinator, and returns the response
 2. `coordinator/groups.py` `GroupCoordinator.join` finds the group, or creates it
 3. `coordinator/shared_group.py` `SharedGroup.step` holds the group's lock during one step of its state machine
-4. `coordinator/classic/group.py` `ClassicGroup.join` adds the member
-5. `coordinator/classic/rebalance.py` `ClassicRebalance._prepare` begins a rebalance, in which all members must join
-6. `coordinator/shared_group.py` `SharedGroup._settle` ends each step: it calls `tick` and answers waiting members
-7. `coordinator/classic/rebalance.py` `ClassicRebalance.tick` ends the wait for members if the deadline has passed
-8. `coordinator/classic/rebalance.py` `ClassicRebalance._complete_join` begins a generation and answers all members
-9. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
-10. `coordinator/groups.py` `GroupCoordinator.sync` passes the assignment to the group, in one step
-11. `coordinator/classic/rebalance.py` `ClassicRebalance.sync` stores the assignment in the journal
-12. `coordinator/classic/rebalance.py` `ClassicRebalance._assign` gives each waiting member its partitions
+4. `coordinator/classic/group.py` `ClassicGroup.join` selects the method for this kind of JoinGroup
+5. `coordinator/classic/group.py` `ClassicGroup._join_first` answers with a new member id and MEMBER_ID_REQUIRED
+6. `coordinator/classic/group.py` `ClassicGroup._add` adds the member, when it joins again with this id
+7. `coordinator/classic/rebalance.py` `ClassicRebalance._prepare` begins a rebalance: the group waits for all members
+8. `coordinator/shared_group.py` `SharedGroup.wake` runs when the deadline of this wait has passed
+9. `coordinator/classic/rebalance.py` `ClassicRebalance.tick` finds that this deadline has passed
+10. `coordinator/classic/rebalance.py` `ClassicRebalance._complete_join` ends the wait
+11. `coordinator/classic/rebalance.py` `ClassicRebalance._begin_generation` queues a response for each member
+12. `coordinator/shared_group.py` `WaitingCall.answer` passes the response to the waiting thread of a member
+13. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
+14. `coordinator/groups.py` `GroupCoordinator.sync` passes the assignment to the group, in one step
+15. `coordinator/classic/rebalance.py` `ClassicRebalance.sync` keeps the request until the assignment is stored
+16. `coordinator/classic/rebalance.py` `ClassicRebalance._store` queues a record that contains the assignment
+17. `coordinator/shared_group.py` `SharedGroup._write` runs at the end of the step, without the group's lock
+18. `coordinator/journal/writing.py` `Journal.write` writes the record to the topic `__consumer_offsets`
+19. `coordinator/classic/rebalance.py` `ClassicRebalance._assign` queues a response with each member's partitions
+20. `coordinator/shared_group.py` `WaitingCall.answer` passes the response to the waiting thread of a member
 
-With the default settings, a new group waits 3 s for further members. After this time, the timer thread
-(`coordinator/group_timer.py`) calls `SharedGroup.wake`, which ends the wait.
+A state machine only queues responses and records. At the end of each step, `SharedGroup._settle` passes the responses
+to the waiting threads, and adds the records to the queue of the journal. With the default settings, a new group waits
+3 s for further members. The timer (`coordinator/group_timer.py`) then calls `SharedGroup.wake`.
 
 Producer.send, a tour of at most 10 files:
 
 1. `client/producing/producer.py` `Producer.send` runs in the application's thread
 2. `client/producing/partitioner.py` `by_murmur2` selects the partition by the record's key
 3. `client/producing/accumulator.py` `Accumulator.append` adds the record to the partition's newest batch
-4. `client/producing/sender.py` `Sender.run` takes complete batches; each broker has one such thread
-5. `client/producing/encoding.py` `Encoding.encode` encodes and compresses a batch
-6. `client/connection.py` `Connection.post_all` sends the request without waiting for its response
-7. `client/producing/sender.py` `Sender._receive` reads the response
-8. `client/producing/completion.py` `BatchCompletion.deliver` completes a batch that the broker has written
-9. `client/producing/delivery.py` `BatchResult.complete` wakes the threads that wait for the result
+4. `client/producing/sender.py` `LeaderRouter._route` gives a new queue of batches to the sender of its leader
+5. `client/producing/sender.py` `Sender.run` takes the batches that are due; each broker has one such thread
+6. `client/producing/encoding.py` `Encoding.encode` encodes and compresses a batch
+7. `client/connection.py` `Connection.post_all` sends the request without waiting for its response
+8. `client/producing/sender.py` `Sender._receive` reads the response
+9. `client/producing/completion.py` `BatchCompletion.deliver` completes a batch that the broker has written
+10. `client/producing/delivery.py` `BatchResult.complete` wakes the threads that wait for the result
+
+A batch is due when it is full, or when its first record has waited for `linger` seconds.
 """
 
 from importlib import import_module

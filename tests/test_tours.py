@@ -7,12 +7,15 @@ same order.
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 import hmb
 from tests.tracing import Call, first_missing, recorded_calls
+from tests.waiting import until
 
 TOUR = re.compile(r"^(?P<name>.+), a tour of at most (?P<files>\d+) files:\n\n(?P<hops>(?:.+\n)+)", re.MULTILINE)
 HOP = re.compile(r"^\d+\. +`(?P<file>[\w/]+\.py)` +`(?P<function>[\w.]+)`", re.MULTILINE)
@@ -41,13 +44,35 @@ def fetch() -> None:
 
 
 def join_group() -> None:
-    """Let one member join a group, so that it gets all partitions of a topic."""
-    with hmb.Broker(config={"group.initial.rebalance.delay.ms": "0"}) as broker:
-        with hmb.Producer(broker.bootstrap_servers) as producer:
-            producer.send("t", b"value").result()
-        with hmb.Consumer(broker.bootstrap_servers, "t", group="g") as consumer:
-            while not consumer.poll(timeout=0.1):
-                pass
+    """Let two members join a group that waits for further members, until each of them owns a partition."""
+    with hmb.Broker(config={"group.initial.rebalance.delay.ms": "300"}) as broker:
+        with hmb.Admin(broker.bootstrap_servers) as admin:
+            admin.create_topics([hmb.NewTopic("t", 2)])
+        join_with_two_members(broker.bootstrap_servers, "t")
+
+
+def join_with_two_members(servers: str, topic: str) -> None:
+    """Let two consumers join one group, and poll until each of them owns a partition of a topic with two partitions.
+
+    Each consumer polls in a thread of its own, because a JoinGroup of one member waits for the other member.
+    """
+    is_done = threading.Event()
+
+    def poll(consumer: hmb.Consumer) -> None:
+        while not is_done.is_set():
+            consumer.poll(timeout=0.05)
+
+    options: dict[str, Any] = {"group": "readers", "heartbeat_interval": 0.1}
+    with hmb.Consumer(servers, topic, **options) as first, hmb.Consumer(servers, topic, **options) as second:
+        threads = [threading.Thread(target=poll, args=(consumer,)) for consumer in (first, second)]
+        for thread in threads:
+            thread.start()
+        try:
+            until(lambda: first.assignment and second.assignment, "each consumer has a partition")
+        finally:
+            is_done.set()
+            for thread in threads:
+                thread.join()
 
 
 ACTIONS = {"Produce": produce, "Fetch": fetch, "JoinGroup and SyncGroup": join_group, "Producer.send": produce}

@@ -6,20 +6,17 @@ The functions that a page includes must be a subsequence of the calls of real re
 from __future__ import annotations
 
 import inspect
-import threading
-import time
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 import hmb
 from tests.docs.test_pages import DOCS, INCLUDE
-from tests.test_tours import tours
+from tests.test_tours import join_with_two_members, tours
 from tests.tracing import ROOT, Call, first_missing, recorded_calls
 
 TOPIC = "weather"
-SETTINGS = {"group.initial.rebalance.delay.ms": "0", "log.index.interval.bytes": "1"}
+SETTINGS = {"group.initial.rebalance.delay.ms": "300", "log.index.interval.bytes": "1"}
 Scenario = Callable[[str], None]
 
 
@@ -39,32 +36,8 @@ def fetch(servers: str) -> None:
 
 
 def join_group(servers: str) -> None:
-    """Let two consumers join one group, one after the other."""
-    options: dict[str, Any] = {"group": "readers", "heartbeat_interval": 0.1}
-    with hmb.Consumer(servers, TOPIC, **options) as first:
-        first.poll(timeout=0.1)
-        with hmb.Consumer(servers, TOPIC, **options) as second:
-            poll_until_both_own_a_partition(first, second)
-
-
-def poll_until_both_own_a_partition(first: hmb.Consumer, second: hmb.Consumer) -> None:
-    """Poll in two threads, because a JoinGroup of one member waits for the other member."""
-    is_done = threading.Event()
-
-    def poll_first() -> None:
-        while not is_done.is_set():
-            first.poll(timeout=0.05)
-
-    thread = threading.Thread(target=poll_first)
-    thread.start()
-    try:
-        deadline = time.monotonic() + 60
-        while not (first.assignment and second.assignment):
-            assert time.monotonic() < deadline
-            second.poll(timeout=0.05)
-    finally:
-        is_done.set()
-        thread.join()
+    """Let two consumers join one group."""
+    join_with_two_members(servers, TOPIC)
 
 
 SCENARIOS: dict[str, Scenario] = {"produce": produce, "fetch": fetch, "join_group": join_group, "send": produce}
