@@ -124,7 +124,7 @@ class TransactionalProduce:
 
         This check applies only to producers of transaction version 2.
         """
-        is_first = not log.active_producers(batch.producer_id)
+        is_first = not log.producers.active(batch.producer_id)
         if self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING and is_first and batch.base_sequence != 0:
             why = f"producer {batch.producer_id} begins with sequence number {batch.base_sequence}, not 0"
             raise KafkaError(ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, why)

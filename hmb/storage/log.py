@@ -12,7 +12,7 @@ Example: the log ends at 16,100 and a producer sends 10 records. They get the of
 at 16,110. If the segment is full, the log first *rolls*: it closes the segment and starts segment 16100.
 
 This broker has no followers that must copy a record first. So consumers can read a record as soon as it is appended.
-After `flush` has returned, the records survive a power cut (group_commit.py). cleanup.py deletes and replaces segments.
+After `flush` has returned, the records survive a power cut (group_commit.py). cleanup/ deletes and replaces segments.
 
 Invariants: each batch has greater offsets than the batches before it. All records below the recovery point are on disk,
 and `recovery_point <= log_end_offset`. All segments except the active segment are completely on disk.
@@ -25,6 +25,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ from hmb.records import NO_TIMESTAMP, AssignedMessages, EndTransactionMarker, Re
 from hmb.storage import log_reading
 from hmb.storage.batches import preparation, time_search
 from hmb.storage.batches.validation import ProducedRecords
-from hmb.storage.cleanup import Cleanup, Locks
+from hmb.storage.cleanup import replacement
 from hmb.storage.clock import now_ms
 from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import DiskReserve
@@ -43,12 +44,12 @@ from hmb.storage.group_commit import GroupCommit, Unsynced
 from hmb.storage.isolation import NO_STOP
 from hmb.storage.log_reading import LogSlice
 from hmb.storage.log_segments import LogSegments
-from hmb.storage.producer_state import EXPIRATION_MS, ActiveProducer, LastBatch
+from hmb.storage.producer_state import EXPIRATION_MS, LogProducers
 from hmb.storage.recovery.loading import Known, LoadedLog, load
 from hmb.storage.recovery.read_checks import RepeatedReads, check_begin
 from hmb.storage.segment import DamagedSegment, Segment
 from hmb.storage.state.leader_epochs import LeaderEpochs
-from hmb.storage.state.manifest import Manifest, SegmentEntry
+from hmb.storage.state.manifest import Manifest
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
 from hmb.storage.watchers import Watchers
@@ -90,41 +91,34 @@ class Log:
         """
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
-        self._clock, self._reserve = clock, reserve
+        self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
         # This lock guards segments, offsets and producers. A thread holds it for a whole append, and for a moment of a
         # read. A thread that needs several locks takes the cleanup lock first, then the group commit's lock, then this
         # one.
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         known = Known(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, known, now=clock(), stop=stop)
-        self._segments = LogSegments(loaded.segments, manifest, directory.name)
+        self.log_segments = LogSegments(loaded.segments, manifest, directory.name)
         self._producers = loaded.producers
-        self._end_offset = loaded.end_offset
-        self._start_offset = min(max(start_offset, self._segments.first.base_offset), self._end_offset)
-        self._cleanup_lock = threading.Lock()  # held while segments are deleted, replaced or closed (cleanup.py)
+        self.producers = LogProducers(self.lock, loaded.producers)
+        self.log_end_offset = loaded.end_offset  # this offset and the next one change only under the lock
+        self.log_start_offset = min(max(start_offset, self.log_segments.first.base_offset), self.log_end_offset)
+        self.cleanup_lock = threading.Lock()  # held while segments are deleted, replaced or closed (cleanup/)
         self.watchers = Watchers()  # the fetches that wait for an append
         self._repeated_reads = RepeatedReads()
         self.refusal: KafkaError | None = None  # the error of each append after the log was closed or deleted
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
-        self._commit = GroupCommit(directory, synced, clock(), self._segments.note)
+        self.commit = GroupCommit(directory, synced, clock(), self.log_segments.note)
         self._names_made = 1  # number of files created in the directory; a sync of the directory saves their names
 
     @property
-    def log_start_offset(self) -> int:
-        return self._start_offset
-
-    @property
-    def log_end_offset(self) -> int:
-        return self._end_offset
-
-    @property
     def high_watermark(self) -> int:
-        return self._end_offset
+        return self.log_end_offset
 
     @property
     def recovery_point(self) -> int:
         """The recovery point: all records at lower offsets are on disk."""
-        return self._commit.recovery_point
+        return self.commit.recovery_point
 
     @property
     def leader_epoch(self) -> int:
@@ -133,42 +127,21 @@ class Log:
     @property
     def last_stable_offset(self) -> int:
         """The first offset of the oldest open transaction; the log end offset if no transaction is open."""
-        with self._lock:
+        with self.lock:
             return self._last_stable_offset()
 
     def _last_stable_offset(self) -> int:
         unstable = self._producers.first_unstable_offset
-        return self._end_offset if unstable is None else max(unstable, self._start_offset)
+        return self.log_end_offset if unstable is None else max(unstable, self.log_start_offset)
 
     @property
     def size(self) -> int:
         """The size (bytes) of the `.log` files of all segments."""
-        return sum(segment.size for segment in self._segments)
+        return sum(segment.size for segment in self.log_segments)
 
     @property
     def segments(self) -> Sequence[Segment]:
-        return tuple(self._segments)
-
-    @property
-    def has_failed(self) -> bool:
-        """Whether a sync has failed. If so, the log refuses appends until the broker restarts."""
-        return self._commit.has_failed
-
-    @property
-    def highest_producer_id(self) -> int:
-        """The greatest producer id that the log remembers; -1 if the log remembers no producer."""
-        with self._lock:
-            return self._producers.highest_id
-
-    def last_batches_of_producers(self) -> dict[int, LastBatch]:
-        """Return the last batch of each idempotent producer, by producer id."""
-        with self._lock:
-            return self._producers.last_batches()
-
-    def active_producers(self, only: int | None = None) -> list[ActiveProducer]:
-        """Return the idempotent producers that the log remembers, or only the producer with the id `only`."""
-        with self._lock:
-            return self._producers.active(only)
+        return tuple(self.log_segments)
 
     # -- append
 
@@ -181,9 +154,9 @@ class Log:
         """
         if not own and self._reserve is not None and self._reserve.is_used:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
-        config, now = self.config, self._clock()
+        config, now = self.config, self.clock()
         prepare = preparation.prepare_own if own else preparation.prepare
-        prepared = prepare(records, config, now, self._end_offset)
+        prepared = prepare(records, config, now, self.log_end_offset)
         append_time = NO_TIMESTAMP if config.message_timestamp_type == "CreateTime" else now
         if isinstance(prepared, RecordBatch):
             result = self._append_batch(prepared, append_time, now)
@@ -196,10 +169,10 @@ class Log:
 
     def _append_batch(self, batch: RecordBatch, append_time: int, now: int) -> AppendResult:
         while True:
-            with self._lock:
+            with self.lock:
                 if batch.producer_id != NO_PRODUCER_ID and (first := self._producers.check(batch)):
                     return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
-                base_offset = self._end_offset
+                base_offset = self.log_end_offset
                 last_offset = base_offset + batch.last_offset_delta
                 parts = batch.stamped(base_offset, self.leader_epoch)
                 if self._write(parts, last_offset, last_offset, TimestampOffset(batch.max_timestamp, last_offset)):
@@ -211,8 +184,8 @@ class Log:
     def _append_messages(self, messages: AssignedMessages, append_time: int) -> AppendResult | None:
         """Append messages v0 or v1. Return None if another append used their offsets, and they cannot be changed."""
         while True:
-            with self._lock:
-                if not messages.move_to(self._end_offset):
+            with self.lock:
+                if not messages.move_to(self.log_end_offset):
                     return None
                 first, last = messages.first_offset, messages.last_offset
                 max_timestamp = TimestampOffset(messages.max_timestamp, messages.offset_of_max_timestamp)
@@ -225,10 +198,10 @@ class Log:
 
         Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
         """
-        now = self._clock()
+        now = self.clock()
         while True:
-            with self._lock:
-                offset = self._end_offset
+            with self.lock:
+                offset = self.log_end_offset
                 self._producers.check_marker(producer_id, producer_epoch, marker)
                 places = {"base_offset": offset, "leader_epoch": self.leader_epoch}
                 data = encode_marker(marker, now, producer_id, producer_epoch, **places)
@@ -254,11 +227,11 @@ class Log:
         """
         if self.refusal is not None:
             raise self.refusal
-        self._commit.raise_if_failed()
+        self.commit.raise_if_failed()
         try:
-            active = self._segments.active
+            active = self.log_segments.active
             if active.is_full(sum(map(len, parts)), last_offset, max_timestamp.timestamp):
-                if self.recovery_point < self._end_offset:
+                if self.recovery_point < self.log_end_offset:
                     return False
                 active = self.roll()
             active.append(parts, last_offset_of_first_batch, max_timestamp, aborted)
@@ -268,11 +241,11 @@ class Log:
             if self._reserve is not None:
                 self._reserve.use(error)
             if isinstance(error, FileNotFoundError):  # Another process has removed the segment.
-                self._commit.fail(error)
+                self.commit.fail(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: {error}") from error
-        self._end_offset = last_offset + 1
+        self.log_end_offset = last_offset + 1
         self.watchers.wake_all()
-        self._commit.sync_ahead(active.size, self.flush)
+        self.commit.sync_ahead(active.size, self.flush)
         return True
 
     def roll(self, *, sync: bool = False) -> Segment:
@@ -281,15 +254,15 @@ class Log:
         If the method raises OSError, the log has not rolled.
         """
         try:
-            self._segments.active.check_file()
+            self.log_segments.active.check_file()
         except SyncFailed as error:
-            self._commit.fail(error)
+            self.commit.fail(error)
             raise
-        self._producers.expire(self._clock() - EXPIRATION_MS)
-        self._producers.save(self.directory, self._end_offset)
-        segment = self._segments.roll(self._end_offset, self.config, sync=sync)
+        self._producers.expire(self.clock() - EXPIRATION_MS)
+        self._producers.save(self.directory, self.log_end_offset)
+        segment = self.log_segments.roll(self.log_end_offset, self.config, sync=sync)
         self._names_made += 1
-        LOGGER.info("rolled %s at offset %d", self.directory.name, self._end_offset)
+        LOGGER.info("rolled %s at offset %d", self.directory.name, self.log_end_offset)
         return segment
 
     # -- read
@@ -304,14 +277,14 @@ class Log:
         try:
             return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
         except DamagedSegment as damage:
-            self.cleanup.repair(damage)
+            replacement.repair(self, damage)
         return self._read(offset, max_bytes, at_least_one=at_least_one, committed=committed)
 
     def _read(self, offset: int, max_bytes: int, *, at_least_one: bool, committed: bool) -> LogSlice:
-        with self._lock:
-            segments = self._segments.from_offset(offset)
+        with self.lock:
+            segments = self.log_segments.from_offset(offset)
             active_size = segments[-1].size
-            offsets = LogSlice(self._start_offset, self._end_offset, self._last_stable_offset())
+            offsets = LogSlice(self.log_start_offset, self.log_end_offset, self._last_stable_offset())
         first, end = offsets.log_start_offset, offsets.high_watermark
         if not first <= offset <= end:
             why = f"offset {offset} is not in {first} .. {end} of {self.directory.name}"
@@ -321,67 +294,48 @@ class Log:
             check_begin(found.segment, found.records)
         return found if at_least_one or found.size <= max_bytes else offsets
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampOffset | None:
-        """Return the first record whose timestamp is `timestamp` (ms) or greater, or None. Raises KafkaError."""
-        return time_search.search(lambda: self.segments, timestamp, self.log_start_offset, self.cleanup.repair)
+    def offset_for_timestamp(self, timestamp: int | None) -> TimestampOffset | None:
+        """Return the first record whose timestamp is `timestamp` (ms) or greater, or None. Raises KafkaError.
 
-    def offset_of_max_timestamp(self) -> TimestampOffset | None:
-        """Return the first record with the log's greatest timestamp; None if no record has a timestamp (KIP-734)."""
-        return time_search.search(lambda: self.segments, None, self.log_start_offset, self.cleanup.repair)
-
-    # -- deletion and replacement of segments
-
-    @property
-    def cleanup(self) -> Cleanup:
-        return Cleanup(self, self._segments, Locks(self._cleanup_lock, self._lock), self._clock)
-
-    def move_start(self, offset: int) -> None:
-        """Move the log start offset up to `offset`, never back. The caller holds the lock."""
-        self._start_offset = max(self._start_offset, offset)
+        If `timestamp` is None, return the first record with the log's greatest timestamp (KIP-734).
+        """
+        repair = partial(replacement.repair, self)
+        return time_search.search(lambda: self.segments, timestamp, self.log_start_offset, repair)
 
     # -- disk
 
     def flush(self) -> None:
         """Sync all records that the log contains at the time of the call. Raises KAFKA_STORAGE_ERROR."""
-        self._commit.sync(self._end_offset, self._unsynced, self._clock)
+        self.commit.sync(self.log_end_offset, self._unsynced, self.clock)
 
     def _unsynced(self, recovery_point: int) -> Unsynced:
-        with self._lock:
-            self._segments.active.check_file()
-            segments = self._segments.from_offset(recovery_point)
-            return Unsynced(self._end_offset, segments, self.directory, self._names_made)
-
-    def expire_producers(self) -> None:
-        """Forget the producers whose last append was EXPIRATION_MS ago, unless they have an open transaction."""
-        with self._lock:
-            self._producers.expire(self._clock() - EXPIRATION_MS)
+        with self.lock:
+            self.log_segments.active.check_file()
+            segments = self.log_segments.from_offset(recovery_point)
+            return Unsynced(self.log_end_offset, segments, self.directory, self._names_made)
 
     def flush_if_due(self) -> None:
         """Sync the log if the last sync was at least `flush.ms` ago, or if a closed segment is not on disk."""
-        is_old = self._clock() - self._commit.synced_at >= self.config.flush_ms
-        if self.recovery_point < (self._end_offset if is_old else self._segments.active.base_offset):
+        is_old = self.clock() - self.commit.synced_at >= self.config.flush_ms
+        if self.recovery_point < (self.log_end_offset if is_old else self.log_segments.active.base_offset):
             self.flush()
-
-    def manifest_entries(self, *, at_stop: bool = False) -> list[SegmentEntry]:
-        """Return the segments' entries for the manifest. The caller ensures that no append runs. Raises OSError."""
-        return (self._segments.entries_at_stop if at_stop else self._segments.entries)(self._end_offset)
 
     def reconfigure(self, config: LogConfig) -> None:
         """Use the settings in `config` from now on, in all segments of the log."""
-        with self._lock:
+        with self.lock:
             self.config = config
-            for segment in self._segments:
+            for segment in self.log_segments:
                 segment.config = config
 
     def refuse(self, reason: KafkaError) -> None:
         """Refuse all appends from now on: each append raises `reason`. The caller closes or deletes the log."""
-        with self._lock:
+        with self.lock:
             self.refusal = reason
 
     def moved(self, directory: Path) -> None:
         """Use `directory`, the new name of the log's directory after its deletion. The caller holds the lock NAMES."""
         self.directory = directory
-        self._segments.moved(directory)
+        self.log_segments.moved(directory)
 
     def close(self) -> None:
         """Refuse appends, sync the log, write a snapshot of the producers, and close the files.
@@ -390,11 +344,11 @@ class Log:
         If `close` raises KAFKA_STORAGE_ERROR or OSError, the broker checks the log at its next start.
         """
         self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops"))
-        with self._cleanup_lock:
+        with self.cleanup_lock:
             self.flush()
-            with self._lock:
-                self._segments.active.check_file()
-                self._producers.save(self.directory, self._end_offset)
-                for segment in self._segments:
+            with self.lock:
+                self.log_segments.active.check_file()
+                self._producers.save(self.directory, self.log_end_offset)
+                for segment in self.log_segments:
                     segment.close()
-            self._segments.delete_removed()
+            self.log_segments.delete_removed()

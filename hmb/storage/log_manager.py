@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
+from hmb.storage.cleanup import deletion
 from hmb.storage.clock import now_ms
 from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import DiskReserve, is_disk_full
@@ -123,7 +124,8 @@ class LogManager:
                     self._logs[name] = self._open(path, config, *points, clean=clean)
             self._topic_ids = read_topic_ids(self.directory, self._logs, self.manifest)
             ids = {str(name): checkpoints.encode_uuid(self._topic_ids[name.topic]) for name in self._logs}
-            self.manifest.open(ids, {str(name): log.manifest_entries() for name, log in self._logs.items()})
+            entries = {str(name): log.log_segments.entries(log.log_end_offset) for name, log in self._logs.items()}
+            self.manifest.open(ids, entries)
             if clean:
                 marker.unlink()
                 sync_directory(self.directory)  # Without this sync, a power cut could bring the marker back.
@@ -176,7 +178,7 @@ class LogManager:
 
     def highest_producer_id(self) -> int:
         """Return the greatest producer id that a log remembers; -1 if no log remembers one."""
-        return max((log.highest_producer_id for _, log in self.items()), default=-1)
+        return max((log.producers.highest_id for _, log in self.items()), default=-1)
 
     def topic_ids(self) -> Mapping[str, uuid.UUID]:
         """Return the topic id of each topic, by topic name."""
@@ -269,8 +271,8 @@ class LogManager:
         """In all logs, delete segments that expired or are below the log start offset, and forget expired producers."""
         for name, log in list(self._logs.items()):
             with isolated(LOGGER, name, "old segments are not deleted"):
-                log.cleanup.expire()
-                log.expire_producers()
+                deletion.expire(log)
+                log.producers.expire(self._clock())
 
     def flush_if_due(self) -> None:
         """Sync the logs that are due for a sync (`flush.ms`), and write the checkpoints. Raises OSError."""
@@ -316,17 +318,17 @@ class LogManager:
                 if not is_disk_full(error):
                     raise
                 for name in starts.keys() & logs.keys():
-                    logs[name].cleanup.expire(before_offset=starts[name], at_once=True)
+                    deletion.expire(logs[name], before_offset=starts[name], at_once=True)
                 self._write_checkpoints(logs, starts)
             for name in starts.keys() & logs.keys():
-                logs[name].cleanup.delete_records(starts[name])
+                deletion.delete_records(logs[name], starts[name])
 
     def watch_disk(self) -> None:
         """If the disk is full, remove deleted files without a delay. Then check whether the disk has space again."""
         if self.reserve.is_used:
             for name, log in list(self._logs.items()):
                 with isolated(LOGGER, name, "old segments are not deleted"):
-                    log.cleanup.expire(at_once=True)
+                    deletion.expire(log, at_once=True)
             self.reserve.fill()
 
     def write_state(self, write: Callable[[], None]) -> None:
@@ -384,7 +386,7 @@ class LogManager:
         for name, log in self._logs.items():
             with isolated(LOGGER, name, "not closed; the next start checks it"):
                 log.close()
-                entries[str(name)] = log.manifest_entries(at_stop=True)
+                entries[str(name)] = log.log_segments.entries_at_stop(log.log_end_offset)
         try:
             self.write_checkpoints()
             if len(entries) == len(self._logs):

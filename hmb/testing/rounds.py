@@ -20,6 +20,7 @@ from itertools import takewhile
 from hmb.broker.broker import BrokerServer
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch, iter_batches
+from hmb.storage.cleanup import deletion
 from hmb.storage.compaction.cleaner import Cleanable
 from hmb.storage.log import Log
 
@@ -51,8 +52,8 @@ def _differences(
 def _whole_log(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     """Return the closed segments of a log, after a roll, except those that are younger than min.compaction.lag.ms."""
     if log.segments[-1].size:
-        with log.cleanup.lock:
-            log.cleanup.roll()
+        with log.cleanup_lock:
+            deletion.roll(log)
     *closed, active = log.segments
     youngest = now - log.config.min_compaction_lag_ms
     old = list(takewhile(lambda each: each.max_timestamp <= youngest or not log.config.min_compaction_lag_ms, closed))

@@ -11,6 +11,7 @@ from hmb.broker.dispatch import Dispatcher
 from hmb.broker.fetch_sessions import Fetching, FetchSessions
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.storage.cleanup import deletion
 from tests.broker.conftest import LISTENER, Asker
 from tests.storage.conftest import batch
 
@@ -83,7 +84,7 @@ def test_a_moved_log_start_is_news(ask: Asker, session: int) -> None:
     assert 0 in returned(ask(request(session, 1, {0: 1}), 12))
     topic = ask.broker.topics.get("t")
     assert topic is not None
-    topic.partitions[0].cleanup.delete_records(1)
+    deletion.delete_records(topic.partitions[0], 1)
     assert returned(ask(request(session, 2), 12)) == {0: 0}
     assert returned(ask(request(session, 3), 12)) == {}
 

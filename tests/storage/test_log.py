@@ -10,6 +10,7 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, encode_batch
+from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
 from tests.storage.conftest import LogMaker, batch, messages, read_all, records
 
@@ -135,14 +136,14 @@ def test_time_look_ups_find_the_first_record_at_or_after(open_log: LogMaker) -> 
         expected = (timestamp, number * 3 + rest) if rest < 3 else ((number + 1) * 10, (number + 1) * 3)
         assert log.offset_for_timestamp(timestamp) == expected
     assert log.offset_for_timestamp(593) is None
-    assert log.offset_of_max_timestamp() == (592, 179)
+    assert log.offset_for_timestamp(None) == (592, 179)
 
 
 def test_a_log_without_timestamps_has_no_newest_record(open_log: LogMaker) -> None:
     log = open_log()
-    assert log.offset_of_max_timestamp() is None
+    assert log.offset_for_timestamp(None) is None
     log.append(messages(3, 0))
-    assert log.offset_of_max_timestamp() is None
+    assert log.offset_for_timestamp(None) is None
 
 
 def test_log_append_time_is_the_brokers_clock(open_log: LogMaker) -> None:
@@ -245,7 +246,7 @@ def test_a_closed_log_deletes_nothing_that_could_not_be_written_down(open_log: L
     log.append(batch(3))
     log.close()
     with pytest.raises(KafkaError) as refused:
-        log.cleanup.delete_records(2)
+        deletion.delete_records(log, 2)
     assert refused.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert log.log_start_offset == 0
 

@@ -10,7 +10,7 @@ import pytest
 
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Record, encode_batch
-from hmb.storage.cleanup import Cleanup
+from hmb.storage.cleanup import deletion
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.config import LogConfig
 from hmb.storage.files import together
@@ -48,7 +48,7 @@ def test_after_the_close_nothing_in_the_directory_changes(tmp_path: Path) -> Non
     """Another broker may use the directory after the close."""
     logs, stop = opened(tmp_path), threading.Event()
     log = filled(logs)
-    log.cleanup.delete_records(6)
+    deletion.delete_records(log, 6)
     cleaner = Cleaner(logs, max_memory=1 << 20, rate=1e9, stop=stop)
     stop.set()
     logs.close()
@@ -67,7 +67,7 @@ def test_after_the_close_nothing_in_the_directory_changes(tmp_path: Path) -> Non
 def test_a_close_waits_for_threads_that_work_on_the_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slow housekeeping thread deleted segments while the log was closed, and after another broker had opened it."""
     logs = opened(tmp_path)
-    filled(logs).cleanup.delete_records(6)
+    deletion.delete_records(filled(logs), 6)
     deleting, closing, closed = threading.Event(), threading.Event(), threading.Event()
     events: list[str] = []
     mark_deleted, refuse = together.mark_deleted, Log.refuse
@@ -139,14 +139,13 @@ def test_an_internal_error_in_one_log_ended_the_round_for_all_others(
         logs.create(name, CONFIG, uuid.uuid4())
     seen: list[str] = []
 
-    def failing(log: Log | Cleanup) -> None:
-        log = log._log if isinstance(log, Cleanup) else log
+    def failing(log: Log) -> None:
         seen.append(log.directory.name)
         if log.directory.name == "events-1":
             raise ZeroDivisionError("planted")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Cleanup if task == "expire" else Log, task, failing)
+        patch.setattr(deletion if task == "expire" else Log, task, failing)
         getattr(logs, task)()
     assert seen == [str(name) for name in names]
     assert "events-1: " in caplog.text and "planted" in caplog.text

@@ -59,10 +59,10 @@ def test_a_producer_is_forgotten_a_day_after_its_last_append(log: Log, clock: Cl
     log.append(from_producer(1, 0, NOW + HOUR_MS))  # A timestamp in the future does not keep a producer longer.
     clock.now += EXPIRATION_MS
     log.append(from_producer(2, 0, NOW + EXPIRATION_MS))
-    assert [each.producer_id for each in log.active_producers()] == [1, 2]
+    assert [each.producer_id for each in log.producers.active()] == [1, 2]
     clock.now += 1
     log.append(from_producer(2, 1, NOW + EXPIRATION_MS))
-    assert [each.producer_id for each in log.active_producers()] == [2]
+    assert [each.producer_id for each in log.producers.active()] == [2]
 
 
 @pytest.mark.parametrize("with_snapshot", [True, False])
@@ -82,7 +82,7 @@ def test_a_start_counts_as_the_last_append_of_each_producer_on_disk(
     assert log.append(from_producer(1, 0, old)).base_offset == 0
     clock.now += 1
     log.append(from_producer(2, 1, clock.now))
-    assert [each.producer_id for each in log.active_producers()] == [2]
+    assert [each.producer_id for each in log.producers.active()] == [2]
 
 
 def test_the_shown_timestamp_of_a_producer_is_that_of_its_last_batch_also_after_a_restart(
@@ -92,5 +92,5 @@ def test_the_shown_timestamp_of_a_producer_is_that_of_its_last_batch_also_after_
     log.append(from_producer(1, 0, old))
     log.close()
     for found in (log, Log(directory, CONFIG, clean=True, clock=clock)):
-        ((_, producer, _),) = found.active_producers()
+        ((_, producer, _),) = found.producers.active()
         assert producer.timestamp == old

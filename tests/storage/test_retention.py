@@ -12,6 +12,7 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import read_records
+from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from tests.storage.conftest import batch, messages, read_all
@@ -49,23 +50,23 @@ def log_of(directory: Path, clock: Clock) -> MakeLog:
 def test_segments_go_when_their_newest_record_is_too_old(log_of: MakeLog, clock: Clock, now: int, start: int) -> None:
     log = log_of(5, retention_ms=500)
     clock.now = now
-    assert log.cleanup.expire() == start == log.log_start_offset
+    assert deletion.expire(log) == start == log.log_start_offset
     assert [record.offset for record in read_all(log)] == list(range(start, 5))
 
 
 def test_retention_deletes_the_active_segment_and_offsets_continue(log_of: MakeLog, clock: Clock) -> None:
     log = log_of(3, retention_ms=500)
     clock.now = 10_000
-    assert log.cleanup.expire() == 3
+    assert deletion.expire(log) == 3
     assert (log.log_start_offset, log.log_end_offset, log.size) == (3, 3, 0)
-    assert log.cleanup.expire() == 0  # Retention keeps an empty active segment.
+    assert deletion.expire(log) == 0  # Retention keeps an empty active segment.
     assert log.append(batch(1)).base_offset == 3
 
 
 @pytest.mark.parametrize(("batches", "kept"), [(0, 0), (1, 1), (2.5, 3), (5, 5), (9, 5)])
 def test_retention_by_size_deletes_no_more_segments_than_necessary(log_of: MakeLog, batches: float, kept: int) -> None:
     log = log_of(5, retention_bytes=int(batches * len(batch(1))), retention_ms=-1)
-    log.cleanup.expire()
+    deletion.expire(log)
     assert log.log_end_offset - log.log_start_offset == kept
 
 
@@ -73,43 +74,43 @@ def test_messages_without_timestamps_age_with_their_file(directory: Path, clock:
     log = Log(directory, LogConfig(retention_ms=1_000), clean=True, clock=clock)
     log.append(messages(2, 0))
     clock.now = int(log.segments[0].path.stat().st_mtime * 1000) + 900
-    assert log.cleanup.expire() == 0
+    assert deletion.expire(log) == 0
     clock.now += 200
-    assert log.cleanup.expire() == 1
+    assert deletion.expire(log) == 1
 
 
 def test_delete_records_moves_the_start_and_lets_whole_segments_go(log_of: MakeLog) -> None:
     log = log_of(5, retention_ms=-1)
-    assert log.cleanup.delete_records(2) == 2
+    assert deletion.delete_records(log, 2) == 2
     with pytest.raises(KafkaError) as error:
         log.read(1, 100)
     assert error.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
-    assert log.cleanup.delete_records(1) == 2  # The log start offset never decreases.
-    assert log.cleanup.expire() == 2
-    assert log.cleanup.delete_records(-1) == 5
+    assert deletion.delete_records(log, 1) == 2  # The log start offset never decreases.
+    assert deletion.expire(log) == 2
+    assert deletion.delete_records(log, -1) == 5
     for offset in (-2, 6):
         with pytest.raises(KafkaError):
-            log.cleanup.delete_records(offset)
+            deletion.delete_records(log, offset)
 
 
 def test_a_reader_of_a_deleted_segment_reads_on(log_of: MakeLog, clock: Clock) -> None:
     log = log_of(3, retention_ms=-1, file_delete_delay_ms=100)
     region = log.read(0, 1_000).records
     assert region is not None
-    log.cleanup.delete_records(1)
-    log.cleanup.expire()
+    deletion.delete_records(log, 1)
+    deletion.expire(log)
     names = sorted(path.name for path in log.directory.glob("*0.log*"))
     assert names == ["00000000000000000000.log.deleted"]
     clock.now += 100
-    log.cleanup.expire()
+    deletion.expire(log)
     assert not list(log.directory.glob("*.deleted"))
     assert [record.offset for record in read_records(region.read())] == [0]
 
 
 def test_a_start_after_a_kill_finds_no_deleted_segment_again(log_of: MakeLog) -> None:
     log = log_of(3, retention_ms=-1)
-    log.cleanup.delete_records(2)
-    log.cleanup.expire()
+    deletion.delete_records(log, 2)
+    deletion.expire(log)
     reopened = Log(log.directory, LogConfig(retention_ms=-1), start_offset=2)
     assert (reopened.log_start_offset, reopened.log_end_offset) == (2, 3)
     assert not list(log.directory.glob("*.deleted"))

@@ -12,6 +12,7 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage import group_commit
+from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
@@ -71,7 +72,7 @@ def test_a_log_that_expires_as_a_whole_is_synced_before_it_rolls(
     log = Log(directory, LogConfig(retention_ms=1), clean=True, clock=lambda: 1_000_000)
     log.append(batch(1))
     synced = Synced(monkeypatch)
-    assert log.cleanup.expire() == 1
+    assert deletion.expire(log) == 1
     assert synced.at_creation == [(1, {0: SIZE})]
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import EndTransactionMarker
+from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.transaction_index import AbortedTransaction
@@ -205,9 +206,9 @@ def test_an_impossible_transaction_index_is_rebuilt(
 def test_deleted_segments_take_their_transaction_indexes_along(open_log: LogMaker, directory: Path) -> None:
     log = filled(open_log(segment_bytes=1_000, file_delete_delay_ms=0))
     stale = aborted(log)
-    log.cleanup.delete_records(log.segments[3].base_offset)
-    log.cleanup.expire()
-    log.cleanup.expire()
+    deletion.delete_records(log, log.segments[3].base_offset)
+    deletion.expire(log)
+    deletion.expire(log)
     assert {path.stem for path in directory.glob("*.txnindex")} <= {s.path.stem for s in log.segments}
     assert aborted(log) == [entry for entry in stale if entry.last_offset >= log.segments[0].base_offset]
 

@@ -18,6 +18,7 @@ from hmb.broker.errors import answering
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
+from hmb.storage.cleanup import deletion
 
 TopicResult = DeleteRecordsResponse.DeleteRecordsTopicResult
 PartitionResult = TopicResult.DeleteRecordsPartitionResult
@@ -53,7 +54,7 @@ def _new_start(name: str, partition: int, offset: int, context: RequestContext) 
     log = topic.log(partition)
     if topic.is_internal:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-    return log.cleanup.new_start(offset)
+    return deletion.new_start(log, offset)
 
 
 def _delete(answers: dict[TopicPartition, PartitionResult], context: RequestContext) -> None:

@@ -40,6 +40,6 @@ def handle(request: DescribeProducersRequest, context: RequestContext) -> Descri
                         coordinator_epoch=producer.coordinator_epoch,
                         current_txn_start_offset=first_offset,
                     )
-                    for producer_id, producer, first_offset in log.active_producers()
+                    for producer_id, producer, first_offset in log.producers.active()
                 ]
     return response

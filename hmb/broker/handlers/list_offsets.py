@@ -102,7 +102,7 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
         return TimestampOffset(NO_TIMESTAMP, log.log_start_offset)
     if timestamp in TIERED:
         return None
-    found = log.offset_of_max_timestamp() if timestamp == MAX_TIMESTAMP else log.offset_for_timestamp(timestamp)
+    found = log.offset_for_timestamp(None if timestamp == MAX_TIMESTAMP else timestamp)
     return found if found is not None and found.offset < end_offset else None
 
 

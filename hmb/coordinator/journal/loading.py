@@ -29,6 +29,7 @@ from typing import Any, NamedTuple, TypeAlias
 from hmb.coordinator.journal.records import KEYS, Key, Keys, UnknownRecordType, decode_key, decode_value
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.records import Batch, ControlType, Record, RecordBatch, control_type, iter_batches
+from hmb.storage.cleanup import replacement
 from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
@@ -97,7 +98,7 @@ def newest_records(log: Log, stop: threading.Event, keys: Keys = KEYS) -> Iterat
         except KafkaError as error:
             if offset == repaired_at:
                 raise
-            log.cleanup.check(offset, error.message)
+            replacement.check(log, offset, error.message)
             repaired_at = offset
     yield from newest.decoded(keys)
 

@@ -65,7 +65,7 @@ class MarkerWriter:
     def open_transactions(self) -> Iterator[OpenTransaction]:
         """Yield all open transactions of all logs. A transaction of several partitions appears once for each log."""
         for partition, log in self._all_logs():
-            for active in log.active_producers():
+            for active in log.producers.active():
                 if active.first_offset >= 0:
                     yield OpenTransaction(partition, active)
 
@@ -78,7 +78,7 @@ class MarkerWriter:
         waits. Raises the errors of `_begin`.
         """
         if version >= VERSION_2:
-            for _, state, first_offset in self._find_log(partition).active_producers(producer.producer_id):
+            for _, state, first_offset in self._find_log(partition).producers.active(producer.producer_id):
                 if first_offset >= 0 and state.epoch >= producer.epoch:
                     raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH, f"a transaction of epoch {state.epoch} is open")
         return self._begin(marker, producer, partition)

@@ -38,6 +38,7 @@ from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch, RecordBatch, parse_batch
 from hmb.records.reading import HEADER_PEEK
+from hmb.storage.cleanup import replacement
 from hmb.storage.clock import now_ms
 from hmb.storage.compaction import swap
 from hmb.storage.compaction.rule import Compaction, OffsetMap, Transactions
@@ -131,7 +132,7 @@ def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Thr
 
     Raises OSError, KafkaError and Stopped. No record is lost after an error.
     """
-    with log.cleanup.lock:
+    with log.cleanup_lock:
         throttle.spend(0)  # If the broker stops, the log may already be closed. Then this raises Stopped.
         return _clean(log, work, max_memory, now, throttle)
 
@@ -142,7 +143,7 @@ def _clean(log: Log, work: Cleanable, max_memory: int, now: int, throttle: Throt
         return work.first_dirty  # Some of the selected segments were deleted meanwhile. The next round selects again.
     limit = log.config.max_decompressed
     map = _map_of(work, segments, max_memory, limit, throttle)
-    rule = Compaction(map, log.last_batches_of_producers(), now, log.config.delete_retention_ms, limit)
+    rule = Compaction(map, log.producers.last_batches(), now, log.config.delete_retention_ms, limit)
     rewriting = _Rewriting(log, segments, rule, throttle)
     for group in _groups([s for s in work.segments if s.base_offset < map.end_offset], log):
         rewriting.compact(group)
@@ -257,7 +258,7 @@ class _Rewriting:
             if len(group) == 1 and cleaned.size == before:
                 together.delete(cleaned.files)  # The rule has dropped no record, so the old segment stays.
                 return
-            log.cleanup.replace(group, cleaned)
+            replacement.replace(log, group, cleaned)
         except swap.UnfinishedSwap:
             raise
         except BaseException:

@@ -299,4 +299,4 @@ def test_old_messages_get_later_offsets_after_a_faster_append(
     is_message = isinstance(parse_batch(stored(log), len(batch(3, first_timestamp=NOW))), Message)
     # Compressed messages v0 become a batch, because they contain offsets.
     assert is_message == (magic == 1 or codec is Codec.NONE)
-    assert log.offset_of_max_timestamp() == ((NOW + 9, 6) if magic else (NOW + 2, 2))
+    assert log.offset_for_timestamp(None) == ((NOW + 9, 6) if magic else (NOW + 2, 2))

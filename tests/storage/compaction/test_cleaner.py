@@ -200,7 +200,7 @@ def test_one_log_that_fails_kept_all_others_from_being_compacted(
     else:
         spend = cleaner_module.Throttle.spend
         monkeypatch.setattr(
-            cleaner_module.Throttle, "spend", lambda self, size: spend(self, size // (bad.cleanup.lock.locked() ^ 1))
+            cleaner_module.Throttle, "spend", lambda self, size: spend(self, size // (bad.cleanup_lock.locked() ^ 1))
         )
     sizes = [log.size for log in made]
     cleaner.run()

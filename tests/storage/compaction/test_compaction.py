@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, encode_batch, encode_message_set
 from hmb.storage.batches.validation import InvalidRecords
+from hmb.storage.cleanup import deletion
 from hmb.storage.compaction import swap
 from hmb.storage.compaction.cleaner import Cleanable, Cleaner, Throttle, clean, cleanable
 from hmb.storage.config import LogConfig
@@ -342,8 +343,8 @@ def test_segments_that_were_deleted_meanwhile_are_left_alone(log: Log) -> None:
     work = cleanable(log, 0, 0)
     assert work is not None
     log.reconfigure(replace(CONFIG, cleanup_policy="compact,delete"))
-    log.cleanup.delete_records(log.segments[2].base_offset)
-    log.cleanup.expire()
+    deletion.delete_records(log, log.segments[2].base_offset)
+    deletion.expire(log)
     before = [record.offset for record in read_all(log)]
     assert clean(log, work, max_memory=1_000_000, now=0, throttle=NO_LIMIT) == 0
     assert [record.offset for record in read_all(log)] == before
@@ -371,5 +372,5 @@ def test_empty_segments_do_not_stop_retention(directory: Path) -> None:
     fill(log)
     compact(log)
     assert log.segments[0].size == 0
-    assert log.cleanup.expire() > 1
+    assert deletion.expire(log) > 1
     assert log.log_start_offset == log.log_end_offset

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hmb.records import iter_batches
-from hmb.storage.cleanup import Cleanup
+from hmb.storage.cleanup import replacement
 from hmb.storage.log import Log
 from hmb.storage.segment import Segment
 from hmb.storage.transaction_index import AbortedTransaction
@@ -159,18 +159,18 @@ def test_an_abort_is_known_as_long_as_a_batch_of_its_transaction_is_left(
     run = long_abort
     expected = run.table()
     crashed = run.log.directory.with_name("crashed-0")
-    replace = Cleanup.replace
+    replace = replacement.replace
 
-    def replace_and_look(cleanup: Cleanup, old: Sequence[Segment], new: Segment) -> None:
+    def replace_and_look(log: Log, old: Sequence[Segment], new: Segment) -> None:
         assert committed_table(run.log) == expected
-        replace(cleanup, old, new)
+        replace(log, old, new)
         assert committed_table(run.log) == expected
         shutil.rmtree(crashed, ignore_errors=True)
         shutil.copytree(run.log.directory, crashed)
         for recovery_point in (0, run.log.log_end_offset):
             assert committed_table(Log(crashed, CONFIG, recovery_point=recovery_point)) == expected
 
-    monkeypatch.setattr(Cleanup, "replace", replace_and_look)
+    monkeypatch.setattr(replacement, "replace", replace_and_look)
     for now in (0, RETENTION, 2 * RETENTION):
         compact(run.log, now=now)
     assert committed_table(run.log) == expected

@@ -15,6 +15,7 @@ import pytest
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import EndTransactionMarker
+from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import LARGEST, DiskReserve
 from hmb.storage.log import Log
@@ -190,9 +191,9 @@ def test_if_no_new_segment_can_be_created_retention_deletes_the_others(
         log.append(batch(1, first_timestamp=1))
     with monkeypatch.context() as patch:
         patch.setattr("hmb.storage.segment.Segment.make", full)
-        log.cleanup.expire()
+        deletion.expire(log)
     assert (log.log_start_offset, log.log_end_offset, len(log.segments)) == (3, 4, 1)
-    log.cleanup.expire()
+    deletion.expire(log)
     assert (log.log_start_offset, log.log_end_offset, log.size) == (4, 4, 0)
     assert log.append(batch(1)).base_offset == 4
     logs.close()

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from hmb.protocol.topics import TopicPartition
+from hmb.storage.cleanup import deletion
 from hmb.storage.clock import now_ms
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.config import LogConfig
@@ -187,8 +188,8 @@ def test_a_segment_that_retention_deleted_is_not_missed(
     data: DataDirectory, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = fill(data.start(replace(CONFIG, retention_ms=-1)))
-    log.cleanup.delete_records(9)
-    assert log.cleanup.expire(at_once=True) == 1
+    deletion.delete_records(log, 9)
+    assert deletion.expire(log, at_once=True) == 1
     data.kill()
     assert data.start().log_start_offset == 8
     assert reports(caplog) == []
@@ -278,7 +279,7 @@ def test_the_old_entries_of_a_cut_manifest_were_used(
     """A start reported damage for each file that was written after the last remaining entry of a cut manifest."""
     log = fill(data.start())
     assert data.logs is not None
-    log.cleanup.delete_records(9)
+    deletion.delete_records(log, 9)
     data.logs.write_checkpoints()
     fill(log)
     data.end(clean=clean)

@@ -13,6 +13,7 @@ import pytest
 
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.protocol.topics import TopicPartition
+from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
 from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS, LogManager, NewLog
 from hmb.storage.state import checkpoints
@@ -125,7 +126,7 @@ def test_new_producer_ids_are_greater_than_all_assigned_ones(
 
 def test_a_checkpoint_of_a_deleted_topic_is_not_used_for_a_new_one(data: Path) -> None:
     logs = opened(data)
-    dict(logs.items())[ZERO].cleanup.delete_records(8)
+    deletion.delete_records(dict(logs.items())[ZERO], 8)
     logs.write_checkpoints()
     delete(logs, ZERO)
     log = logs.create(ZERO, LogConfig(), uuid.uuid4())

@@ -1,0 +1,18 @@
+"""The cleanup of a log: it deletes old segments, and it replaces segments that were compacted or repaired.
+
+An append changes only the end of a log. This folder contains all other changes of a log. For example, a log has the
+segments 0, 100 and 200, and `retention.ms` is over for the records of segment 0. The cleanup removes this segment from
+the log, and 100 becomes the log start offset.
+
+Only one cleanup of a log runs at a time, under the log's cleanup lock. Appends and reads continue during a cleanup.
+When the cleanup deletes or replaces a segment, a reader may still read from this segment. So the cleanup renames the
+segment's files at once, and removes them after `file.delete.delay.ms`.
+
+Read in this order:
+
+- `deletion`      deletes the oldest segments, and moves the log start offset (DeleteRecords)
+- `retention`     which of the oldest segments may be deleted
+- `replacement`   replaces segments that compaction or a repair has written again
+
+Source: Kafka's `UnifiedLog.deleteOldSegments`, `UnifiedLog.replaceSegments`.
+"""

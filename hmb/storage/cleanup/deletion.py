@@ -1,0 +1,98 @@
+"""Deletion: the oldest segments of a log are deleted, and DeleteRecords moves the log start offset.
+
+Example: a log has the segments 0, 100 and 200. A client deletes the records below offset 150. `delete_records` moves
+the log start offset to 150, so no reader gets these records any more. The next `expire` deletes segment 0, because all
+its offsets are below 150. Segment 100 stays.
+
+Source: Kafka's `UnifiedLog.deleteOldSegments`, `UnifiedLog.maybeIncrementLogStartOffset`.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.storage.cleanup.retention import count_expired
+
+if TYPE_CHECKING:  # log.py imports the repair, which imports this module.
+    from hmb.storage.log import Log
+
+LOGGER = logging.getLogger(__name__)
+
+
+def new_start(log: Log, before_offset: int) -> int:
+    """Return the log start offset that a deletion of all records below `before_offset` would set.
+
+    If `before_offset` is -1, all records would be deleted. The function itself changes nothing.
+
+    Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete records of this log.
+    """
+    end_offset = log.log_end_offset
+    if log.config.compacts and not log.config.deletes:
+        why = f"{log.directory.name} is compacted: cleanup.policy={log.config.cleanup_policy}"
+        raise KafkaError(ErrorCode.POLICY_VIOLATION, why)
+    wanted = end_offset if before_offset == -1 else before_offset
+    if not 0 <= wanted <= end_offset:
+        why = f"offset {before_offset} is not in 0 .. {end_offset}"
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
+    return max(log.log_start_offset, wanted)
+
+
+def delete_records(log: Log, before_offset: int) -> int:
+    """Move the log start offset up to `before_offset`, and return it. Raises the same errors as `new_start`.
+
+    From then on, no reader gets the records below the log start offset. Their segments stay on disk until `expire`
+    deletes them.
+    """
+    with log.lock:
+        if log.refusal is not None:
+            raise log.refusal
+        log.log_start_offset = new_start(log, before_offset)
+        return log.log_start_offset
+
+
+def expire(log: Log, *, before_offset: int = 0, at_once: bool = False) -> int:
+    """Delete expired segments, and segments whose records are all below `before_offset`. Return their number.
+
+    A segment has expired if retention (retention.py) allows its deletion. A fetch may still read the files of a
+    deleted segment, so they are removed after `file.delete.delay.ms`. If `at_once` is set, they are removed
+    immediately. Raises OSError, KAFKA_STORAGE_ERROR.
+    """
+    if not log.cleanup_lock.acquire(blocking=False):
+        return 0  # A compaction or a repair is in progress. A later call deletes the segments.
+    try:
+        return _expire(log, before_offset, log.clock(), at_once) if log.refusal is None else 0
+    finally:
+        log.cleanup_lock.release()
+
+
+def _expire(log: Log, before_offset: int, now: int, at_once: bool) -> int:
+    start = max(before_offset, log.log_start_offset)
+    if count_expired(log.segments, log.config, now=now, log_start_offset=start) == len(log.log_segments):
+        roll(log)
+    count = count_expired(log.segments, log.config, now=now, log_start_offset=start)
+    with log.lock:
+        expired = log.log_segments.take_first(min(count, len(log.log_segments) - 1))
+        log.log_start_offset = max(log.log_start_offset, log.log_segments.first.base_offset)
+    log.log_segments.forget(expired)
+    for segment in expired:
+        LOGGER.info("%s: deleting segment %d", log.directory.name, segment.base_offset)
+    log.log_segments.remove_files(expired, now + log.config.file_delete_delay_ms)
+    log.log_segments.delete_removed(None if at_once else now)
+    return len(expired)
+
+
+def roll(log: Log) -> None:
+    """Roll the log before its active segment is full, so that the old segment can be deleted or repaired.
+
+    The caller holds the cleanup lock. If the disk is full, the log does not roll, and the broker logs a warning.
+    Raises KAFKA_STORAGE_ERROR if the log cannot be synced.
+    """
+    log.flush()
+    with log.lock:
+        if log.recovery_point == log.log_end_offset:
+            try:
+                log.roll(sync=True)
+            except OSError as error:
+                LOGGER.warning("%s keeps its last segment until a new one can be created: %s", log.directory, error)

@@ -1,0 +1,79 @@
+"""Replacement: one new segment takes the place of neighboring segments of a log.
+
+Compaction (compaction/cleaner.py) and repairs (recovery/repair.py) write a new segment. `replace` puts it into the log.
+A crash at any step neither loses nor duplicates a record (compaction/swap.py).
+
+For example, a read finds a damaged batch in segment 100. `repair` makes a copy of this segment, in which an empty batch
+takes the place of the damaged batch. It replaces segment 100 by the copy, and the read begins again.
+
+Source: Kafka's `UnifiedLog.replaceSegments`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.storage.cleanup.deletion import roll
+from hmb.storage.compaction import swap
+from hmb.storage.recovery.repair import repaired_copy
+from hmb.storage.segment import DamagedSegment, Segment
+
+if TYPE_CHECKING:  # log.py imports this module.
+    from hmb.storage.log import Log
+
+LOGGER = logging.getLogger(__name__)
+REPAIR_PATIENCE = 10.0  # seconds; a repair waits this long for a running compaction to end
+
+
+def replace(log: Log, old: Sequence[Segment], new: Segment) -> None:
+    """Replace neighboring segments of the log by `new`, whose files have the suffix `.cleaned`.
+
+    The caller holds the cleanup lock. Raises OSError if the segments could not be replaced. Raises UnfinishedSwap
+    if the log already uses the new segment, but some of its files could not be renamed.
+    """
+    next_offset = log.log_segments.next_offset(old[-1], log.log_end_offset)
+    log.log_segments.begin_replacement(old, next_offset)
+    swap.make_ready(new)
+    try:
+        with log.lock:
+            log.log_segments.replace(old, new)
+        log.log_segments.remove_files(old, log.clock() + log.config.file_delete_delay_ms)
+        swap.put_in_place(new)
+    except OSError as error:
+        raise swap.UnfinishedSwap(str(error)) from error
+    log.log_segments.note(new, next_offset)
+
+
+def check(log: Log, offset: int, why: str) -> None:
+    """Check the segment that contains `offset`, and repair it if it is damaged.
+
+    `why` is the reason for the check, for the broker's log. Raises KAFKA_STORAGE_ERROR if the repair fails.
+    """
+    repair(log, DamagedSegment(log.log_segments.from_offset(offset)[0], why))
+
+
+def repair(log: Log, damage: DamagedSegment) -> None:
+    """Repair the segment in which a read found damage. Raises KAFKA_STORAGE_ERROR if the repair fails."""
+    LOGGER.error("%s: the segment is checked and repaired", damage.message)
+    segment = damage.segment
+    if not log.cleanup_lock.acquire(timeout=REPAIR_PATIENCE):
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.directory}: a compaction is in progress")
+    try:
+        if segment is log.log_segments.active and segment.size:
+            with contextlib.suppress(KafkaError):  # If a sync has failed, the log cannot roll. Then it has ended.
+                roll(log)
+        is_complete = segment is not log.log_segments.active or log.commit.has_failed
+        if segment in log.segments and is_complete:
+            next_offset = log.log_segments.next_offset(segment, log.log_end_offset)
+            new = repaired_copy(segment, next_offset, log.segments)
+            if new is not None:
+                replace(log, [segment], new)
+    except OSError as error:
+        why = f"{segment.path} cannot be repaired: {error}"
+        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, why) from error
+    finally:
+        log.cleanup_lock.release()
