@@ -1,9 +1,9 @@
-"""The entries of a dump, and how each one is written: as Kafka's line, and as JSON.
+"""The entries of a dump. Each entry can be printed as a line like Kafka's, or as JSON.
 
-`hmb dump-log` and the tests use the same formatter. The method `line` of an entry returns the line that Kafka 4.3's
-DumpLogSegments prints, and `fields` returns the same content for JSON. Keys and values are bytes. A line shows them as
-UTF-8 with replacement characters, as Kafka does. JSON has bytes that are not UTF-8 under `<name>_base64`, so that no
-byte is lost.
+The method `line` of an entry returns the line that DumpLogSegments of Kafka 4.3 prints. The method `fields` returns the
+same content for JSON. `hmb dump-log` and the tests use these methods. Keys and values are bytes. A line shows them as
+UTF-8 text. It shows a replacement character for bytes that are not UTF-8, like Kafka. In JSON, such a key or value is
+encoded as base64, under the name `key_base64` or `value_base64`, so that no byte is lost.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from hmb.records import (
 class View(Enum):
     """The views of a file that a dump can print."""
 
-    LINES = "lines"  # prints the lines of Kafka's DumpLogSegments
-    HEX = "hex"  # prints each byte with its field
-    TREE = "tree"  # prints a segment's batches and records, with their sizes
+    LINES = "lines"  # the lines of Kafka's DumpLogSegments
+    HEX = "hex"  # each byte with its field
+    TREE = "tree"  # a segment's batches and records, with their sizes
 
 
 class Decoded(NamedTuple):
@@ -49,15 +49,15 @@ class Decoded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """The options of a dump: those of Kafka's tool, `verify` (show only damage), and the view."""
+    """The options of a dump: the options of Kafka's tool, `verify` (show only damage), and the view."""
 
     deep_iteration: bool = False  # whether to print the records of each batch, too
     print_data_log: bool = False  # whether to print records with keys and values; implies deep_iteration
-    index_sanity_check: bool = False  # whether to check indexes only as a broker does at its start
+    index_sanity_check: bool = False  # whether to check indexes only as quickly as a broker that starts
     verify: bool = False
     view: View = View.LINES
     progress: Callable[[Path, int], None] = lambda _path, _position: None  # called after each batch with its position
-    decode: Callable[[Record], Decoded] | None = None  # decodes the keys and values of the broker's own topics
+    decode: Callable[[Record], Decoded] | None = None  # decodes keys and values of internal topics
 
     @property
     def deep(self) -> bool:
@@ -105,7 +105,7 @@ class NoteEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class UnknownFileEntry(Entry):
-    """A file that the dump did not read, because its name is not the name of a log's file."""
+    """A file that the dump did not read, because its name is not the name of a file that belongs to a log."""
 
     kind: ClassVar[str] = "unknown_file"
     file: Path
@@ -133,10 +133,10 @@ class DamageEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class VerifiedEntry(Entry):
-    """The result of a check without a dump: for one file, or the sum for all files."""
+    """The result of a dump with `verify`: the counts for one file, or the sums of all files."""
 
     kind: ClassVar[str] = "verified"
-    file: Path | None  # None: the entry is the sum for all files
+    file: Path | None  # None if the entry contains the sums of all files
     files: int
     size: int
     batches: int
@@ -220,7 +220,7 @@ def _batch_line(batch: RecordBatch) -> str:
 
 
 class InnerMessage(NamedTuple):
-    """The CRC of one message inside a wrapper message of an old format."""
+    """The CRC of one message (v0 or v1) inside a compressed message."""
 
     crc: int
     is_valid: bool
@@ -283,14 +283,14 @@ class RecordEntry(Entry):
 
     @property
     def sequence(self) -> int:
-        """The record's sequence number, -1 without an idempotent producer."""
+        """The record's sequence number; -1 if its producer is not idempotent."""
         if isinstance(self.batch, Message) or self.batch.base_sequence < 0:
             return -1
         return (self.batch.base_sequence + self.record.offset - self.batch.base_offset) & 0x7FFFFFFF
 
 
 def _as_text(value: object) -> str:
-    """Return JSON as Kafka's library writes it: control characters have hex digits in upper case."""
+    """Return text unchanged, and another value as JSON like Kafka's library: escapes have upper-case hex digits."""
     if isinstance(value, str):
         return value
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -328,12 +328,12 @@ def text_or_base64(name: str, value: bytes | None) -> dict[str, object]:
 
 
 def counted(number: int, one: str, several: str = "") -> str:
-    """Return a number with its noun, such as "1 batch" or "2 batches"."""
+    """Return a number with its noun, for example "1 batch" or "2 batches"."""
     return f"{number} {one if number == 1 else several or one + 's'}"
 
 
 def optional_long(value: int | None) -> str:
-    """Return a number as Java prints an `OptionalLong`."""
+    """Return a number, or None, in the form in which Java prints an `OptionalLong`."""
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 

@@ -1,7 +1,7 @@
 """Findings: contradictions between the files of a log, for example an index entry that does not match the log.
 
-The dump collects the findings and prints them after all files, one kind after the other, as Kafka's tool does. A gap
-between offsets is normal in a compacted log. All other kinds mean that an index is damaged.
+The dump collects the findings and prints them after all files, ordered by kind, as Kafka's tool does. A gap between
+offsets is normal in a compacted log. Every other kind of finding means that an index is damaged.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import ClassVar
 
 from hmb.storage.dump.entries import Entry
 
-MAX_FINDINGS = 1000  # findings of a kind kept for a file, because a compacted log may have millions of gaps
-FEW = 5  # findings kept for a cut log, because each index entry that points after the cut is a finding
+MAX_FINDINGS = 1000  # findings kept of each kind and file; a compacted log may have millions of gaps
+FEW = 5  # findings kept with `verify`; if a log is cut, each index entry after the cut is a finding
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of contradiction, with the words that Kafka's DumpLogSegments prints for it."""
+    """A kind of contradiction, with the texts that Kafka's DumpLogSegments prints for it."""
 
     name: str
     heading: str
@@ -48,7 +48,7 @@ IN_ORDER = (INDEX_MISMATCH, TIMESTAMP_MISMATCH, OUT_OF_ORDER, NOT_FOUND, GAP)
 
 @dataclass(frozen=True, slots=True)
 class FindingEntry(Entry):
-    """All findings of one kind in one file, as pairs of numbers."""
+    """All findings of one kind in one file. Each finding is a pair of numbers that contradict each other."""
 
     kind: ClassVar[str] = "finding"
     finding: Kind
@@ -61,7 +61,7 @@ class FindingEntry(Entry):
         return self.finding.is_damage
 
     def line(self) -> str:
-        pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs  # Kafka prints them in reverse.
+        pairs = reversed(self.pairs) if self.finding is INDEX_MISMATCH else self.pairs  # as in Kafka, reversed
         lines = [self.finding.heading.format(self.file.absolute()), *[self.finding.form.format(*it) for it in pairs]]
         if self.more:
             lines.append(f"  and {self.more} more")
@@ -72,7 +72,7 @@ class FindingEntry(Entry):
 
 
 class Findings:
-    """Collects the findings of a dump. It keeps `most` findings of each kind and file, and counts the others."""
+    """Collects the findings of a dump: the first `most` findings of each kind and file, and the number of the others."""
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:
         self._most = most

@@ -5,9 +5,9 @@
     ...
     000000  14                                               entries[0].length = 10
 
-Every byte of the file belongs to exactly one field. Bytes that cannot be read are shown as `unreadable`. A long run of
-zeros (a preallocated file) is one line. The lines of the decompressed bytes follow below a compressed field. They are
-indented, and have positions of their own. `records.annotate` contains the formats of batches and messages.
+Every byte of the file belongs to exactly one field. Bytes that cannot be decoded are shown as `unreadable`. The zeros
+at the end of a preallocated file are one line. After a compressed field, the view shows the decompressed bytes in
+indented lines, whose positions begin at 0 again. `records.annotate` contains the formats of batches and messages.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hmb.storage.time_index import TimeIndex
 from hmb.storage.transaction_index import TransactionIndex
 
 CHUNK = 1 << 16
-LONGEST_TEXT = 80  # characters of a value that a line shows; the line also shows all bytes of the value
+LONGEST_TEXT = 80  # greatest number of characters of a value in a line; the line also shows all its bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class FieldEntry(Entry):
     kind: ClassVar[str] = "field"
     position: int
     size: int
-    data: memoryview  # bytes of the field; empty for a run of zeros
+    data: memoryview  # bytes of the field; empty if the entry stands for many zeros
     field: str
     value: object
-    is_inside: bool = False  # whether the field is part of decompressed bytes; its position is then relative to them
-    data_type: str = ""  # name of the field's type, which the line shows if it is not empty
+    is_inside: bool = False  # whether the field is in decompressed bytes, which have their own positions
+    data_type: str = ""  # type of the field, which the line shows if it is not empty
 
     def line(self) -> str:
         text = meaning(self.field, self.value)
@@ -107,7 +107,7 @@ def _batch_fields(file: BufferedReader, path: Path, at: BatchAt, prefix: str) ->
 
 
 def index_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """Yield the fields of an offset index or a time index, up to the padding of zeros."""
+    """Yield the fields of an offset index or a time index, and then one entry for the zeros at the end of the file."""
     is_time_index = path.suffix == ".timeindex"
     form = TimeIndex.ENTRY if is_time_index else OffsetIndex.ENTRY
     names = ("timestamp", "relative_offset") if is_time_index else ("relative_offset", "position")
@@ -128,7 +128,7 @@ def index_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findi
 def transaction_fields(
     file: BufferedReader, _path: Path, _options: DumpOptions, _findings: Findings
 ) -> Iterator[Entry]:
-    """Yield the fields of a transaction index, one aborted transaction after the other."""
+    """Yield the fields of each entry of a transaction index."""
     end = yield from _repeated(file, 0, TransactionIndex.ENTRY, AbortedTransactionEntry, "transactions")
     yield from _rest(file, end)
 
@@ -162,7 +162,7 @@ def state_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findi
 def _repeated(
     file: BufferedReader, position: int, form: Struct, entry: type[Entry], path: str
 ) -> Generator[Entry, None, int]:
-    """Yield the fields of entries of the same size, from a position on. Return the position after the last entry."""
+    """Yield the fields of entries of the same size from `position` on. Return the position after the last entry."""
     names = tuple(field.name for field in fields_of(entry))
     file.seek(position)
     number = 0
@@ -174,7 +174,7 @@ def _repeated(
 
 
 def _rest(file: BufferedReader, position: int, end: int | None = None, prefix: str = "") -> Iterator[Entry]:
-    """Yield the unread rest of a file or of a batch. Zeros are one entry, and other bytes are divided into chunks."""
+    """Yield the remaining bytes of a file or a batch: one entry for many zeros, and chunks of all other bytes."""
     end = os.fstat(file.fileno()).st_size if end is None else end
     zeros = 0
     file.seek(position)

@@ -1,10 +1,11 @@
 """The dump of a segment's small files: offset index, time index, transaction index, producer snapshot.
 
-An index contains only facts about the log, so the dump compares each entry with the log. An entry of the offset
-index must point to the batch with its offset. An entry of the time index must belong to the batch with its timestamp.
-`Findings` collects the contradictions, and they are shown after all files, as Kafka's tool does it.
+An index only repeats facts of the log, so the dump compares each entry with the log. If an entry of the offset index
+contains an offset and a position, the batch at this position must end at this offset. If an entry of the time index
+contains a timestamp and an offset, the batch that ends at this offset must have this timestamp. `Findings` collects the
+contradictions. The dump shows them after all files, as Kafka's tool does.
 
-The index of a log in use ends with zeros, because Kafka maps its full size into memory. The dump ends at the zeros.
+While Kafka uses an index, the file has its full size and ends with zeros. The dump stops at these zeros.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class TimeIndexEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class AbortedTransactionEntry(Entry):
-    """An entry of the transaction index: the offsets that a reader of committed records leaves out."""
+    """An entry of the transaction index: an aborted transaction, whose records a reader of committed records skips."""
 
     kind: ClassVar[str] = "aborted_transaction"
     version: int
@@ -83,7 +84,7 @@ class ProducerEntry(Entry):
     offset_delta: int
     timestamp: int
     coordinator_epoch: int
-    current_txn_first_offset: int  # -1: no transaction is open
+    current_txn_first_offset: int  # -1 if no transaction is open
 
     def line(self) -> str:
         first = self.current_txn_first_offset
@@ -93,7 +94,7 @@ class ProducerEntry(Entry):
             f" currentTxnFirstOffset: {optional_long(None if first < 0 else first)} lastTimestamp: {self.timestamp}"
         )
         if self.last_offset < 0:
-            return head  # The producer's state has no batch.
+            return head  # The snapshot has no batch of this producer.
         first_sequence = (self.last_sequence - self.offset_delta) & 0x7FFFFFFF
         return head + (
             f" firstSequence: {first_sequence} lastSequence: {self.last_sequence}"
@@ -102,7 +103,7 @@ class ProducerEntry(Entry):
 
 
 def read_index(file: BufferedReader, path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    """Yield the entries of an offset index, after a comparison of each one with the log."""
+    """Yield the entries of an offset index. Compare each entry with the log."""
     if _size(file) < OffsetIndex.ENTRY.size:
         yield NoteEntry(f"{path} is empty.")
     elif options.index_sanity_check:
@@ -131,7 +132,7 @@ def _offsets_against_log(file: BufferedReader, path: Path, findings: Findings) -
 
 
 def read_time_index(file: BufferedReader, path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    """Yield the entries of a time index, after a comparison of each one with its batch in the log."""
+    """Yield the entries of a time index. Compare each entry with its batch in the log."""
     if options.index_sanity_check:
         yield _sanity(file, path, TimeIndex.ENTRY)
     else:
@@ -153,8 +154,8 @@ def _timestamps_against_log(file: BufferedReader, path: Path, findings: Findings
                 if batch is None or batch.last_offset != entry.offset:
                     findings.add(NOT_FOUND, path, entry.offset, -1 if batch is None else batch.last_offset)
                 else:
-                    # If a batch contains no records any more, its header still has their greatest timestamp. Kafka's
-                    # tool reports a mismatch in this case.
+                    # Compaction may have removed all records of a batch. The header still has their greatest timestamp.
+                    # Kafka's tool wrongly reports a mismatch in this case.
                     newest = max([record.timestamp for record in batch.records()], default=batch.max_timestamp)
                     if newest != timestamp:
                         findings.add(TIMESTAMP_MISMATCH, path, timestamp, newest)
@@ -182,7 +183,7 @@ def read_transaction_index(
 
 
 def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """Yield the states of the idempotent producers in a snapshot; producer_state.py has its layout."""
+    """Yield the idempotent producers in a snapshot. producer_state.py explains the layout of the file."""
     data = file.read()
     if len(data) < SNAPSHOT_HEADER.size:
         yield DamageEntry(path, 0, f"{len(data)} bytes are too few for a snapshot")
@@ -202,7 +203,7 @@ def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _find
 
 def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tuple[int, int]]]:
     """Yield `(position, fields)` for each entry of an index file, up to the padding of zeros."""
-    relative_offset = 0 if entry is OffsetIndex.ENTRY else 1  # number of the field with the relative offset
+    relative_offset = 0 if entry is OffsetIndex.ENTRY else 1  # index of this field in an entry
     position = 0
     while len(data := file.read(entry.size)) == entry.size:
         fields = entry.unpack(data)
@@ -213,7 +214,7 @@ def index_entries(file: BufferedReader, entry: Struct) -> Iterator[tuple[int, tu
 
 
 def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
-    """Check an index as a broker does at its start, and return the result. The broker rebuilds a damaged index."""
+    """Check an index in the same way as a Kafka broker that starts, and return the result."""
     size = _size(file)
     if size % entry.size:
         return DamageEntry(path, size - size % entry.size, f"{size} bytes are not a multiple of {entry.size}")
@@ -228,9 +229,9 @@ def _sanity(file: BufferedReader, path: Path, entry: Struct) -> Entry:
 
 
 def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
-    """Yield all entries, but only the first few reports of damage, and the number of the others.
+    """Yield all entries, but only the first FEW reports of damage. Then report the number of the other damaged entries.
 
-    If a log is cut, every index entry that points after the cut is damaged.
+    Many reports would be useless: if a log is cut, every index entry with a position after the cut is damaged.
     """
     damages, first_hidden = 0, 0
     for entry in entries:
@@ -247,7 +248,7 @@ def _few_damages(entries: Iterator[Entry], path: Path) -> Iterator[Entry]:
 
 
 def _log_beside(path: Path) -> BufferedReader:
-    """Open the log of an index. A missing log counts as empty if the index has no entries."""
+    """Open the log file of an index. If the log is missing and the index is empty, return an empty file."""
     log = path.with_suffix(".log")
     with IndexReader(path) as index:
         is_needed = len(index) > 0

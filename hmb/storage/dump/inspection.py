@@ -1,16 +1,16 @@
-"""Inspecting an index: its entries are compared with the log, and a look-up is shown step by step.
+"""Inspecting an index: `inspect` compares its entries with the log, `search` and `scan` show a look-up step by step.
 
-Each entry of a sparse index states a fact about the log. `inspect` reads the index and the log at the same time, and
-shows for each entry whether the log has these properties:
+An index repeats some facts of the log. `inspect` reads the index and the log at the same time, and checks for each
+entry whether these rules hold:
 
-- An entry of the offset index has the position of a batch, and the last offset of this batch.
-- An entry of the time index has the last offset of a batch and its greatest timestamp. No earlier record has a greater
-  timestamp.
-- Offsets, positions and timestamps grow.
+- An entry of the offset index contains the position of a batch, and the last offset of this batch.
+- An entry of the time index contains the last offset of a batch, and the greatest timestamp of this batch. No earlier
+  record has a greater timestamp.
+- Each entry has greater numbers than the entry before it.
 
-`look_up` does the same as a fetch, and shows each step. A binary search finds the greatest entry at or below the
-offset, and a scan of the log from there finds the batch. For a time index another search comes first, from the
-timestamp to an offset.
+`search` and `scan` do the same as a broker that serves a fetch, but yield each step. `search` is a binary search for
+the last entry at or below the wanted offset. `scan` reads the log from the position in this entry until it finds the
+batch. If a client asks for a timestamp, the broker first searches the time index for an offset.
 
 Source: the thesis, chapter 9.5.3, "Storage Format".
 """
@@ -29,18 +29,18 @@ from hmb.storage.dump.segment_files import BatchAt, IndexReader, walk
 
 @dataclass(frozen=True, slots=True)
 class InspectedEntry:
-    """An entry of an index, its distance from the previous entry, and its error (None: no error)."""
+    """An entry of an index, its distance from the previous entry, and the error that was found, or None."""
 
     number: int
     key: int  # offset in an offset index, timestamp (ms) in a time index
     value: int  # position in an offset index, offset in a time index
-    distance: int  # difference from the previous entry's `value`, in bytes or in offsets
+    distance: int  # `value` minus the previous entry's `value`, in bytes or in offsets
     problem: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Figures of an index: the distances between its entries, and the part of the log after the last entry."""
+    """Figures of an index: the numbers of entries and mismatches, and the distances between entries."""
 
     entries: int = 0
     mismatches: int = 0
@@ -49,7 +49,7 @@ class Summary:
     greatest: int = 0
 
     def plus(self, entry: InspectedEntry, covered: int) -> Summary:
-        """Return this summary with one more entry. The index up to this entry covers `covered` bytes or offsets."""
+        """Return a summary with one more entry. `covered` is the number of bytes or offsets before this entry."""
         return replace(
             self,
             entries=self.entries + 1,
@@ -61,7 +61,7 @@ class Summary:
 
 
 def inspect(path: Path) -> Iterator[InspectedEntry]:
-    """Yield every entry of an index, after a comparison with the log file of the same segment."""
+    """Yield every entry of an index. Compare each entry with the log file of the same segment."""
     with IndexReader(path) as index, path.with_suffix(".log").open("rb") as log:
         check = _TimeIndexCheck(log) if index.is_time_index else _OffsetIndexCheck(log)
         previous: tuple[int, int] | None = None
@@ -76,7 +76,7 @@ def inspect(path: Path) -> Iterator[InspectedEntry]:
 
 
 class _LogWalk:
-    """Reads the batches of a log in order, and only as many as the inspected entries need."""
+    """Reads the batches of a log one after the other, but only until the batch of the current index entry."""
 
     def __init__(self, log: BufferedReader) -> None:
         self._batches = walk(log)
@@ -124,18 +124,18 @@ class _TimeIndexCheck(_LogWalk):
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """One step of a binary search. It compares the wanted key with the entry in the middle of low..high."""
+    """One step of a binary search: it compares the wanted key with the entry in the middle of `low` to `high`."""
 
     low: int
     high: int
     middle: int
     key: int  # key of the entry in the middle
-    goes_right: bool  # whether the wanted entry is the middle one or a later one
+    goes_right: bool  # whether the wanted entry is the middle entry or a later entry
 
 
 @dataclass(frozen=True, slots=True)
 class ScanStep:
-    """A batch of the log that a scan reads. The last batch of a scan is the wanted one."""
+    """A batch of the log that a scan reads. The scan ends at the batch that it wants, if the log contains it."""
 
     position: int
     base_offset: int
@@ -146,7 +146,7 @@ class ScanStep:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The steps of a binary search, and the entry that it found (None: the wanted key is below the first entry)."""
+    """The steps of a binary search, and the entry that it has found. The entry is None if no entry matches."""
 
     path: Path
     entries: int
@@ -157,7 +157,7 @@ class Search:
 
 
 def search(path: Path, wanted: int, *, below: bool = False) -> Search:
-    """Find the greatest entry at or below the wanted key, as a broker does. `below` excludes an equal key."""
+    """Find the last entry whose key is at or below `wanted`. If `below` is True, the key must be below `wanted`."""
     steps: list[SearchStep] = []
     with IndexReader(path) as index:
         low, high = 0, len(index) - 1
@@ -172,7 +172,7 @@ def search(path: Path, wanted: int, *, below: bool = False) -> Search:
 
 
 def scan(log: Path, position: int, *, offset: int | None = None, timestamp: int | None = None) -> Iterator[ScanStep]:
-    """Yield the batches from `position` on. Stop after the batch with `offset`, or with at least this `timestamp`."""
+    """Yield the batches from `position` on, up to the first batch that reaches `offset` or `timestamp` (ms)."""
     with log.open("rb") as file:
         for at, batch in walk(file, position):
             if offset is not None:

@@ -1,13 +1,13 @@
-"""Reading the files of a log to show them: batch by batch, entry by entry, in constant memory.
+"""Dumping the files of a log: the functions read one batch or entry after the other, and so need little memory.
 
 `dump` yields the entries of any file of a data directory, in one of three views:
 
-- lines: the lines of Kafka 4.3's DumpLogSegments, in its order. The files come first, and the contradictions between
-  them at the end.
+- lines: the lines of Kafka 4.3's DumpLogSegments, in the same order. The contradictions between the files come at the
+  end, after all files.
 - hex: each byte with its field (hexadecimal.py).
-- tree: segments, batches, records with their sizes (tree.py).
+- tree: segments, batches and records with their sizes (tree.py).
 
-With `verify` the dump reads all bytes, but shows only damage and a summary. It also names each file that does not
+If `verify` is set, the dump reads all bytes, but shows only damage and a summary. It also shows each file that does not
 belong to a log.
 """
 
@@ -40,7 +40,7 @@ from hmb.storage.dump.tree import file_node, log_tree
 Reader = Callable[[BufferedReader, Path, DumpOptions, Findings], Iterator[Entry]]
 
 PARTITION = re.compile(r".+-\d+")  # the name of a partition's directory
-STATE = ""  # the key for the files of STATE_FILES, which have no common suffix
+STATE = ""  # key of READERS for the files of STATE_FILES, which have no common suffix
 READERS: dict[str, dict[View, Reader]] = {
     ".log": {View.LINES: read_log, View.HEX: log_fields, View.TREE: log_tree},
     ".index": {View.LINES: read_index, View.HEX: index_fields, View.TREE: file_node},
@@ -52,7 +52,7 @@ READERS: dict[str, dict[View, Reader]] = {
 
 
 def dump(paths: Iterable[Path], options: DumpOptions) -> Iterator[Entry]:
-    """Yield the entries of each file, or of the log files in a directory. Raises FileNotFoundError."""
+    """Yield the entries of each file. A path may also be a directory with such files. Raises FileNotFoundError."""
     findings = Findings(FEW if options.verify else MAX_FINDINGS)
     files = (file for path in paths for file in _files_of(path, options.verify))
     if options.verify:
@@ -64,7 +64,7 @@ def dump(paths: Iterable[Path], options: DumpOptions) -> Iterator[Entry]:
 
 
 def _files_of(path: Path, verify: bool) -> list[Path]:
-    """Return the file itself, or the files of a directory. Empty files are left out unless `verify` is set."""
+    """Return the path itself, or the files in a directory. Empty files are skipped unless `verify` is True."""
     if not path.is_dir():
         return [path]
     return [file for file in log_files(path) if verify or file.stat().st_size]
@@ -76,7 +76,7 @@ def as_json_fields(entry: Entry) -> dict[str, object]:
 
 
 def log_files(directory: Path, *, is_data_dir: bool = True) -> list[Path]:
-    """Return the files that can be dumped in the directory of a partition, or in all partitions of a data directory."""
+    """Return the files that can be dumped in the directory of a partition, or in a data directory with all partitions."""
     segments, others, partitions = [], [], list[Path]()
     for path in directory.iterdir():
         if path.is_dir():
@@ -93,7 +93,7 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
     if options.view is not View.TREE:
         yield FileHeading(path)
     kind = STATE if path.name in STATE_FILES else path.suffix or None
-    nameless = not path.stem.isdecimal()  # The offsets in an index are relative to the offset in its name.
+    nameless = not path.stem.isdecimal()  # Offsets in an index are relative to the one in its name.
     if kind not in READERS or (nameless and kind in (".index", ".timeindex")):
         yield UnknownFileEntry(path)
         return
@@ -103,14 +103,14 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
     except OSError as error:
         if isinstance(error, FileNotFoundError) and error.filename != str(path):
             yield DamageEntry(path, 0, f"the file cannot be checked, because {error.filename} is missing")
-        elif options.verify:  # An unreadable file does not end the check of the others.
+        elif options.verify:  # After an unreadable file, check the other files.
             yield DamageEntry(path, 0, f"the file cannot be read: {error.strerror}")
         else:
             raise
 
 
 def _verified(files: Iterable[Path], options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    """Yield the damage and a summary of each file. If there are several files, yield a summary of all files, too."""
+    """Yield the damage and a summary of each file. If there are several files, also yield a summary of all files."""
     total = VerifiedEntry(None, 0, 0, 0, 0, 0, 0)
     for path in files:
         batches = records = entries = unknown = 0

@@ -1,7 +1,8 @@
-"""Reading a segment's files without opening the log. The readers create and repair no file.
+"""Reading the files of a segment without changing them.
 
-A broker keeps its files open and appends to them (segment.py, offset_index.py). The tools only read the files, even if
-they are damaged, and while a broker writes to them.
+When a broker opens a segment (segment.py), it may create, repair and change files. The dump commands must not do this,
+because they also read damaged files, and files to which a running broker writes. So they use the readers of this
+module.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from hmb.storage.time_index import TimeIndex
 
 
 class BatchAt(NamedTuple):
-    """The header of a batch, and the batch's position in the log."""
+    """The header of a batch, and the position of the batch in the log file."""
 
     position: int
     batch: Batch
 
 
 def header_at(log: BufferedReader, position: int) -> Batch:
-    """Return the header of the batch at a position. Raises KafkaError if the bytes are not a header."""
+    """Return the header of the batch at `position`. Raises KafkaError if the bytes there are not a header."""
     if position < 0:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{position} is not a position in the file")
     log.seek(position)
@@ -36,7 +37,7 @@ def header_at(log: BufferedReader, position: int) -> Batch:
 
 
 def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
-    """Yield the headers of the whole batches from a position on. Raises KafkaError at damage."""
+    """Yield the header of each whole batch from `position` on. Raises KafkaError at the first damaged header."""
     end = os.fstat(log.fileno()).st_size
     while position < end:
         try:
@@ -50,15 +51,15 @@ def walk(log: BufferedReader, position: int = 0) -> Iterator[BatchAt]:
 
 
 class Tail(NamedTuple):
-    """The bytes after the entries of an index: padding with zeros, or an error."""
+    """The bytes after the last entry of an index: only zeros, or an error."""
 
     position: int
-    padding: int  # the number of zero bytes after the last entry
+    padding: int  # number of zero bytes after the last entry
     problem: str | None
 
 
 class IndexReader:
-    """Reads the entries of an index file by their number. Zeros that pad the index of a log in use do not count."""
+    """Reads the entries of an index file by their number. Zeros at the end of the file are not entries."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -67,8 +68,8 @@ class IndexReader:
         self.base_offset = int(path.stem)
         self._file = path.open("rb")
         slots = os.fstat(self._file.fileno()).st_size // self.entry_struct.size
-        # The number of entries: the index of the first slot that is all zeros. No real entry is all zeros, so a binary
-        # search finds this slot.
+        # Kafka fills the file with zeros after the last entry, and no entry consists only of zeros. So a binary search
+        # finds the first entry of zeros, and its number is the number of real entries.
         self._count = bisect_left(range(slots), True, key=lambda number: self._fields(number) == (0, 0))
 
     def __enter__(self) -> Self:
@@ -81,17 +82,17 @@ class IndexReader:
         return self._count
 
     def __getitem__(self, number: int) -> tuple[int, int]:
-        """Return an entry: (offset, position) in an offset index, and (timestamp, offset) in a time index."""
+        """Return the entry with this number: (offset, position) or, in a time index, (timestamp, offset)."""
         one, other = self._fields(number)
         return (one, self.base_offset + other) if self.is_time_index else (self.base_offset + one, other)
 
     def lookup(self, key: int) -> tuple[int, int] | None:
-        """Return the greatest entry whose first number is at or below `key`; None before the first entry."""
+        """Return the last entry whose offset or timestamp is at or below `key`, or None if no such entry exists."""
         number = bisect_right(range(len(self)), key, key=lambda number: self[number][0]) - 1
         return self[number] if number >= 0 else None
 
     def tail(self) -> Tail:
-        """Return the padding after the entries, or the error in it."""
+        """Return the number of zeros after the last entry, or an error if other bytes follow."""
         position = len(self) * self.entry_struct.size
         self._file.seek(position)
         size = 0

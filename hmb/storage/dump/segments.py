@@ -1,11 +1,12 @@
-"""The dump of a `.log` file: its batches, and in deep iteration their records, as Kafka 4.3's tool shows them.
+"""The dump of a `.log` file: its batches and, with `--deep-iteration`, their records, as in Kafka 4.3's tool.
 
-Kafka's tool ends with a stack trace at damage. HMB's dump has a DamageEntry with the position in these cases:
+If the file is damaged, Kafka's tool ends with a stack trace. HMB's dump instead yields a DamageEntry with the position
+in these cases:
 
-- The CRC of a batch is wrong. The dump shows the batch with `isvalid: false`, and its records as far as they can be
-  read. The length in the header still shows where the next batch begins.
-- Bytes are not a batch. The dump of the file ends, because nothing shows where the next batch begins.
-- The last batch is incomplete, as after a crash during an append.
+- The CRC of a batch is wrong. The dump shows the batch with `isvalid: false`, and those of its records that can be
+  decoded. It continues at the next batch, because the header contains the length of the batch.
+- Bytes are not a batch. The dump of this file ends, because nothing shows where the next batch begins.
+- The last batch is incomplete. This happens if the broker crashes during an append.
 - Offsets do not grow.
 
 Only one batch is in memory at a time.
@@ -38,7 +39,7 @@ CHUNK = 1 << 20
 
 
 def read_log(file: BufferedReader, path: Path, options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    """Yield the batches of a log, their records, and reports of their damage."""
+    """Yield the entries of a log: its batches, their records, and reports of damage."""
     if path.stem.isdecimal():
         yield NoteEntry(f"Log starting offset: {int(path.stem)}")
     offsets = _Offsets(path, findings)
@@ -54,7 +55,7 @@ def read_log(file: BufferedReader, path: Path, options: DumpOptions, findings: F
 
 
 def log_batches(file: BufferedReader, path: Path, options: DumpOptions) -> Iterator[BatchAt | Entry]:
-    """Yield the headers of the whole batches, and then a report of the bytes after them that are not a batch."""
+    """Yield the header of each whole batch. If other bytes follow the last whole batch, then yield a report of them."""
     position, end = 0, os.fstat(file.fileno()).st_size
     while position < end:
         options.progress(path, position)
@@ -81,7 +82,7 @@ def _are_zeros(path: Path, position: int) -> bool:
 
 
 def crc_damage(file: BufferedReader, path: Path, position: int, batch: Batch) -> DamageEntry | None:
-    """Return a report if the CRC of a batch is wrong, else None. Only the header of the batch was read before."""
+    """Return a report if the CRC of a batch is wrong, or else None. `batch` contains only the header of the batch."""
     computed = _computed_crc(file, position, batch)
     if computed == batch.crc:
         return None
@@ -89,7 +90,7 @@ def crc_damage(file: BufferedReader, path: Path, position: int, batch: Batch) ->
 
 
 def whole_batch(file: BufferedReader, at: BatchAt, *, is_valid: bool) -> Batch | None:
-    """Return the batch with its bytes; None if its length is damaged and too large to read."""
+    """Return the batch with all its bytes, or None if the batch is damaged and its length is too large to read."""
     if not is_valid and at.batch.size > DEFAULT_LIMIT:
         return None
     file.seek(at.position)
@@ -120,7 +121,7 @@ class _Offsets:
 
 
 def _read_batch(file: BufferedReader, path: Path, at: BatchAt, options: DumpOptions) -> Iterator[Entry]:
-    """Yield the batch at `at`, whose header was read, and with `--deep-iteration` also its records."""
+    """Yield the entry of one batch and, with `--deep-iteration`, the entries of its records. `at` is its header."""
     damage = crc_damage(file, path, *at)
     try:
         yield BatchEntry(at.position, at.batch, at.batch.codec, damage is None)
@@ -133,7 +134,7 @@ def _read_batch(file: BufferedReader, path: Path, at: BatchAt, options: DumpOpti
 
 
 def _computed_crc(file: BufferedReader, position: int, batch: Batch) -> int:
-    """Compute a batch's CRC chunk by chunk, because a damaged length may cover the rest of the file."""
+    """Return the CRC of a batch's bytes. Read them in chunks, because a damaged length may be very large."""
     crc, start = (crc32c, 21) if isinstance(batch, RecordBatch) else (crc32, 16)
     file.seek(position + start)
     left, value = batch.size - start, 0

@@ -1,7 +1,7 @@
 """The dump of a data directory's small text files: checkpoints, `partition.metadata`, `meta.properties`.
 
-Kafka's DumpLogSegments ignores these files. HMB shows each line as an entry, and a line that cannot be read as damage
-with its position. The files are explained in state/checkpoints.py. They have these lines::
+Kafka's DumpLogSegments ignores these files. HMB shows each line of a file as an entry. If a line has a wrong format,
+HMB reports damage with the position of the line. state/checkpoints.py explains the files. They have these lines::
 
     recovery-point-offset-checkpoint and the others      leader-epoch-checkpoint
         0                        version                     0
@@ -11,8 +11,8 @@ with its position. The files are explained in state/checkpoints.py. They have th
 
     partition.metadata: `version: 0`, `topic_id: <id>`       meta.properties: `name=value`, `#` starts a comment
 
-An empty file is a checkpoint without entries, as Kafka creates it. The dump continues after a damaged line. It ends at
-bytes that are not text.
+Kafka creates some checkpoints as empty files, so an empty file is a checkpoint without entries. After a damaged line,
+the dump continues with the next line. At bytes that are not text, the dump of the file ends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from hmb.storage.dump.findings import Findings
 from hmb.storage.state.checkpoints import VERSION_LINE, decode_uuid
 from hmb.storage.state.manifest import DamagedStateFile
 
-MAX_LINE = 4096  # the largest size of a line in bytes; a topic's name has at most 249 characters
+MAX_LINE = 4096  # greatest size of a line, in bytes; a topic's name has at most 249 characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class EpochEntry(Entry):
 
 
 class StateLine(NamedTuple):
-    """A line of a state file: its position, its bytes and its entry. `data` is empty for an entry without a line."""
+    """A line of a state file: its position, its bytes and its entry. `data` is empty if an entry has no line."""
 
     position: int
     data: bytes
@@ -80,12 +80,12 @@ class _Malformed(Exception):
     """A line does not have the format of its file."""
 
 
-Lines = Iterator[tuple[int, bytes, str]]  # position, bytes, text without the line's end
+Lines = Iterator[tuple[int, bytes, str]]  # position, bytes, text without the newline
 Parser = Callable[[Lines, Path], Iterator[StateLine]]
 
 
 def read_state(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """Yield the entries of a state file of any kind."""
+    """Yield the entries of a state file. The name of the file shows its format."""
     for line in state_lines(file, path):
         yield line.entry
 
@@ -110,7 +110,7 @@ def state_lines(file: BufferedReader, path: Path) -> Iterator[StateLine]:
 
 
 def _checkpoint(parse: Callable[[str, Entry | None], Entry]) -> Parser:
-    """Return the parser of a checkpoint. `parse` reads one line, and also gets the entry of the previous line."""
+    """Return a parser of a checkpoint. `parse` returns the entry of one line, and also gets the previous entry."""
 
     def read(lines: Lines, path: Path) -> Iterator[StateLine]:
         count, previous = -1, None

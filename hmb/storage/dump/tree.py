@@ -6,7 +6,8 @@
     ...
       batch at 111: 111 bytes, offsets 3..5, 3 records in 50 bytes of gzip, 90 decompressed
 
-A message of the older formats is shown as a batch. A wrapper has several records, any other message has one.
+The tree also shows a message of the old formats v0 and v1 as a batch. A *wrapper*, a compressed message, contains
+several records. A message that is not compressed contains one record.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from hmb.storage.dump.segments import crc_damage, log_batches, whole_batch
 
 @dataclass(frozen=True, slots=True)
 class SegmentNode(Entry):
-    """A log file, with the totals of its batches."""
+    """A log file, with the number of its batches and records."""
 
     kind: ClassVar[str] = "segment"
     file: Path
@@ -38,7 +39,7 @@ class SegmentNode(Entry):
     first_offset: int | None  # None if the file has no batch
     last_offset: int | None
     batches: int
-    records: int | None  # None if the number is unknown, because the file has compressed messages
+    records: int | None  # None: unknown, because the file has compressed messages
 
     def line(self) -> str:
         offsets = "no offsets" if self.last_offset is None else _offsets(self.first_offset, self.last_offset)
@@ -48,7 +49,7 @@ class SegmentNode(Entry):
 
 @dataclass(frozen=True, slots=True)
 class BatchNode(Entry):
-    """A batch, a wrapper, or a message."""
+    """A record batch, a wrapper (a compressed message), or a message that is not compressed."""
 
     kind: ClassVar[str] = "batch"
     position: int
@@ -72,7 +73,7 @@ class BatchNode(Entry):
 
 @dataclass(frozen=True, slots=True)
 class RecordNode(Entry):
-    """A record. Its size is that of its uncompressed encoding."""
+    """A record. Its size is the number of its bytes without compression."""
 
     kind: ClassVar[str] = "record"
     offset: int
@@ -101,12 +102,12 @@ class FileNode(Entry):
 
 
 def file_node(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """Yield the node of a file that is not a log."""
+    """Yield one entry for a file that is not a log."""
     yield FileNode(path, os.fstat(file.fileno()).st_size)
 
 
 def log_tree(file: BufferedReader, path: Path, options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """Yield the tree of one log file."""
+    """Yield the entries of one log file: the file itself, then each batch and its records."""
     yield _segment(file, path, options)
     for found in log_batches(file, path, options):
         if not isinstance(found, BatchAt):
@@ -123,7 +124,7 @@ def log_tree(file: BufferedReader, path: Path, options: DumpOptions, _findings: 
 
 
 def _segment(file: BufferedReader, path: Path, options: DumpOptions) -> SegmentNode:
-    """Return the node of a log file. Only the headers of its batches are read."""
+    """Return the entry of a log file. This function reads only the headers of the batches."""
     first_offset = last_offset = None
     batches = records = wrappers = 0
     for found in log_batches(file, path, options):
@@ -159,7 +160,7 @@ def _batch(batch: Batch, position: int) -> Iterator[Entry]:
 
 
 def _record_sizes(data: bytes) -> Iterator[int]:
-    """Yield the size of each record in bytes. Each record begins with its length."""
+    """Yield the size of each record in bytes. A record begins with its length, and its size includes this field."""
     position = 0
     while position < len(data):
         length, start = read_varint(data, position)
