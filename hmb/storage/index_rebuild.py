@@ -1,14 +1,16 @@
 """Rebuilding damaged indexes of a segment while clients read it.
 
-The disk or another process may damage an index. A reader notices the damage, because the batch at the position of an
-entry must end at the offset of the entry. The broker then builds both indexes again from the headers of the batches::
+The disk or another process may damage an index. An entry of the offset index contains the last offset of a batch and
+the position of this batch. If the batch at this position ends at another offset, a reader notices the damage. The
+broker then rebuilds the offset index and the time index from the headers of the batches::
 
     .log               [ 8021..8030 ][ 8031..8040 ] ...    all headers are read
     .index.rebuilt     the new entries, in one write
     .index             the rebuilt file gets this name
 
-Readers and producers go on during the rebuild. A reader that has found the damage scans the log from its start. Entries
-of batches that a producer appends meanwhile may be missing. That only makes a scan longer.
+Readers and producers continue during the rebuild. The reader that has found the damage scans the segment from its
+start. If a producer appends batches during the rebuild, the new indexes may lack the entries of these batches. A
+missing entry only makes a later scan longer.
 
 Source: Kafka's `LogSegment.recover`, which rebuilds indexes at a start only.
 """
@@ -24,13 +26,13 @@ if TYPE_CHECKING:  # segment.py imports this module.
     from hmb.storage.segment import Segment
 
 LOGGER = logging.getLogger(__name__)
-REBUILT = ".rebuilt"  # the suffix of the files' names during a rebuild
+REBUILT = ".rebuilt"  # suffix of the new files' names until the rebuild is complete
 
 
 def rebuild_indexes(segment: Segment, index: IndexFile, why: str) -> None:
     """Rebuild the offset index and the time index of `segment`, because `index` is damaged.
 
-    If another thread is building the indexes already, return at once. Raises KafkaError if the log is damaged.
+    If another thread is already rebuilding the indexes, return at once. Raises KafkaError if the log is damaged.
     """
     if not segment.rebuilding.acquire(blocking=False):
         return

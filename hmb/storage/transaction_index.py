@@ -67,7 +67,7 @@ class TransactionIndex(IndexFile):
     def __init__(self, path: Path, base_offset: int) -> None:
         super().__init__(path, base_offset)
         self._content = bytearray(path.read_bytes() if self.entries else b"")
-        self.is_incomplete = False  # whether the start still has to rebuild it from the log
+        self.is_incomplete = False  # whether the broker must still rebuild the index from the log
 
     def _file_at(self, path: Path, *, exists: bool) -> DurableFile:
         return DurableFile(path, exists=exists)

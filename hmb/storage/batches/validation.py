@@ -152,7 +152,7 @@ def check_size(batch: Batch, config: LogConfig) -> None:
 
 
 def _check_records(batches: Iterable[Batch], count: int, max_timestamp: int, config: LogConfig, now: int) -> None:
-    """Check the records of these batches: `count` records. Their headers contain `max_timestamp` (ms) at most."""
+    """Check the `count` records of these batches. `max_timestamp` (ms) is the greatest timestamp in their headers."""
     has_limits = config.message_timestamp_type == "CreateTime"
     if not (has_limits or config.compacts):
         return

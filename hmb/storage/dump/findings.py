@@ -72,7 +72,7 @@ class FindingEntry(Entry):
 
 
 class Findings:
-    """Collects the findings of a dump: the first `most` findings of each kind and file, and the number of the others."""
+    """Collects the findings of a dump. It keeps the first `most` of each kind and file, and counts the others."""
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:
         self._most = most

@@ -76,7 +76,7 @@ def as_json_fields(entry: Entry) -> dict[str, object]:
 
 
 def log_files(directory: Path, *, is_data_dir: bool = True) -> list[Path]:
-    """Return the files that can be dumped in the directory of a partition, or in a data directory with all partitions."""
+    """Return the files that can be dumped in a partition's directory, or in a data directory with its partitions."""
     segments, others, partitions = [], [], list[Path]()
     for path in directory.iterdir():
         if path.is_dir():
