@@ -2,12 +2,11 @@
 
 A test of retention cannot wait for a week. The embedded broker therefore accepts a clock that a test can move forward
 (hmb/testing/clock.py). To make this possible, the parts of a broker do not read the system's clock. When the broker
-creates a part, it passes one of the two functions of its clock to it. Without a test, these functions are as fast as
-`time.time_ns`.
+creates a part, it passes one of its clock's two functions to this part. Unless a test replaces the clock, these
+functions are as fast as `time.time_ns`.
 
 A test that moves the clock changes when records, producers or members expire. It does not change how long a thread
-waits: otherwise a test that moves the clock would disconnect clients. This table shows which function each part uses to
-read the time::
+waits: otherwise such a test would disconnect clients. This table shows which function each part uses to read the time::
 
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
                        the lags and horizons of compaction, producers of a log, transactions, transactional ids,

@@ -35,7 +35,7 @@ from hmb.storage.files.virtual import SyncFailed
 from hmb.storage.segment import Segment
 
 LOGGER = logging.getLogger(__name__)
-SYNC_AHEAD = 16 << 20  # bytes; after each append of so many bytes, a thread syncs the log in the background
+SYNC_AHEAD = 16 << 20  # bytes; whenever the active segment has grown by so many bytes, a thread syncs the log
 
 
 class Unsynced(NamedTuple):

@@ -222,8 +222,8 @@ class LogManager:
         """Delete these logs, each with its topic id, by renaming their directories.
 
         When the first log of a topic is renamed, the topic is deleted: if the broker stops before it has renamed the
-        other logs of this topic, it deletes them at its next start (trash.py). If no log of a topic can be renamed, the
-        topic stays. Raises OSError if the directory cannot be synced.
+        topic's other logs, the broker deletes these logs at its next start (trash.py). If no log of a topic can be
+        renamed, the topic stays. Raises OSError if the directory cannot be synced.
         """
         with self._lock:
             self._raise_if_closed()

@@ -14,7 +14,7 @@ from hmb.records import Batch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.files.virtual import VirtualFile
 
-SCAN_WINDOW = 8192  # bytes of one read. Index entries are 4,096 bytes apart, so one read usually suffices.
+SCAN_WINDOW = 8192  # bytes of one read. The index has an entry about every 4,096 bytes, so one read usually suffices.
 
 
 def headers(file: VirtualFile, position: int, end: int) -> Iterator[tuple[int, Batch]]:

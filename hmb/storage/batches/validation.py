@@ -56,7 +56,7 @@ ProducedRecords = RecordBatch | memoryview  # one record batch, or the bytes of 
 
 FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")
 SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, null key, null value, number of headers
-MOST_ERRORS = 10  # A response names at most so many wrong records, so it stays small.
+MOST_ERRORS = 10  # greatest number of wrong records that a response names, so that the response stays small
 
 NO_KEY = "a record of a compacted topic needs a key"
 WRONG_TIME = "One or more records have been rejected due to invalid timestamp"
@@ -131,7 +131,7 @@ def check_header(batch: RecordBatch) -> None:
 
 
 def check_sizes(records: memoryview, config: LogConfig) -> None:
-    """Raise MESSAGE_TOO_LARGE if a single message is larger than `max.message.bytes`. Their sum may be larger."""
+    """Raise MESSAGE_TOO_LARGE if one message is larger than `max.message.bytes`. All together may be larger."""
     if len(records) > config.max_message_bytes:
         for message in iter_batches(records):
             check_size(message, config)

@@ -1,7 +1,7 @@
 """The cleanup of a log: it deletes old segments, and it replaces segments that were compacted or repaired.
 
 An append changes only the end of a log. This folder contains all other changes of a log. For example, a log has the
-segments 0, 100 and 200, and `retention.ms` is over for the records of segment 0. The cleanup removes this segment from
+segments 0, 100 and 200, and all records of segment 0 are older than `retention.ms`. The cleanup removes segment 0 from
 the log, and 100 becomes the log start offset.
 
 Only one cleanup of a log runs at a time, under the log's cleanup lock. Appends and reads continue during a cleanup.

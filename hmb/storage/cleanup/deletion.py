@@ -1,4 +1,4 @@
-"""Deletion: the oldest segments of a log are deleted, and DeleteRecords moves the log start offset.
+"""Deletion: `expire` deletes the oldest segments of a log, and `delete_records` moves the log start offset.
 
 Example: a log has the segments 0, 100 and 200. A client deletes the records below offset 150. `delete_records` moves
 the log start offset to 150, so no reader gets these records any more. The next `expire` deletes segment 0, because all

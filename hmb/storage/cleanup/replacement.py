@@ -1,10 +1,10 @@
-"""Replacement: one new segment takes the place of neighboring segments of a log.
+"""Replacement: one new segment replaces neighboring segments of a log.
 
 Compaction (compaction/cleaner.py) and repairs (recovery/repair.py) write a new segment. `replace` puts it into the log.
 A crash at any step neither loses nor duplicates a record (compaction/swap.py).
 
-For example, a read finds a damaged batch in segment 100. `repair` makes a copy of this segment, in which an empty batch
-takes the place of the damaged batch. It replaces segment 100 by the copy, and the read begins again.
+For example, a read finds a damaged batch in segment 100. `repair` makes a copy of this segment. In the copy, an empty
+batch replaces the damaged batch. `repair` then replaces segment 100 by the copy, and the read begins again.
 
 Source: Kafka's `UnifiedLog.replaceSegments`.
 """
@@ -64,7 +64,7 @@ def repair(log: Log, damage: DamagedSegment) -> None:
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{log.directory}: a compaction is in progress")
     try:
         if segment is log.log_segments.active and segment.size:
-            with contextlib.suppress(KafkaError):  # If a sync has failed, the log cannot roll. Then it has ended.
+            with contextlib.suppress(KafkaError):  # After a failed sync, the log cannot roll and gets no more appends.
                 roll(log)
         is_complete = segment is not log.log_segments.active or log.commit.has_failed
         if segment in log.segments and is_complete:

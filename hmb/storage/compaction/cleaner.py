@@ -316,7 +316,7 @@ class Cleaner:
         self._first_dirty = {
             name: offset
             for name, offset in self._read_checkpoint().items()
-            if name in self._seen and offset <= self._seen[name].log_end_offset  # or else it is from a deleted log
+            if name in self._seen and offset <= self._seen[name].log_end_offset  # a greater offset is of a deleted log
         }
         self._failures: dict[Log, _Failure] = {}
 

@@ -116,7 +116,7 @@ class Transactions:
     def __init__(self) -> None:
         self._known_to = 0  # transactions that begin below this offset were looked up
         self._coming: deque[AbortedTransaction] = deque()  # aborted transactions not yet begun, by first offset
-        self._aborted: dict[int, AbortedTransaction] = {}  # begun, marker not yet read; by producer id
+        self._aborted: dict[int, AbortedTransaction] = {}  # aborted transactions before their marker; by producer id
         self._with_batches: set[int] = set()  # producers whose open transaction has batches in the log
 
     def enter(self, segments: Sequence[Segment], end_offset: int) -> None:

@@ -53,7 +53,7 @@ class DumpOptions:
 
     deep_iteration: bool = False  # whether to print the records of each batch, too
     print_data_log: bool = False  # whether to print records with keys and values; implies deep_iteration
-    index_sanity_check: bool = False  # whether to check indexes only as quickly as a broker that starts
+    index_sanity_check: bool = False  # whether to check indexes only briefly, like a broker that starts
     verify: bool = False
     view: View = View.LINES
     progress: Callable[[Path, int], None] = lambda _path, _position: None  # called after each batch with its position

@@ -148,7 +148,7 @@ def snapshot_fields(file: BufferedReader, path: Path, _options: DumpOptions, _fi
 
 
 def state_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
-    """Yield the lines of a text file."""
+    """Yield one entry for each line of a state file, with the bytes of the line."""
     end = 0
     for number, (position, data, entry) in enumerate(state_lines(file, path)):
         if entry.is_damage:

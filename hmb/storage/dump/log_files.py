@@ -93,7 +93,7 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
     if options.view is not View.TREE:
         yield FileHeading(path)
     kind = STATE if path.name in STATE_FILES else path.suffix or None
-    nameless = not path.stem.isdecimal()  # Offsets in an index are relative to the one in its name.
+    nameless = not path.stem.isdecimal()  # Offsets in an index are relative to the base offset in its name.
     if kind not in READERS or (nameless and kind in (".index", ".timeindex")):
         yield UnknownFileEntry(path)
         return

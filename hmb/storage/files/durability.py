@@ -55,7 +55,7 @@ def replace_files(contents: Mapping[Path, str | bytes], *, sync: bool = True) ->
             temporary.rename(path)
     except OSError:
         for temporary in temporaries:
-            temporary.unlink(missing_ok=True)  # On a full disk, others need this space.
+            temporary.unlink(missing_ok=True)  # On a full disk, other writes need this space.
         raise
     for directory in {path.parent for path in contents} if sync else ():
         sync_directory(directory)

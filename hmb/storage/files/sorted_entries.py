@@ -60,7 +60,7 @@ class IndexFile:
         self._is_cut = False  # whether the log already has a message about lost entries
 
     def _file_at(self, path: Path, *, exists: bool) -> VirtualFile:
-        return VirtualFile(path, exists=exists)  # It needs no sync: the log can rebuild it.
+        return VirtualFile(path, exists=exists)  # An index needs no sync: the broker can rebuild it.
 
     def _read_end(self, path: Path) -> FoundIndex | None:
         """Return the size and the last entry of the file; None if the file does not exist. Raises OSError."""

@@ -291,7 +291,7 @@ class OpenFiles:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self.descriptors: set[int] = set()  # of all `SharedFile`s; `add` and `discard` of a set are atomic
+        self.descriptors: set[int] = set()  # of all open files; `add` and `discard` of a set are atomic
         self._clock: OrderedDict[ref[VirtualFile], None] = OrderedDict()  # a queue: `close_one` takes the first file
 
     def add(self, file: VirtualFile) -> None:

@@ -19,7 +19,7 @@ from hmb.records import NO_TIMESTAMP
 from hmb.storage.batches.time_search import has_timestamp
 from hmb.storage.segment import Segment
 
-MAX_UNINDEXED = 1 << 20  # bytes of one append, which may have only one index entry
+MAX_UNINDEXED = 1 << 20  # greatest size (bytes) of one append, which adds at most one index entry
 
 
 def end_by_indexes(segment: Segment) -> int:

@@ -147,7 +147,7 @@ def append_replacement(segment: Segment, replacement: bytes) -> None:
     """Append the batches of a replacement to a segment, and sync it. Raises OSError."""
     for batch in iter_batches(replacement):
         segment.append([batch.view], batch.last_offset, TimestampOffset(batch.max_timestamp, batch.last_offset))
-    segment.producer_batches = None  # None: the list lacks the new batches.
+    segment.producer_batches = None  # The positions of the new batches are unknown.
     segment.flush()
 
 

@@ -73,5 +73,5 @@ class LeaderEpochs:
         following = bisect_right(starts, epoch, key=lambda start: start.epoch)
         if epoch == NO_LEADER_EPOCH or following == len(starts):
             return None
-        found = starts[following - 1].epoch if following else epoch  # `epoch` is older than all of the log.
+        found = starts[following - 1].epoch if following else epoch  # or else all epochs of the log are newer
         return EpochEnd(found, starts[following].start_offset)

@@ -56,7 +56,7 @@ NAME = "hmb-manifest"
 TOPICS = "topics.json"  # a file that only HMB has, and Kafka does not have
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CLEAN_CONTENT = '{"version":0,"brokerEpoch":-1}\n'  # Kafka writes this text without the newline.
-LEAST_ROOM = 1 << 16  # bytes; a new manifest has at least so much space for later entries
+LEAST_ROOM = 1 << 16  # bytes; a new manifest has at least this space for later entries
 BEING_REPLACED = UNKNOWN = -1
 
 

@@ -30,7 +30,7 @@ from typing import NamedTuple
 from hmb.protocol.topics import TopicPartition
 
 SUFFIX = "-delete"
-LONGEST = 200  # the new name contains at most so many characters of the topic, as a file name has at most 255
+LONGEST = 200  # greatest number of characters of the topic in the new name, as a file name has at most 255
 NAME = re.compile(r"(.+)\.([0-9a-f]{32})" + SUFFIX)
 
 
@@ -48,7 +48,7 @@ def path_of(directory: Path, name: TopicPartition, topic_id: uuid.UUID) -> Path:
 
 
 def shortened(name: TopicPartition) -> str:
-    """Return the name of a partition with a shorter topic name, for the new name of a deleted directory."""
+    """Return `<topic>-<partition>`, with at most LONGEST characters of the topic's name."""
     return f"{name.topic[:LONGEST]}-{name.partition}"
 
 
