@@ -73,7 +73,9 @@ def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Ma
     for number, name in enumerate(names):
         shift = (number - (len(names) - 1) / 2) * 0.8 / len(names)
         points = {cell + shift: values[name] for cell, values in enumerate(cells) if name in values}
-        style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": MARKERS[number % len(MARKERS)]}
+        # From the ninth contestant on, a color has another marker than the first time.
+        marker = MARKERS[(number + number // len(COLORS)) % len(MARKERS)]
+        style: dict[str, Any] = {"color": COLORS[number % len(COLORS)], "marker": marker}
         medians = [each.median for each in points.values()]
         panel.errorbar(
             medians, list(points), xerr=_ranges(points), capsize=2, label=name, linestyle="none", **style

@@ -36,7 +36,7 @@ from ..peers.jars import java, kafka_streams_jars
 from ..peers.program import run_program
 from ..report.samples import Sample
 from ..report.tables import Table, ratios
-from ..report.view import Column, SampleView
+from ..report.view import Cells, Column, SampleView
 from . import word_count
 
 STREAMS = {"streams-at-least-once": "at_least_once", "streams-exactly-once": "exactly_once_v2"}
@@ -80,6 +80,10 @@ class WordCountView(SampleView):
                     rows.append([cell, choice, *map(str, found)])
         price = [Table("What each choice costs or gains", rows)] if rows[1:] else []
         return [*super().tables(samples), *price]
+
+    def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
+        """Return no table: the ratios of all processors to one of them over all cells have no meaning here."""
+        return []
 
 
 VIEW = WordCountView(
