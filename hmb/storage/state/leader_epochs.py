@@ -4,8 +4,9 @@ Each time a partition gets a new leader, its leader epoch grows by one. Every ba
 time of its append. The file `leader-epoch-checkpoint` stores the offset at which each epoch began. Its lines are `epoch
 start-offset`::
 
-        0 0          in epoch 0, the leader appended offsets 0 to 99 2 100        in epoch 2, the leader appended 100 to
-        249; in epoch 1, it appended no record 5 250        epoch 5 is the current epoch
+    0 0          in epoch 0, the leader appended offsets 0 to 99
+    2 100        in epoch 2, the leader appended offsets 100 to 249; in epoch 1, it appended no record
+    5 250        epoch 5 is the current epoch
 
 An epoch ends where the next epoch begins, and the newest epoch ends at the log's end. A consumer can ask for the end of
 the epoch of its last record. If this end is lower than the consumer's position, the log has lost records that the
