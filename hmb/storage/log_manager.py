@@ -47,13 +47,11 @@ from hmb.storage.state import checkpoints, trash
 from hmb.storage.state.identity import DataDirectoryError, cluster_id, lock
 from hmb.storage.state.leader_epochs import LeaderEpochs
 from hmb.storage.state.manifest import CLEAN_CONTENT, CLEAN_SHUTDOWN, DamagedStateFile, Manifest, SegmentEntry
+from hmb.storage.state.offset_checkpoints import RECOVERY_POINTS, START_OFFSETS, OffsetCheckpoints
 from hmb.storage.state.partition_directory import partition_of
 from hmb.storage.state.topic_ids import read_topic_ids
-from hmb.storage.state.trash import DeletedLog
 
 LOGGER = logging.getLogger(__name__)
-RECOVERY_POINTS = "recovery-point-offset-checkpoint"
-START_OFFSETS = "log-start-offset-checkpoint"
 
 
 class Deletion(NamedTuple):
@@ -99,6 +97,7 @@ class LogManager:
         self.reserve = DiskReserve(directory)
         try:
             self.manifest = Manifest(directory, self.reserve, syncs=syncs)
+            self._checkpoints = OffsetCheckpoints(directory, self.manifest)
             self.cluster_id = cluster_id(directory, self.manifest, node_id)
         except OSError as error:
             self._directory_lock.release()
@@ -114,8 +113,8 @@ class LogManager:
         """Open all logs, each with the settings of its topic, or `default`. Raises DataDirectoryError, Stopped."""
         marker = self.directory / CLEAN_SHUTDOWN
         clean = marker.exists()
-        recovery_points = self._read_checkpoint(RECOVERY_POINTS, "all logs are checked after an unclean stop")
-        start_offsets = self._read_checkpoint(START_OFFSETS, "records that were deleted may be there again")
+        recovery_points = self._checkpoints.read(RECOVERY_POINTS)
+        start_offsets = self._checkpoints.read(START_OFFSETS)
         try:
             for path in sorted(self.directory.iterdir()):
                 if (name := partition_of(path)) is not None:
@@ -139,16 +138,6 @@ class LogManager:
                 "the permissions, and start again"
             ) from error
         LOGGER.info("%d logs in %s, %s", len(self._logs), self.directory, "clean" if clean else "checked")
-
-    def _read_checkpoint(self, name: str, consequence: str) -> dict[TopicPartition, int]:
-        try:
-            self.manifest.check(self.directory / name)
-            return checkpoints.read_offsets(self.directory / name)
-        except DamagedStateFile as error:
-            LOGGER.error("%s; the start goes on without it: %s", error, consequence)
-            return {}
-        except OSError as error:
-            raise DataDirectoryError(f"cannot read {self.directory / name}: {error.strerror}") from error
 
     def _open(
         self, path: Path, config: LogConfig, recovery_point: int | None, start_offset: int, *, clean: bool
@@ -213,10 +202,6 @@ class LogManager:
             self._logs.update(made)
             self._topic_ids |= {each.name.topic: each.topic_id for each in new}
             return list(made.values())
-
-    def deleted_logs(self) -> list[DeletedLog]:
-        """Return the deleted logs whose directories still exist. Raises OSError."""
-        return trash.find(self.directory)
 
     def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:
         """Delete these logs, each with its topic id, by renaming their directories.
@@ -298,9 +283,7 @@ class LogManager:
         points = {name: log.recovery_point if log else 0 for name, log in logs.items()}
         starts = {name: log.log_start_offset if log else 0 for name, log in logs.items()}
         starts |= {name: max(starts[name], new_starts[name]) for name in new_starts.keys() & starts.keys()}
-        offsets = {RECOVERY_POINTS: points, START_OFFSETS: starts}
-        contents = {self.directory / name: checkpoints.offsets_content(each) for name, each in offsets.items()}
-        self.manifest.replace_files(contents)
+        self._checkpoints.write(points, starts)
 
     def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
         """Move the log start offsets of logs to the offsets in `starts`. Raises OSError, KafkaError.

@@ -30,9 +30,9 @@ from confluent_kafka.admin import (
 
 from hmb.bench import peers
 from hmb.protocol.topics import TopicPartition
-from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS
 from hmb.storage.state import checkpoints
 from hmb.storage.state.manifest import CLEAN_SHUTDOWN
+from hmb.storage.state.offset_checkpoints import RECOVERY_POINTS, START_OFFSETS
 from tests.conformance.clients import ALL_CODECS, ERRORS_ONLY
 from tests.conformance.shell_tools import ShellTools
 from tests.conformance.whole_log import LogRecord, read_log

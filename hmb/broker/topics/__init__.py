@@ -9,6 +9,7 @@ Read in this order:
 1. `topic.py`            one topic
 2. `registry.py`         all topics: look-up, creation, changes, deletion
 3. `store.py`            the file `topics.json`
+4. `interrupted_changes.py`  the start after a crash in the middle of a change
 
 A first reading can skip the rest:
 

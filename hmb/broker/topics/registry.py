@@ -2,7 +2,7 @@
 
 A topic has a name, an id, and one log for each partition. The logs are found by the names of their directories
 (storage/log_manager.py). The settings of topics are in `topics.json` (store.py). If the broker crashes during a change,
-its next start completes the change, or finds the state before the change.
+its next start completes the change, or finds the state before the change (interrupted_changes.py).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hmb.broker.config.broker_config import TOPIC_KEYS, BrokerConfig, check_cons
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.errors import outcome_of
 from hmb.broker.topics.internal import own_topics
+from hmb.broker.topics.interrupted_changes import finish_interrupted_changes
 from hmb.broker.topics.store import ADOPTED, StoredTopic, TopicStore
 from hmb.broker.topics.topic import MAX_PARTITIONS, NewPartitions, Topic, check_count, metric_name
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -53,7 +54,7 @@ class Topics:
         own = {name: log_config(configs, config.log) for name, configs in self._own.items()}
         logs.load(own | self._log_configs(stored), log_config(ADOPTED, config.log))
         try:
-            self._finish_interrupted_changes(stored)
+            finish_interrupted_changes(logs, self._store, stored, self._own, config.log)
         except OSError as error:
             raise DataDirectoryError(f"cannot create or delete topics in {logs.directory}: {error}") from error
         ids = logs.topic_ids()
@@ -69,49 +70,6 @@ class Topics:
             return {name: log_config(topic.configs, self._default) for name, topic in stored.items()}
         except ConfigError as error:
             raise DataDirectoryError(f"{self._store.path}: {error}") from error
-
-    def _finish_interrupted_changes(self, stored: dict[str, StoredTopic]) -> None:
-        """Finish the changes that a crash interrupted. Add the topics that another broker created to `stored`."""
-        before = dict(stored)
-        left = self._finish_deletions(stored)
-        ids = self._logs.topic_ids()
-        for name, topic in list(stored.items()):
-            present = {found for found, _ in self._logs.items() if found.topic == name}
-            wanted = {TopicPartition(name, number) for number in range(topic.partitions)}
-            if wanted - present:
-                LOGGER.warning("topic %s: %d partitions are lost, and begin again empty", name, len(wanted - present))
-                config = log_config(topic.configs, self._default)
-                topic_id = ids.get(name) or uuid.uuid4()
-                self._logs.create_all([NewLog(partition, config, topic_id) for partition in sorted(wanted - present)])
-        for name in {found.topic for found, _ in self._logs.items()} - stored.keys():
-            if name not in self._own:
-                LOGGER.warning("another broker created topic %s; it keeps all records until its settings are set", name)
-            stored[name] = StoredTopic(0, dict(self._own.get(name, ADOPTED)))
-        if stored != before:
-            self._write_store(stored)
-        trash.remove(left)
-
-    def _finish_deletions(self, stored: dict[str, StoredTopic]) -> list[Path]:
-        """Finish the deletions that a crash interrupted: delete the topics' files, and remove the topics from `stored`.
-
-        Returns the empty directories. The caller writes `stored` to disk, and then removes the directories. Raises
-        OSError.
-        """
-        deleted = self._logs.deleted_logs()
-        deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}
-        ids = {name: id for name, id in self._logs.topic_ids().items() if id in deleted_ids}
-        rest = {name: ids[name.topic] for name, _ in self._logs.items() if name.topic in ids}
-        renamed, kept = self._logs.delete(rest)
-        if kept:
-            raise next(iter(kept.values()))
-        left = [each.path for each in deleted] + renamed
-        trash.empty(left)
-        present = {name.topic for name, _ in self._logs.items()}
-        for name, topic in list(stored.items()):
-            partitions = (TopicPartition(name, number) for number in range(topic.partitions))
-            if name not in present and any(trash.shortened(each) in names for each in partitions):
-                del stored[name]
-        return left
 
     def _write_store(self, topics: Mapping[str, StoredTopic]) -> None:
         self._logs.write_state(partial(self._store.write, topics))

@@ -8,6 +8,7 @@ starts, it compares each file with its checksum, and so notices if another proce
 Read in this order:
 
 - `checkpoints`      Kafka's files, and functions that read and write them
+- `offset_checkpoints`  the recovery points and the log start offsets of all logs
 - `manifest`         sizes and checksums of the files that the broker wrote
 - `directory_lock`   one broker in one data directory
 - `identity`         creating and locking a data directory; the cluster id

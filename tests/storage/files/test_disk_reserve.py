@@ -19,7 +19,8 @@ from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import LARGEST, DiskReserve
 from hmb.storage.log import Log
-from hmb.storage.log_manager import START_OFFSETS, LogManager
+from hmb.storage.log_manager import LogManager
+from hmb.storage.state.offset_checkpoints import START_OFFSETS
 from tests.storage.conftest import batch, read_all
 from tests.storage.transactions import COMMIT
 

@@ -19,11 +19,11 @@ from hmb.storage.clock import now_ms
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
-from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS
 from hmb.storage.state import manifest
 from hmb.storage.state.checkpoints import TOPIC_ID
 from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import CLEAN_SHUTDOWN, Manifest, SegmentEntry
+from hmb.storage.state.offset_checkpoints import RECOVERY_POINTS, START_OFFSETS
 from tests.storage.compaction.test_compaction import change_batch, table
 from tests.storage.conftest import batch, read_all
 from tests.storage.data_directory import NAME, DataDirectory

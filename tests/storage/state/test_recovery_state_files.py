@@ -15,11 +15,12 @@ from hmb.coordinator.producer_ids import ProducerIds
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.cleanup import deletion
 from hmb.storage.config import LogConfig
-from hmb.storage.log_manager import RECOVERY_POINTS, START_OFFSETS, LogManager, NewLog
+from hmb.storage.log_manager import LogManager, NewLog
 from hmb.storage.state import checkpoints
 from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.leader_epochs import LeaderEpochs
 from hmb.storage.state.manifest import CLEAN_SHUTDOWN, Manifest
+from hmb.storage.state.offset_checkpoints import RECOVERY_POINTS, START_OFFSETS
 from tests.storage.conftest import batch, delete, read_all
 
 ZERO, ONE = TopicPartition("events", 0), TopicPartition("events", 1)

@@ -1,0 +1,84 @@
+"""The start of the broker completes the changes of topics that a crash has interrupted.
+
+A change of topics takes several steps: the broker writes `topics.json`, and it creates or renames the directories of
+the logs. A crash may come between two steps. The start compares the list of topics with the directories:
+
+- A deleted log exists, so the deletion of its topic had begun. The start deletes the rest of this topic.
+- A topic lacks partitions, so their creation had begun, or somebody has removed their directories. The start creates
+  them again, empty.
+- A directory belongs to no topic of the list, so another broker, for example Kafka, created it. The start adds a topic.
+
+Example: the broker has written the new topic `orders` with 3 partitions, has created `orders-0`, and is killed. The
+next start creates `orders-1` and `orders-2` with the topic id of `orders-0`.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+from hmb.broker.config.broker_config import log_config
+from hmb.broker.topics.store import ADOPTED, StoredTopic, TopicStore
+from hmb.protocol.topics import TopicPartition
+from hmb.storage.config import LogConfig
+from hmb.storage.log_manager import LogManager, NewLog
+from hmb.storage.state import trash
+
+LOGGER = logging.getLogger(__name__)
+
+
+def finish_interrupted_changes(
+    logs: LogManager,
+    store: TopicStore,
+    stored: dict[str, StoredTopic],
+    own: Mapping[str, Mapping[str, str]],
+    default: LogConfig,
+) -> None:
+    """Finish the changes that a crash interrupted. Add the topics that another broker created to `stored`.
+
+    `stored` contains the topics of `store`, the file `topics.json`, which is written again if they have changed. `own`
+    contains the settings of each internal topic, and `default` the settings of all others. Raises OSError.
+    """
+    before = dict(stored)
+    left = _finish_deletions(logs, stored)
+    ids = logs.topic_ids()
+    for name, topic in list(stored.items()):
+        present = {found for found, _ in logs.items() if found.topic == name}
+        wanted = {TopicPartition(name, number) for number in range(topic.partitions)}
+        if wanted - present:
+            LOGGER.warning("topic %s: %d partitions are lost, and begin again empty", name, len(wanted - present))
+            config = log_config(topic.configs, default)
+            topic_id = ids.get(name) or uuid.uuid4()
+            logs.create_all([NewLog(partition, config, topic_id) for partition in sorted(wanted - present)])
+    for name in {found.topic for found, _ in logs.items()} - stored.keys():
+        if name not in own:
+            LOGGER.warning("another broker created topic %s; it keeps all records until its settings are set", name)
+        stored[name] = StoredTopic(0, dict(own.get(name, ADOPTED)))
+    if stored != before:
+        logs.write_state(partial(store.write, stored))
+    trash.remove(left)
+
+
+def _finish_deletions(logs: LogManager, stored: dict[str, StoredTopic]) -> list[Path]:
+    """Finish the deletions that a crash interrupted: delete the topics' files, and remove the topics from `stored`.
+
+    Returns the empty directories. The caller writes `stored` to disk, and then removes the directories. Raises OSError.
+    """
+    deleted = trash.find(logs.directory)
+    deleted_ids, names = {each.topic_id for each in deleted}, {each.name for each in deleted}
+    ids = {name: id for name, id in logs.topic_ids().items() if id in deleted_ids}
+    rest = {name: ids[name.topic] for name, _ in logs.items() if name.topic in ids}
+    renamed, kept = logs.delete(rest)
+    if kept:
+        raise next(iter(kept.values()))
+    left = [each.path for each in deleted] + renamed
+    trash.empty(left)
+    present = {name.topic for name, _ in logs.items()}
+    for name, topic in list(stored.items()):
+        partitions = (TopicPartition(name, number) for number in range(topic.partitions))
+        if name not in present and any(trash.shortened(each) in names for each in partitions):
+            del stored[name]
+    return left

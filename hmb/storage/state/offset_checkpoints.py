@@ -1,0 +1,57 @@
+"""The two checkpoints of a data directory: the recovery point and the log start offset of each log.
+
+Kafka's names of the files are `recovery-point-offset-checkpoint` and `log-start-offset-checkpoint`. For example, the
+line `orders 0 16100` in the first file means: in partition 0 of the topic `orders`, all records at offsets below 16,100
+are on disk. After a crash, the broker checks the records from this offset on.
+
+The broker can start without these files. If the recovery points are missing or damaged, it checks all logs. If the log
+start offsets are missing, records that a client has deleted may return.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from hmb.protocol.topics import TopicPartition
+from hmb.storage.state.checkpoints import offsets_content, read_offsets
+from hmb.storage.state.identity import DataDirectoryError
+from hmb.storage.state.manifest import DamagedStateFile, Manifest
+
+LOGGER = logging.getLogger(__name__)
+RECOVERY_POINTS = "recovery-point-offset-checkpoint"
+START_OFFSETS = "log-start-offset-checkpoint"
+CONSEQUENCES = {
+    RECOVERY_POINTS: "all logs are checked after an unclean stop",
+    START_OFFSETS: "records that were deleted may be there again",
+}
+
+
+class OffsetCheckpoints:
+    """Reads and writes the two checkpoints of one data directory. The log manager has a lock for them."""
+
+    def __init__(self, directory: Path, manifest: Manifest) -> None:
+        """Use the files in `directory`. The manifest contains their checksums."""
+        self._directory = directory
+        self._manifest = manifest
+
+    def read(self, name: str) -> dict[TopicPartition, int]:
+        """Return the offsets in the file RECOVERY_POINTS or START_OFFSETS. Raises DataDirectoryError.
+
+        If the file is missing or damaged, return an empty dict.
+        """
+        path = self._directory / name
+        try:
+            self._manifest.check(path)
+            return read_offsets(path)
+        except DamagedStateFile as error:
+            LOGGER.error("%s; the start goes on without it: %s", error, CONSEQUENCES[name])
+            return {}
+        except OSError as error:
+            raise DataDirectoryError(f"cannot read {path}: {error.strerror}") from error
+
+    def write(self, recovery_points: Mapping[TopicPartition, int], start_offsets: Mapping[TopicPartition, int]) -> None:
+        """Replace both files in one step. Raises OSError."""
+        offsets = {RECOVERY_POINTS: dict(recovery_points), START_OFFSETS: dict(start_offsets)}
+        self._manifest.replace_files({self._directory / name: offsets_content(each) for name, each in offsets.items()})
