@@ -132,6 +132,17 @@ def test_a_static_member_that_returns_during_a_slow_write_joins_the_next_rebalan
     assert driver.group.members.by_id["i-2"].joining is None
 
 
+def test_a_static_member_that_returns_during_a_slow_write_keeps_its_session(driver: GroupDriver) -> None:
+    driver.stable("a", instance="i", session=10_000)
+    driver.holds = True
+    back = driver.join("a", instance="i", session=10_000)
+    driver.wait(12_000)  # The write takes longer than the session timeout.
+    driver.holds = False
+    driver.write()
+    driver.wait(1)
+    assert driver.heartbeat(driver.joined(back).member_id, 1, instance="i") == ErrorCode.NONE
+
+
 def test_a_static_member_that_restarts_before_its_sync_group_must_still_sync(driver: GroupDriver) -> None:
     """Kafka waits for the old member id, which never sends SyncGroup, and rebalances the group in vain.
 
