@@ -169,6 +169,14 @@ def test_a_producer_continues_after_an_error_unless_it_was_fenced() -> None:
     assert NEW.init(1000, ProducerIdAndEpoch(4711, 3), 10, no_id).producer == (7, 0), "its id was forgotten"
 
 
+def test_a_fence_also_forgets_the_epoch_of_a_repeated_request() -> None:
+    """A zombie with the epoch before the last one must not get the new epoch as if it repeated its request."""
+    first = NEW.init(1000, None, 10, no_id)
+    second = first.init(1000, first.producer, 20, no_id)
+    fenced = second.add(second.producer, {T0}, OLD, 30).fence(40).complete(50)
+    assert code(lambda: fenced.init(1000, first.producer, 60, no_id)) is ErrorCode.PRODUCER_FENCED
+
+
 @pytest.mark.parametrize("knows", [False, True])
 def test_when_the_epochs_are_used_up_there_is_a_new_id(knows: bool) -> None:
     last = replace(NEW, epoch=MAX_PRODUCER_EPOCH - 1)

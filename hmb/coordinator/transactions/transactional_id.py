@@ -135,7 +135,8 @@ class Transaction:
 
     def fence(self, now: int) -> Transaction:
         """Decide to abort the transaction, and increase the epoch so that requests of the old producer fail."""
-        fenced = self._after(TransactionEvent.FENCED, now, epoch=min(self.epoch + 1, MAX_PRODUCER_EPOCH))
+        epochs = {"epoch": min(self.epoch + 1, MAX_PRODUCER_EPOCH), "last_epoch": NO_PRODUCER_EPOCH}
+        fenced = self._after(TransactionEvent.FENCED, now, **epochs)
         return fenced._after(TransactionEvent.EPOCH_RAISED, now, version=VERSION_2)
 
     # -- AddPartitionsToTxn, AddOffsetsToTxn, Produce
