@@ -36,10 +36,10 @@ class LogConfig:
     """Settings of one log. Sizes are in bytes, and times in ms. The defaults are Kafka's."""
 
     # fmt: off
-    segment_bytes: int          = _key(1024 * MIB, "start a new segment when one reaches this size", 14, INT_MAX)
+    segment_bytes: int          = _key(1024 * MIB, "start a new segment before one exceeds this size", 14, INT_MAX)
     segment_ms: int             = _key(7 * DAY_MS, "start a new segment when the first record is this old", minimum=1)
     segment_jitter_ms: int      = _key(0, "a segment rolls earlier by a random time up to this", minimum=0)
-    segment_index_bytes: int    = _key(10 * MIB, "start a new segment when an index reaches this size", 24, INT_MAX)
+    segment_index_bytes: int    = _key(10 * MIB, "start a new segment before an index exceeds this size", 24, INT_MAX)
     preallocate: bool           = _key(False, "give a new segment file its full size at once")
     index_interval_bytes: int   = _key(4096, "bytes of log between two index entries", 0, INT_MAX)
     max_message_bytes: int      = _key(MIB + 12, "largest batch that the log accepts", 0, INT_MAX)
@@ -47,14 +47,16 @@ class LogConfig:
     compression_gzip_level: int = _key(-1, "compression level of gzip", -1, 9, choices=("-1", *map(str, range(1, 10))))
     compression_lz4_level: int  = _key(LZ4_LEVEL, "compression level of lz4", 1, 17)
     compression_zstd_level: int = _key(3, "compression level of zstd", -131_072, 22)
-    message_timestamp_type: str = _key("CreateTime", "who sets timestamps", choices=("CreateTime", "LogAppendTime"))
+    message_timestamp_type: str = _key(
+        "CreateTime", "who sets the timestamps: the producer or the broker", choices=("CreateTime", "LogAppendTime"))
     message_timestamp_before_max_ms: int = _key(NEVER, "refuse records older than this", minimum=0)
-    message_timestamp_after_max_ms: int = _key(HOUR_MS, "refuse records more than this in the future", minimum=0)
+    message_timestamp_after_max_ms: int = _key(HOUR_MS, "refuse records this far in the future", minimum=0)
     cleanup_policy: str         = _key("delete", "how the log removes old records", choices=POLICIES, is_list=True)
     delete_retention_ms: int    = _key(DAY_MS, "time for which a compacted log keeps tombstones", minimum=0)
     min_compaction_lag_ms: int  = _key(0, "do not compact records younger than this", minimum=0)
     max_compaction_lag_ms: int  = _key(NEVER, "compact records before they are older than this", minimum=1)
-    min_cleanable_dirty_ratio: float = _key(0.5, "compact at this share of uncompacted bytes", minimum=0, maximum=1)
+    min_cleanable_dirty_ratio: float = _key(
+        0.5, "compact the log when at least this share of its bytes is not yet compacted", minimum=0, maximum=1)
     retention_ms: int           = _key(7 * DAY_MS, "delete segments older than this; -1: never", minimum=-1)
     retention_bytes: int        = _key(-1, "delete the oldest segments while the log is larger than this; -1: never")
     file_delete_delay_ms: int   = _key(60_000, "time from a segment's deletion to the removal of its files", minimum=0)

@@ -182,7 +182,7 @@ class Log:
             self.flush()
 
     def _append_messages(self, messages: AssignedMessages, append_time: int) -> AppendResult | None:
-        """Append messages v0 or v1. Return None if another append used their offsets, and they cannot be changed."""
+        """Append messages v0 or v1. Return None if another append used their offsets and they cannot get new ones."""
         while True:
             with self.lock:
                 if not messages.move_to(self.log_end_offset):

@@ -42,7 +42,7 @@ class ForeignChanges:
         """Check whether another process has changed the file since the previous call.
 
         The broker has written `size` bytes to the file, and the last batch begins at `last_position`. If bytes have
-        changed, the method logs an error at the first time. Raises SyncFailed if the file was removed, replaced or cut,
+        changed, the method logs an error, but only once. Raises SyncFailed if the file was removed, replaced or cut,
         because then records are lost.
         """
         path = self._file.path
