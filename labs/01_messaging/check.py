@@ -1,13 +1,16 @@
-"""The requirements of lab 1. `answer` is the student's module, and `rng` a source of random cases."""
+"""Tests for the requirements of lab 1.
+
+`answer` is the student's module. `rng` generates random test cases.
+"""
 
 import threading
 import time
 
-WAIT = 10  # seconds after which a thread counts as stuck
+WAIT = 10  # seconds: the check fails if a thread has not ended after this time
 
 
 def read_all(topic, name):
-    """Return all messages that poll returns now."""
+    """Call `poll` until it returns None, and return the messages that it returned, at most 10,000."""
     found = []
     while (message := topic.poll(name)) is not None and len(found) < 10_000:
         found.append(message)
@@ -15,7 +18,7 @@ def read_all(topic, name):
 
 
 def test_order(answer):
-    """Each subscriber gets each message that is published after its subscription, once and in order."""
+    """Each subscriber receives every message that is published after its subscription, exactly once and in order."""
     topic = answer.Topic()
     topic.publish("before")
     topic.subscribe("a")
@@ -30,7 +33,7 @@ def test_order(answer):
 
 
 def test_cursors(answer, rng):
-    """Subscribers do not influence each other."""
+    """Reading by one subscriber does not change what another subscriber receives."""
     topic, expected, found = answer.Topic(), {}, {}
     for number in range(300):
         action = rng.randrange(4)
@@ -53,7 +56,7 @@ def test_cursors(answer, rng):
 
 
 def test_poll_does_not_wait(answer):
-    """`poll` returns None at once if there is no message."""
+    """`poll` returns None immediately if the subscriber has read all messages."""
     topic, done = answer.Topic(), threading.Event()
     topic.subscribe("a")
 
@@ -66,7 +69,7 @@ def test_poll_does_not_wait(answer):
 
 
 def test_wait(answer):
-    """`wait` is woken by a message of another thread, and returns None after the timeout."""
+    """`wait` returns as soon as another thread publishes a message, and returns None after the timeout."""
     topic, found = answer.Topic(), []
     topic.subscribe("a")
     begin = time.monotonic()
@@ -85,7 +88,7 @@ def test_wait(answer):
 
 
 def test_threads(answer):
-    """With several threads, no message is lost or doubled."""
+    """When several threads use a topic, each subscriber still receives every message exactly once."""
     topic, count, found = answer.Topic(), 2000, {"a": [], "b": []}
     for name in found:
         topic.subscribe(name)
@@ -112,7 +115,7 @@ def test_threads(answer):
 
 
 def test_memory(answer):
-    """The topic forgets messages that all subscribers have read."""
+    """The topic removes a message from memory when all subscribers have read the message."""
     topic = answer.Topic()
     for name in ("a", "b"):
         topic.subscribe(name)

@@ -1,16 +1,22 @@
-"""The requirements of lab 2. `answer` is the student's module, and `rng` a source of random cases."""
+"""Tests for the requirements of lab 2.
+
+`answer` is the student's module. `rng` generates random test cases.
+"""
 
 MESSAGES = ["tea", "coffee", "coffee", "water", "tea"]
 
 
 class Link:
-    """A link that loses messages and answers. `plan` has one letter for each call: "m", "a", or "-" for neither."""
+    """A link that loses messages and answers.
+
+    `plan` has one letter for each call of `send`. "m" loses the message, "a" loses the answer, and "-" loses nothing.
+    """
 
     def __init__(self, plan, receive):
         self.plan, self.receive, self.calls = list(plan), receive, []
 
     def send(self, number, message):
-        """Transport a message. Return whether its answer arrives."""
+        """Deliver a message to the receiver, unless the plan loses it. Return whether the answer arrives."""
         assert len(self.calls) < 500, f"more than 500 calls of send; the first ones are {self.calls[:6]}"
         self.calls.append((number, message))
         event = self.plan.pop(0) if self.plan else "-"
@@ -20,11 +26,14 @@ class Link:
 
 
 class Crash(Exception):
-    """The program ends here. The check starts it again."""
+    """A simulated crash of the consumer. The check starts the consumer again."""
 
 
 class Store:
-    """The results and the position of a consumer. It crashes before the operations with the numbers in `crashes`."""
+    """A store for the results and the position of a consumer.
+
+    The store raises Crash before the operations whose numbers are in `crashes`. The first operation has the number 1.
+    """
 
     def __init__(self, crashes=()):
         self.results, self.position, self.operations, self.crashes = [], 0, 0, set(crashes)
@@ -49,7 +58,7 @@ class Store:
 
 
 def run(answer, records, order, crashes):
-    """Run a consumer, and start it again after each crash. Return its store."""
+    """Run a consumer, and start it again after each crash. Return the consumer's store."""
     store = Store(crashes)
     for _ in range(len(crashes) + 1):
         try:
@@ -61,14 +70,14 @@ def run(answer, records, order, crashes):
 
 
 def plans(rng):
-    """Yield what a link loses, simple cases first."""
+    """Yield plans for a `Link`: strings of "m", "a" and "-". Simple plans come first, then random ones."""
     yield from ("", "m", "a", "-a", "-m", "aa", "am", "mama", "-aa-m")
     for _ in range(60):
         yield "".join(rng.choice("--ma") for _ in range(rng.randrange(20)))
 
 
 def test_counting(answer, rng):
-    """`count_mistakes` counts lost messages, and messages that were processed too often."""
+    """`count_mistakes` counts the lost messages, and the messages that were processed too often."""
     cases = [
         ([], [], (0, 0)),
         (["a", "b"], ["a"], (1, 0)),
@@ -97,7 +106,7 @@ def test_at_most_once(answer, rng):
 
 
 def test_at_least_once(answer, rng):
-    """`send_at_least_once` repeats a message until its answer arrives, and only then sends the next one."""
+    """`send_at_least_once` repeats a message until its answer arrives, and only then sends the next message."""
     for plan in plans(rng):
         arrived = []
         link = Link(plan, lambda number, message, arrived=arrived: arrived.append((number, message)))
@@ -112,7 +121,7 @@ def test_at_least_once(answer, rng):
 
 
 def test_exactly_once(answer, rng):
-    """A `Receiver` processes each message once, also if it arrives again."""
+    """A `Receiver` processes each message once, even if the message arrives several times."""
     for plan in plans(rng):
         processed = []
         receiver = answer.Receiver(processed.append)
@@ -125,7 +134,7 @@ def test_exactly_once(answer, rng):
 
 
 def test_memory(answer):
-    """A `Receiver` does not remember all messages."""
+    """A `Receiver` does not store all messages that it has received."""
     receiver = answer.Receiver(lambda message: None)
     for number in range(10_000):
         receiver.receive(number, "tea")
@@ -135,7 +144,10 @@ def test_memory(answer):
 
 
 def check_order(answer, rng, order, allowed):
-    """Crash before each operation and before random ones, and check which mistakes happen."""
+    """Check which mistakes a consumer makes when it crashes before each single operation, and before random operations.
+
+    `allowed` contains the mistakes that this order may make, and has to make: "lost", "repeated", or none.
+    """
     records = [f"record {number}" for number in range(4)]
     store = run(answer, records, order, [])
     assert store.results == records, f'consume(..., "{order}") without a crash processes {store.results}'
@@ -155,12 +167,12 @@ def check_order(answer, rng, order, allowed):
 
 
 def test_commit_before(answer, rng):
-    """With the order "before", a crash may lose records, and never repeats one."""
+    """With the order "before", a crash may lose records, and never repeats a record."""
     check_order(answer, rng, "before", ["lost"])
 
 
 def test_commit_after(answer, rng):
-    """With the order "after", a crash may repeat records, and never loses one."""
+    """With the order "after", a crash may repeat records, and never loses a record."""
     check_order(answer, rng, "after", ["repeated"])
 
 

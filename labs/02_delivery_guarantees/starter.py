@@ -1,4 +1,7 @@
-"""Your senders, receiver and consumers. Complete them, and check them with `hmb lab check 2`."""
+"""The beginning of your answer to lab 2: senders, a receiver and a consumer.
+
+Complete this file, and check it with `hmb lab check 2`.
+"""
 
 
 def count_mistakes(sent, processed):
@@ -7,25 +10,25 @@ def count_mistakes(sent, processed):
 
 
 def send_at_most_once(messages, send):
-    """Send the messages over a link that loses some of them. No message may arrive twice."""
+    """Send messages over a link that loses some messages and answers. No message may arrive twice."""
 
 
 def send_at_least_once(messages, send):
-    """Send the messages over a link that loses some of them. Each message has to arrive."""
+    """Send messages over a link that loses some messages and answers. Each message has to arrive."""
 
 
 class Receiver:
-    """Receives numbered messages, and processes each of them exactly once."""
+    """A receiver of numbered messages. It processes each message exactly once."""
 
     def __init__(self, process):
         self.process = process
 
     def receive(self, number, message):
-        """Process a message, unless it is a copy."""
+        """Process a message, unless it has already been processed."""
         self.process(message)
 
 
 def consume(records, store, order):
-    """Process the records from the committed position on. The order is "before", "after" or "together"."""
+    """Process the records from `store.position` on. `order` is "before", "after" or "together"."""
     for record in records:
         store.process(record)

@@ -1,4 +1,7 @@
-"""The requirements of lab 3. `answer` is the student's module, and `rng` a source of random cases."""
+"""Tests for the requirements of lab 3.
+
+`answer` is the student's module. `rng` generates random test cases.
+"""
 
 from collections import Counter
 
@@ -6,7 +9,7 @@ PAGES = ["home", "cart", "help"]
 
 
 def random_log(rng, length):
-    """Return clicks whose times grow, with late ones among them."""
+    """Return a log of `length` clicks in the order of their arrival. Some of the clicks are late."""
     log, now = [], 0
     for _ in range(length):
         now += rng.randrange(40)
@@ -46,7 +49,7 @@ def test_speed(answer, rng):
 
 
 def test_forgetting(answer, rng):
-    """`forget` removes exactly the clicks below an offset, whatever their times are."""
+    """`forget(end)` removes exactly the clicks at offsets below `end`, even if their event times are new."""
     small = [(70, "home"), (10, "home"), (80, "home")]
     for log in [small, *(random_log(rng, 2 + number // 6) for number in range(60))]:
         end = rng.randrange(len(log) + 1)
@@ -63,7 +66,7 @@ def test_forgetting(answer, rng):
 
 
 def test_copies(answer, rng):
-    """A click that arrives again, or that the batch contains, is not counted again."""
+    """A `SpeedView` counts a click only once, and does not count the clicks that the batch view contains."""
     for number in range(50):
         log = random_log(rng, 2 + number // 8)
         begin = rng.randrange(len(log))
@@ -79,7 +82,7 @@ def test_copies(answer, rng):
 
 
 def test_the_exact_answer(answer, rng):
-    """At each moment, batch view and speed view together are the exact answer."""
+    """After each click, the batch view and the speed view together are the exact answer."""
     for number in range(100):
         log = random_log(rng, 2 + number // 6)
         batch, view = {}, answer.SpeedView(0)
@@ -87,7 +90,7 @@ def test_the_exact_answer(answer, rng):
             view.add(offset, click)
             length = offset + 1
             if rng.random() < 0.2:
-                end = rng.randrange(length + 1)  # The batch took a while, so newer clicks have arrived meanwhile.
+                end = rng.randrange(length + 1)  # While the batch ran, clicks at the offset `end` and above arrived.
                 if end >= sum(batch.values()):
                     batch = dict(answer.batch_view(log[:length], end))
                     view.forget(end)
@@ -113,7 +116,7 @@ def expected_windows(clicks, size, lateness):
 
 
 def test_final_windows(answer, rng):
-    """A window is final when its end is not above the watermark, the newest time minus `lateness`."""
+    """A window is final when its end is at or before the watermark: the newest event time minus `lateness`."""
     small = [
         [(0, "home"), (59, "home"), (100, "home"), (110, "home")],
         [(0, "home"), (75, "home"), (59, "cart"), (80, "home")],

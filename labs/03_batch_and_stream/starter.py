@@ -1,4 +1,7 @@
-"""Your views of a click log. Complete them, and check them with `hmb lab check 3`."""
+"""The beginning of your answer to lab 3: the views of a click log.
+
+Complete this file, and check it with `hmb lab check 3`.
+"""
 
 
 def window_of(time, size):
@@ -7,28 +10,28 @@ def window_of(time, size):
 
 
 def batch_view(log, end):
-    """Return the counts of the first `end` clicks: a dictionary from (page, window) to a number."""
+    """Return the counts of the first `end` clicks: a dictionary that maps (page, window) to the number of clicks."""
     return {}
 
 
 class SpeedView:
-    """Counts the clicks that the newest batch view does not contain."""
+    """The counts of the clicks that the newest batch view does not contain."""
 
     def __init__(self, begin):
         self.counts = {}
 
     def add(self, offset, click):
-        """Count a click of the log."""
+        """Count the click at `offset`, unless it has already been counted."""
 
     def forget(self, end):
-        """Forget the clicks below the offset `end`, because a new batch view contains them."""
+        """Remove the clicks at offsets below `end` from the counts, because a new batch view contains them."""
 
 
 def merge(batch, speed):
-    """Return the exact counts, from a batch view and the counts of a speed view."""
+    """Return the sum of a batch view and of the counts of a speed view."""
     return batch
 
 
 def final_windows(clicks, size, lateness):
-    """Return the windows in the order in which they become final, and the number of clicks that come too late."""
+    """Return the final windows as a list of (window, count), and the number of clicks that came too late."""
     return [], 0

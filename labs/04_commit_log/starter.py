@@ -1,4 +1,7 @@
-"""Your commit log. Complete it, and check it with `hmb lab check 4`."""
+"""The beginning of your answer to lab 4: a commit log.
+
+Complete this file, and check it with `hmb lab check 4`.
+"""
 
 from pathlib import Path
 

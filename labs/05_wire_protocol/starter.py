@@ -1,4 +1,7 @@
-"""Your encoder of Kafka's protocol. Complete it, and check it with `hmb lab check 5`."""
+"""The beginning of your answer to lab 5: an encoder of Kafka's protocol.
+
+Complete this file, and check it with `hmb lab check 5`.
+"""
 
 import struct
 

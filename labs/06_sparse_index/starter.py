@@ -1,4 +1,7 @@
-"""Your reader of segments. Complete it, and check it with `hmb lab check 6`."""
+"""The beginning of your answer to lab 6: a reader of segments.
+
+Complete this file, and check it with `hmb lab check 6`.
+"""
 
 
 def read_index(data, base_offset):

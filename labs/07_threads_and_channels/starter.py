@@ -1,4 +1,7 @@
-"""Your channel and your stage. Complete them, and check them with `hmb lab check 7`."""
+"""The beginning of your answer to lab 7: a channel and a stage of threads.
+
+Complete this file, and check it with `hmb lab check 7`.
+"""
 
 
 class Closed(Exception):

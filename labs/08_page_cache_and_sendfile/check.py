@@ -1,4 +1,7 @@
-"""The requirements of lab 8. `answer` is the student's module, `rng` a source of cases, `tmp_path` an empty folder."""
+"""Tests for the requirements of lab 8.
+
+`answer` is the student's module. `rng` generates random test cases. `tmp_path` is an empty folder.
+"""
 
 import os
 import socket

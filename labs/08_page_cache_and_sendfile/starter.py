@@ -1,4 +1,7 @@
-"""Your ways from a file to a socket. Complete them, and check them with `hmb lab check 8`."""
+"""The beginning of your answer to lab 8: two ways from a file to a socket.
+
+Complete this file, and check it with `hmb lab check 8`.
+"""
 
 
 def send_copy(descriptor, connection, offset, count):

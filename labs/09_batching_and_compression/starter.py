@@ -1,4 +1,7 @@
-"""Your batches and your choice of settings. Complete them, and check them with `hmb lab check 9`."""
+"""The beginning of your answer to lab 9: batches and a choice of settings.
+
+Complete this file, and check it with `hmb lab check 9`.
+"""
 
 
 def cut_batches(records, linger, batch_size):

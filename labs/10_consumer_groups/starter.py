@@ -1,4 +1,7 @@
-"""Your assignors. Complete them, and check them with `hmb lab check 10`."""
+"""The beginning of your answer to lab 10: two assignors.
+
+Complete this file, and check it with `hmb lab check 10`.
+"""
 
 
 def assign_range(partitions, consumers):

@@ -1,4 +1,7 @@
-"""Your rules of replication. Complete them, and check them with `hmb lab check 11`."""
+"""The beginning of your answer to lab 11: the rules of replication.
+
+Complete this file, and check it with `hmb lab check 11`.
+"""
 
 
 def high_watermark(log_ends, isr):

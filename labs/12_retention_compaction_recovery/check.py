@@ -1,4 +1,7 @@
-"""The requirements of lab 12. `answer` is the student's module, and `rng` a source of random cases."""
+"""Tests for the requirements of lab 12.
+
+`answer` is the student's module. `rng` generates random test cases.
+"""
 
 import zlib
 

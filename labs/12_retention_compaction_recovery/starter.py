@@ -1,4 +1,7 @@
-"""Your rules of retention, compaction and recovery. Complete them, and check them with `hmb lab check 12`."""
+"""The beginning of your answer to lab 12: retention, compaction and recovery.
+
+Complete this file, and check it with `hmb lab check 12`.
+"""
 
 
 def expired(segments, now, retention):

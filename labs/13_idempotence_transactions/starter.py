@@ -1,4 +1,7 @@
-"""Your checks of sequence numbers and transactions. Complete them, and check them with `hmb lab check 13`."""
+"""The beginning of your answer to lab 13: sequence numbers and transactions.
+
+Complete this file, and check it with `hmb lab check 13`.
+"""
 
 
 class OutOfOrder(Exception):

@@ -1,4 +1,7 @@
-"""Your monoids and your bolt. Complete them, and check them with `hmb lab check 14`."""
+"""The beginning of your answer to lab 14: monoids and a bolt.
+
+Complete this file, and check it with `hmb lab check 14`.
+"""
 
 
 def merge_counts(a, b):

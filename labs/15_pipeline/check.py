@@ -1,4 +1,7 @@
-"""The requirements of lab 15. `answer` is the student's module, and `tmp_path` an empty folder."""
+"""Tests for the requirements of lab 15.
+
+`answer` is the student's module. `tmp_path` is an empty folder.
+"""
 
 import sys
 

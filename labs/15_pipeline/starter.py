@@ -1,4 +1,7 @@
-"""Your pipeline with a checkpoint. Complete it, and check it with `hmb lab check 15`."""
+"""The beginning of your answer to lab 15: a pipeline with a checkpoint.
+
+Complete this file, and check it with `hmb lab check 15`.
+"""
 
 
 def plan(folder, end, max_records):
