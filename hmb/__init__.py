@@ -57,7 +57,7 @@ Produce, a tour of at most 9 files:
 2. `broker/network/requests.py` `Requests.next` waits for a frame: a length (`protocol/framing.py`), then its bytes
 3. `broker/dispatch.py` `Dispatcher.begin` decodes the request, calls the handler and encodes the response
 4. `protocol/connection.py` `ServerConnection.receive` decodes the request's header and body
-5. `broker/handlers/produce.py` `handle` finds the log of each partition
+5. `broker/handlers/produce.py` `_Appends.append` finds the log of one partition
 6. `storage/batches/validation.py` `parse_produced` parses the header of each batch
 7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`), and assigns its offsets
 8. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow

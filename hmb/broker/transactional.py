@@ -11,8 +11,9 @@ and the broker asks it for every batch (`TransactionCoordinator.writing`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
 
 from hmb.broker.context import RequestContext
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
@@ -26,7 +27,7 @@ from hmb.records import RecordBatch
 from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.log import Log
 
-Parsed = ProducedRecords | KafkaError  # the records of one partition, or the error that the response contains for it
+PartitionData = ProduceRequest.TopicProduceData.PartitionProduceData
 NEVER = 2**15  # no request has this version
 # For each API: the first version in which clients know the error PRODUCER_FENCED. In earlier versions, and in APIs that
 # are not listed (such as Produce), the broker returns INVALID_PRODUCER_EPOCH instead.
@@ -52,6 +53,19 @@ COORDINATORS = (
 )
 
 
+class StoredError(NamedTuple):
+    """The code and the message of an error that the broker raises later.
+
+    The error itself is not stored, because its traceback would keep the request's bytes in memory.
+    """
+
+    code: ErrorCode
+    message: str
+
+
+Parsed = ProducedRecords | StoredError  # the records of one partition, or the error that the response contains for it
+
+
 def code_for_producer(code: ErrorCode, header: RequestHeader) -> ErrorCode:
     """Return the error code for a producer's response. If the request's version does not have `code`, replace it."""
     api_key, version = header.api_key, header.api_version
@@ -68,24 +82,27 @@ class TransactionalProduce:
     def __init__(
         self,
         request: ProduceRequest,
-        parsed: Sequence[Sequence[Parsed]],
         context: RequestContext,
+        parse: Callable[[PartitionData], ProducedRecords],
         *,
         uses_ids: bool,
     ) -> None:
-        """If the request has version 12 or later, add its partitions to the transaction.
+        """Parse the records of all partitions. In version 12 and later, add the partitions to the transaction.
 
-        `parsed` contains one list for each topic of the request. The list contains, for each partition, its records or
-        an error.
+        `parse` returns the records of one partition, or raises KafkaError.
         """
         assert request.transactional_id is not None
         self._id = request.transactional_id
         self._transactions = context.broker.transactions
         self._version = context.version
         self._header = context.header
-        self._failure: tuple[ErrorCode, str] | None = None
+        self._failure: StoredError | None = None
+        # The parsed records of each partition, by the id() of its part of the request.
+        self._parsed = {
+            id(data): _outcome(parse, data) for topic in request.topic_data for data in topic.partition_data
+        }
         if self._version >= ProduceRequest.FIRST_VERSION_OF_ADDING:
-            self._add(_partitions(request, parsed, context, uses_ids=uses_ids))
+            self._add(_partitions(request, self._parsed, context, uses_ids=uses_ids))
 
     def _add(self, partitions: dict[TopicPartition, ProducerIdAndEpoch]) -> None:
         producers = set(partitions.values())
@@ -95,8 +112,14 @@ class TransactionalProduce:
             for producer in producers:
                 self._transactions.add_partitions(self._id, producer, partitions.keys(), VERSION_2)
         except KafkaError as error:
-            # Store the code and the message, but not the error. Its traceback would keep the request's bytes in memory.
-            self._failure = error.code, error.message
+            self._failure = StoredError(error.code, error.message)
+
+    def records_of(self, data: PartitionData) -> ProducedRecords:
+        """Return the records of one partition of the request. Raises KafkaError if they could not be parsed."""
+        parsed = self._parsed[id(data)]
+        if isinstance(parsed, StoredError):
+            raise KafkaError(*parsed)
+        return parsed
 
     @contextmanager
     def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
@@ -138,23 +161,30 @@ class TransactionalProduce:
 
 
 def _partitions(
-    request: ProduceRequest, parsed: Sequence[Sequence[Parsed]], context: RequestContext, *, uses_ids: bool
+    request: ProduceRequest, parsed: Mapping[int, Parsed], context: RequestContext, *, uses_ids: bool
 ) -> dict[TopicPartition, ProducerIdAndEpoch]:
     """Return the partitions to which the request writes a transactional batch, with the producer of each batch.
 
     Partitions that do not exist are left out.
     """
     found = {}
-    for each, parsed_of_topic in zip(request.topic_data, parsed, strict=True):
+    for each in request.topic_data:
         try:
             topic = context.broker.topics.find(None if uses_ids else each.name, each.topic_id)
         except KafkaError:  # The handler finds the same error later, and puts it into the response.
             continue
-        for data, records in zip(each.partition_data, parsed_of_topic, strict=True):
-            batch = _transactional(records)
+        for data in each.partition_data:
+            batch = _transactional(parsed[id(data)])
             if batch is not None and data.index in topic.partitions and not topic.is_internal:
                 found[TopicPartition(topic.name, data.index)] = _producer(batch)
     return found
+
+
+def _outcome(parse: Callable[[PartitionData], ProducedRecords], data: PartitionData) -> Parsed:
+    try:
+        return parse(data)
+    except KafkaError as error:
+        return StoredError(error.code, error.message)
 
 
 def _transactional(records: Parsed) -> RecordBatch | None:

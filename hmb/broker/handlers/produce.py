@@ -26,7 +26,7 @@ from functools import partial
 
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
-from hmb.broker.errors import CloseConnection, answer_with, answering
+from hmb.broker.errors import CloseConnection, answering
 from hmb.broker.transactional import TransactionalProduce
 from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -37,7 +37,8 @@ from hmb.storage.log import Log
 
 TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse
-PartitionData = ProduceRequest.TopicProduceData.PartitionProduceData
+TopicData = ProduceRequest.TopicProduceData
+PartitionData = TopicData.PartitionProduceData
 FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
 ADMIN_CLIENT = "__admin_client"  # the only client id that may write to internal topics
 # If a partition has one of these errors, its response does not contain the log start offset.
@@ -45,34 +46,16 @@ WITHOUT_LOG_START = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, Err
 
 
 def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Deferred | None:
-    response, uses_ids = ProduceResponse(), context.version >= FIRST_VERSION_OF_IDS
-    parsed = [
-        [_parsed(partition, request, context.version) for partition in topic.partition_data]
-        for topic in request.topic_data
-    ]
-    transaction = None
-    if request.transactional_id is not None:
-        transaction = TransactionalProduce(request, parsed, context, uses_ids=uses_ids)
-    appended: list[tuple[Log, PartitionResponse]] = []
-    for topic, parsed_of_topic in zip(request.topic_data, parsed, strict=True):
+    response, appended = ProduceResponse(), list[tuple[Log, PartitionResponse]]()
+    appends = _Appends(request, context)
+    for topic in request.topic_data:
         topic_response = TopicResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(topic_response)
-        for partition, records in zip(topic.partition_data, parsed_of_topic, strict=True):
+        for partition in topic.partition_data:
             answer = PartitionResponse(index=partition.index, base_offset=-1)
             topic_response.partition_responses.append(answer)
             with answering(answer):
-                target = context.broker.topics.find(None if uses_ids else topic.name, topic.topic_id)
-                log = target.log(partition.index)
-                if isinstance(records, KafkaError):
-                    answer_with(answer, records)
-                    continue
-                if target.is_internal and context.header.client_id != ADMIN_CLIENT:
-                    raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the broker writes to {target.name!r}")
-                if transaction is None:
-                    _append(log, records, answer)
-                else:
-                    with transaction.writing(records, TopicPartition(target.name, partition.index), log):
-                        _append(log, records, answer)
+                log = appends.append(topic, partition, answer)
                 appended.append((log, answer))
     if request.acks == Acks.NONE:
         _close_on_error(response)
@@ -87,6 +70,44 @@ def _synced(response: ProduceResponse, unsynced: Iterable[tuple[Log, PartitionRe
         with answering(answer):
             log.flush()
     return response
+
+
+class _Appends:
+    """The appends of one Produce request."""
+
+    def __init__(self, request: ProduceRequest, context: RequestContext) -> None:
+        self._request = request
+        self._context = context
+        self._uses_ids = context.version >= FIRST_VERSION_OF_IDS
+        self._transaction: TransactionalProduce | None = None
+        if request.transactional_id is not None:
+            self._transaction = TransactionalProduce(request, context, self._parse, uses_ids=self._uses_ids)
+
+    def append(self, topic: TopicData, partition: PartitionData, answer: PartitionResponse) -> Log:
+        """Append the records of one partition to its log, and return the log. Raises KafkaError.
+
+        The offset of the first record is written into `answer`, the partition's response.
+        """
+        context, transaction = self._context, self._transaction
+        target = context.broker.topics.find(None if self._uses_ids else topic.name, topic.topic_id)
+        log = target.log(partition.index)
+        records = self._parse(partition) if transaction is None else transaction.records_of(partition)
+        if target.is_internal and context.header.client_id != ADMIN_CLIENT:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the broker writes to {target.name!r}")
+        if transaction is None:
+            _append(log, records, answer)
+        else:
+            with transaction.writing(records, TopicPartition(target.name, partition.index), log):
+                _append(log, records, answer)
+        return log
+
+    def _parse(self, partition: PartitionData) -> ProducedRecords:
+        """Return the records that the request contains for one partition. Raises KafkaError."""
+        request = self._request
+        if request.acks not in (Acks.NONE, Acks.LEADER, Acks.ALL):
+            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
+        is_transactional = request.transactional_id is not None
+        return parse_produced(partition.records, self._context.version, is_transactional=is_transactional)
 
 
 def _append(log: Log, records: ProducedRecords, answer: PartitionResponse) -> None:
@@ -108,19 +129,6 @@ def _append(log: Log, records: ProducedRecords, answer: PartitionResponse) -> No
     answer.base_offset = result.base_offset
     answer.log_append_time_ms = result.log_append_time
     answer.log_start_offset = result.log_start_offset
-
-
-def _parsed(partition: PartitionData, request: ProduceRequest, version: int) -> ProducedRecords | KafkaError:
-    """Return the records that a request contains for one partition, or the error to return for it."""
-    try:
-        if request.acks not in (Acks.NONE, Acks.LEADER, Acks.ALL):
-            raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS, f"acks={request.acks}: must be 0, 1 or -1")
-        return parse_produced(partition.records, version, is_transactional=request.transactional_id is not None)
-    except KafkaError as error:
-        # Remove the traceback from the error. The traceback refers to the variables of `handle`, and one of these
-        # variables will refer to the error. This cycle of references would keep the request's bytes in memory until the
-        # next garbage collection.
-        return error.with_traceback(None)
 
 
 def _close_on_error(response: ProduceResponse) -> None:
