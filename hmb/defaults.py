@@ -1,6 +1,17 @@
-"""Default addresses and directories. This module is separate and small, so that `hmb --help` starts fast."""
+"""Defaults, and the names that several modules offer as choices.
+
+This module is separate and small, so that `hmb --help` starts fast. The modules that contain the functions with these
+names import the names from here.
+"""
+
+from typing import Literal, get_args
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 9092
 DEFAULT_SERVER = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 DEFAULT_DATA_DIR = "hmb-data"
+
+Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
+CODEC_NAMES: tuple[str, ...] = get_args(Compression)
+PARTITIONER_NAMES = ("murmur2", "hash", "random")
+ASSIGNOR_NAMES = ("range", "roundrobin", "sticky", "cooperative-sticky")

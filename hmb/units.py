@@ -12,15 +12,19 @@ number. Therefore the units also work when a command sends settings to Apache Ka
 unchanged. If the name of a setting shows no unit, its value stays unchanged, too.
 
 A duration consists of one or more numbers with units: `500ms`, `90s`, `1h30m`, `7d`, `2w`.
+
+Kafka's times are numbers of milliseconds since 1970. `now_ms` returns the present time in this form.
 """
 
 from __future__ import annotations
 
 import re
+import time
+
+from hmb.protocol.enums import INT64_MAX
 
 UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 DURATION = r"-?(?:\d+(?:\.\d+)?(?:ms|[smhdw]))+"
-LONGEST = 2**63 - 1  # the longest duration, in ms
 TIME_UNITS = {  # last part of a setting's name -> milliseconds in this unit
     "ms": UNITS["ms"],
     "seconds": UNITS["s"],
@@ -31,6 +35,11 @@ SIZE_NAMES = re.compile(r"(^|\.)bytes(\.per\.second)?$|^batch\.size$|^buffer\.me
 SIZE = re.compile(r"(\d+(?:\.\d+)?)\s?(Ki|Mi|Gi|Ti|k|K|M|G|T)?B", re.ASCII)
 SIZE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 SIZE_UNITS |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
+
+
+def now_ms() -> int:
+    """Return the system's time in ms since 1970."""
+    return time.time_ns() // 1_000_000
 
 
 def plain_value(name: str, value: str) -> str:
@@ -69,10 +78,10 @@ def is_duration(text: str) -> bool:
 def parse_duration(text: str) -> int:
     """Return the number of milliseconds of a duration such as `1h30m`. The text must match DURATION.
 
-    Raises ValueError if the number is greater than LONGEST.
+    Raises ValueError if the number is greater than INT64_MAX.
     """
     parts = re.findall(r"([\d.]+)(ms|[smhdw])", text)
     milliseconds = sum(float(number) * UNITS[unit] for number, unit in parts)
-    if milliseconds > LONGEST:
+    if milliseconds > INT64_MAX:
         raise ValueError(f"{text} is too long for a duration")
     return int(-milliseconds if text.startswith("-") else milliseconds)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import random
 import shutil
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.dump.segment_files import walk
 from hmb.storage.segment import Segment
 from hmb.storage.time_index import TimestampOffset
+from hmb.units import now_ms
 
 from .. import peers
 
@@ -49,7 +49,7 @@ class Original:
 def write(directory: Path, size: int, codec: Codec) -> Original:
     """Write a log whose records have `size` bytes before compression. The same size gives the same records."""
     directory.mkdir()
-    timestamp = time.time_ns() // 1_000_000
+    timestamp = now_ms()
     generator = random.Random(size)
     values = [generator.randbytes(VALUE_BYTES // 2) + b"." * (VALUE_BYTES // 2) for _ in range(1_000)]
     count = size // RECORD_BYTES

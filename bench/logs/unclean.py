@@ -18,13 +18,13 @@ The benchmark encodes one batch and writes it again and again. Only these fields
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from struct import Struct
 
 from hmb.records import Record, encode_batch
 from hmb.records.batch import CRC_START
 from hmb.records.crc import crc32c
+from hmb.units import now_ms
 
 RECORD_BYTES = 100
 BASE_OFFSET, CRC, TIMESTAMPS, BASE_SEQUENCE = Struct(">q"), Struct(">I"), Struct(">qq"), Struct(">i")
@@ -35,7 +35,7 @@ def write(directory: Path, size: int, batch_bytes: int) -> int:
     """Write a segment of at most `size` bytes in batches of about `batch_bytes`; return the log end offset."""
     value = os.urandom(RECORD_BYTES)
     count = max(1, batch_bytes // (RECORD_BYTES + 10))  # A record takes 10 bytes without its value.
-    now = time.time_ns() // 1_000_000
+    now = now_ms()
     records = [Record(i, now, None, value) for i in range(count)]
     batch = bytearray(encode_batch(records, producer_id=7, producer_epoch=0, base_sequence=0, leader_epoch=0))
     batches = size // len(batch)

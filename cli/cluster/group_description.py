@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hmb.units import now_ms
+
 from ..shared.client_options import ClientConfig, cluster_options
 from ..shared.output import plural, print_json, print_rows
 from ..shared.patience import patience_with
 from ..shared.streams import reader_has_left
 from ..shared.subjects import optional_groups_argument
-from ..shared.times import format_duration, now_ms
+from ..shared.times import format_duration
 
 if TYPE_CHECKING:
     from hmb.client import Admin, TopicPartition

@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hmb.units import now_ms
+
 from ..shared.client_options import ClientConfig, cluster_options
 from ..shared.completion import complete_topics
 from ..shared.errors import CliError
 from ..shared.output import plural, print_rows
 from ..shared.parameters import IntRange, NewPath, topic_partitions
 from ..shared.subjects import Partitions, chosen_partitions, group_argument, raise_failures
-from ..shared.times import moment, now_ms
+from ..shared.times import moment
 
 if TYPE_CHECKING:
     from hmb.client import Admin, TopicPartition

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hmb.defaults import ASSIGNOR_NAMES
 from hmb.protocol.enums import GroupType, IsolationLevel
 
 from ..shared.client_options import ClientConfig, client_options, consumer_settings
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 ISOLATION_LEVELS = tuple(level.name.lower() for level in IsolationLevel)
 RESETS = ("earliest", "latest")
-ASSIGNORS = ("range", "roundrobin", "sticky", "cooperative-sticky")
 
 SPAN = under("Where to start and to stop")
 GROUP = under("As a member of a group")
@@ -175,7 +175,7 @@ OPTIONS: list[Callable[[Any], Any]] = [
     GROUP("--group-protocol", type=click.Choice([GroupType.CLASSIC.value, GroupType.CONSUMER.value]),
         help="The group protocol: classic, or consumer, which KIP-848 defines."),
     GROUP("--assignor", "assignors", synonyms=["--balancer"], multiple=True, metavar="NAME",
-        help=f"The assignor: {', '.join(ASSIGNORS)}; with --group-protocol consumer: uniform, range."),
+        help=f"The assignor: {', '.join(ASSIGNOR_NAMES)}; with --group-protocol consumer: uniform, range."),
     RECORDS("--pattern", synonyms=["--include", "--whitelist"], type=regular_expression, metavar="REGEX",
         help="Read all topics whose whole name matches, also topics that are created after the start."),
     RECORDS("--exclude", synonyms=["--blacklist"], type=regular_expression, metavar="REGEX",

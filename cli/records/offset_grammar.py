@@ -28,9 +28,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hmb.units import is_duration
+from hmb.protocol.enums import INT64_MAX
+from hmb.units import is_duration, now_ms
 
-from ..shared.times import MAX_INT64, TIME, in_range, now_ms, parse_time
+from ..shared.times import TIME, in_range, parse_time
 
 if TYPE_CHECKING:
     from hmb.client.offsets import AtTime, Offset, Until
@@ -119,7 +120,7 @@ def _int64(text: str) -> int:
         number = int(text)
     except ValueError:
         raise ValueError("it starts with neither start, end, stored nor a number") from None
-    if abs(number) > MAX_INT64:
+    if abs(number) > INT64_MAX:
         raise ValueError(f"{text} does not fit into an offset")
     return number
 

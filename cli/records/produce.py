@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hmb.units import now_ms
+
 from ..shared.errors import USAGE, CliError
 from ..shared.headings import GroupedCommand
 from ..shared.interruption import uninterrupted
@@ -279,7 +281,7 @@ def _send(
         if any(record.headers for record in records):
             all_headers = [(*headers, *record.headers) for record in records]
         if any(record.timestamp is not None for record in records):
-            now = time.time_ns() // 1_000_000
+            now = now_ms()
             timestamps = [now if record.timestamp is None else record.timestamp for record in records]
     if headers and all_headers is None:
         all_headers = [headers] * len(portion)

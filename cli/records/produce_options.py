@@ -12,6 +12,7 @@ from uuid import uuid4
 import click
 from click.shell_completion import CompletionItem
 
+from hmb.defaults import CODEC_NAMES, PARTITIONER_NAMES
 from hmb.units import UNITS
 
 from ..shared.client_options import ClientConfig, client_options, producer_settings
@@ -20,9 +21,7 @@ from ..shared.headings import under
 from ..shared.parameters import IntRange, delimiter, name_value, topic_name
 from .line_formats import HeaderPair, KafkaLine, Parse, kcat_line
 
-CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 ACKS = ("all", "-1", "1", "0")
-PARTITIONERS = ("murmur2", "hash", "random")
 BY_KEY = -1  # the value of --partition with which the key selects the partition
 
 INPUT = under("What to read")
@@ -152,11 +151,11 @@ OPTIONS: list[Callable[[Any], Any]] = [
     RECORD("-p", "--partition", type=IntRange(BY_KEY), shell_complete=complete_partitions, metavar="N",
         help="Send all records to partition N. -1: the key selects the partition, and the partitions of --json "
         "are ignored.  [default: the partition of --json, or by key]"),
-    RECORD("--partitioner", type=click.Choice(PARTITIONERS),
+    RECORD("--partitioner", type=click.Choice(PARTITIONER_NAMES),
         help="How a key selects a partition.  [default: murmur2, as in Kafka]"),
     RECORD("-t", "--topic", type=topic_name, shell_complete=complete_topics, metavar="TOPIC",
         help="The topic. With -t, all arguments are FILES."),
-    SENDING("-z", "--codec", synonyms=["--compression-codec"], type=click.Choice(CODECS),
+    SENDING("-z", "--codec", synonyms=["--compression-codec"], type=click.Choice(CODEC_NAMES),
         help="The compression codec.  [default: none]"),
     SENDING("--acks", synonyms=["--request-required-acks"], type=click.Choice(ACKS),
         help="Which replicas must store a record before the broker acknowledges it.  [default: all]"),

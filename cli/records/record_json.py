@@ -21,8 +21,8 @@ import json
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.records import NO_TIMESTAMP, TimestampType
-from hmb.records.record import MAX_INT64
 from hmb.storage.dump.entries import text_or_base64
 
 from ..shared.parameters import did_you_mean
@@ -66,7 +66,7 @@ def from_json(line: bytes) -> LineRecord:
     if not isinstance(headers, list) or not all(map(_is_header, headers)):
         raise ValueError('"headers" is not a list of {"key": ..., "value": ...}')
     timestamp = _get_int(fields, "timestamp", "milliseconds since 1970, or -1 for none")
-    if timestamp is not None and not NO_TIMESTAMP <= timestamp < MAX_INT64:
+    if timestamp is not None and not NO_TIMESTAMP <= timestamp < INT64_MAX:
         raise ValueError(f'"timestamp" is {timestamp}, not milliseconds since 1970, or -1 for none')
     if timestamp == NO_TIMESTAMP and fields.get("timestamp_type") != TimestampType.CREATE_TIME.label:
         timestamp = None  # -1: the original record has no timestamp, because its format is old.
@@ -77,6 +77,7 @@ def from_json(line: bytes) -> LineRecord:
 
 def json_line(key: bytes | None) -> Parse:
     """Return the parser for --json. A line without a key becomes a record with the key `key`."""
+
     def parse(line: bytes) -> LineRecord:
         record = from_json(line)
         return record._replace(key=key) if record.key is None else record

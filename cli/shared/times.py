@@ -14,22 +14,16 @@ A time without a time zone is UTC. A duration is one number with a unit, or seve
 from __future__ import annotations
 
 import re
-import time
 from datetime import UTC, datetime, timedelta
 
 import click
 
-from hmb.units import DURATION, is_duration, parse_duration
+from hmb.protocol.enums import INT64_MAX
+from hmb.units import DURATION, is_duration, now_ms, parse_duration
 
 DATE = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:[Zz]|[+-]\d\d:?\d\d)?)?"
 TIME = rf"\d+|{DATE}|{DURATION}"
 SECONDS_DIGITS = 10  # A number with more digits is in milliseconds.
-MAX_INT64 = 2**63 - 1
-
-
-def now_ms() -> int:
-    """Return the present time in ms since 1970."""
-    return time.time_ns() // 1_000_000
 
 
 def moment(text: str) -> int:
@@ -66,7 +60,7 @@ def in_range(milliseconds: int) -> int:
 
     Raises ValueError if the time does not fit into the 64 bits of a record's timestamp.
     """
-    if milliseconds > MAX_INT64:
+    if milliseconds > INT64_MAX:
         raise ValueError("the time is too far in the future for a record")
     return max(milliseconds, 0)
 

@@ -28,7 +28,8 @@ from typing import NamedTuple
 
 from hmb.protocol.annotate import SIZE
 from hmb.protocol.api_keys import ApiKey
-from hmb.protocol.errors import ErrorCode, ProtocolError
+from hmb.protocol.connection import UNSUPPORTED_VERSION
+from hmb.protocol.errors import ProtocolError
 from hmb.protocol.messages import API_KEYS, response_class
 from hmb.protocol.messages.api_versions import ApiVersionsResponse
 
@@ -38,7 +39,6 @@ from .readdressing import Address, holds_addresses, readdressed
 MAX_KEPT = 4 << 20  # bytes of a frame that a stream keeps
 MAX_FRAME = 1 << 28  # bytes; brokers accept 100 MB. Four ASCII letters, read as a size, are a larger number.
 MAX_OPEN = 10_000  # requests without a response; a Kafka client has at most five by default
-UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 _REQUEST_HEAD = Struct(">ihhi")  # size, api key, version, correlation id
 _RESPONSE_HEAD = Struct(">ii")  # size, correlation id
 

@@ -28,7 +28,6 @@ from hmb.storage.dump.hexadecimal import FieldEntry
 
 from ..shared.output import plural
 
-API_NAMES = {int(key): key.name for key in ApiKey}
 ERROR_NAMES = {int(code): code.name for code in ErrorCode}
 NO_VERSION = -1
 PATH_TO_RECORDS = re.compile(r"^.*\brecords\.(?=(batches|messages)\[)")
@@ -106,7 +105,7 @@ class WireFrame(NamedTuple):
         if self.message is not None:
             return api_name(self.message.api_key)
         key = int.from_bytes(self.wire[self.start : self.start + 2], "big", signed=True)
-        return API_NAMES.get(key, f"api key {key}")
+        return api_name(key)
 
     def _lines(self) -> Iterator[Line]:
         if self.kind == "request":

@@ -44,7 +44,8 @@ def picture(table: StateTable[Any, Any]) -> Drawing:
     """Draw the transitions of a state machine."""
     transitions = list(table)
     enum: Any = type(transitions[0].before)
-    states = list(enum)
+    present = {state for each in transitions for state in (each.before, each.after)}
+    states = [state for state in enum if state in present]
     arrows = [Arrow(n, states.index(t.before), states.index(t.after)) for n, t in enumerate(transitions, 1)]
     forward = _lanes(arrow for arrow in arrows if arrow.length and arrow.after > arrow.before and not arrow.is_straight)
     back = _lanes(arrow for arrow in arrows if arrow.after <= arrow.before)

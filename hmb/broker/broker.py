@@ -15,7 +15,7 @@ from typing import Self
 
 from hmb.broker.config.broker_config import ALIASES, MINUTE_MS, BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig
-from hmb.broker.config.group_configs import consumer_group_settings
+from hmb.broker.config.group_configs import classic_group_settings, consumer_group_settings
 from hmb.broker.config.keys import ConfigError
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, Stop
@@ -30,7 +30,6 @@ from hmb.broker.network.server import Server
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
-from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.producer_ids import ProducerIds
@@ -294,15 +293,9 @@ def _groups(topics: Topics, configs: DynamicConfig, clock: BrokerClock) -> Group
     journal = Journal(
         JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: configs.current.flush_acks_all, clock=clock.now_ms
     )
-    settings = GroupSettings(
-        min_session_timeout=config.group_min_session,
-        max_session_timeout=config.group_max_session,
-        initial_delay=config.group_initial_delay,
-        max_size=config.group_max_size,
-    )
     return GroupCoordinator(
         journal,
-        settings,
+        classic_group_settings(config),
         GroupTopics(topics),
         partial(consumer_group_settings, configs),
         wall_clock=clock.now_ms,

@@ -40,17 +40,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hmb.broker.topics.registry import Topics
+from hmb.protocol.enums import INT32_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
 from hmb.protocol.topics import NO_TOPIC_ID
-from hmb.storage.clock import now_ms
 from hmb.storage.log import Log
+from hmb.units import now_ms
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 NO_SESSION = 0
 FIRST_EPOCH, LAST_EPOCH = 0, -1  # epochs in a request: 0 begins a session; -1 ends it, or fetches without a session
-MAX_ID = 2**31 - 1
 MAX_PARTITIONS = 250_000  # in all sessions together; each partition takes about 400 bytes of memory
 
 TopicKey = str | int  # a topic's name; in requests with topic ids, the id as a number
@@ -216,7 +216,7 @@ class FetchSessions:
                 self._remove(session.id)
                 raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
             session.used = self.clock()
-            session.epoch = 1 if session.epoch == MAX_ID else session.epoch + 1
+            session.epoch = 1 if session.epoch == INT32_MAX else session.epoch + 1
             self._sessions.move_to_end(session.id)
             return IncrementalFetch(self, session)
 
@@ -248,7 +248,7 @@ class FetchSessions:
                 return NO_SESSION
             if self._partitions + len(partitions) > MAX_PARTITIONS:
                 return NO_SESSION
-            while (id := random.randint(NO_SESSION + 1, MAX_ID)) in self._sessions:
+            while (id := random.randint(NO_SESSION + 1, INT32_MAX)) in self._sessions:
                 pass
             self._sessions[id] = FetchSession(id, uses_ids, now, now, partitions)
             self._partitions += len(partitions)

@@ -25,13 +25,16 @@ from hmb.client.metadata import Cluster, Node
 from hmb.client.retries import is_retriable, with_retries
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from hmb.protocol.messages.find_coordinator import (
+    FIRST_VERSION_OF_LISTS,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 from hmb.protocol.schema import Request
 
 NAMES = {CoordinatorType.GROUP: "group", CoordinatorType.TRANSACTION: "transactional id"}
 MOVED = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE}
 FIRST_VERSION_OF_TYPES = FindCoordinatorRequest.first_version("key_type")
-FIRST_VERSION_OF_LISTS = FindCoordinatorRequest.first_version("coordinator_keys")
 MARKER_PAUSE = 0.02  # seconds; a broker usually writes the markers of a transaction within this time
 
 RequestFor = Callable[[int], Request]  # a function that takes a version, and returns the request for this version

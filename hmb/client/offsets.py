@@ -29,11 +29,10 @@ from typing import Literal
 
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster, Node
-from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, LATEST, IsolationLevel
+from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, INT64_MAX, LATEST, IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.topics import TopicPartition
-from hmb.records.record import MAX_INT64
 
 NOT_FOUND = -1  # A broker returns this offset if all records are older than the requested time.
 FIRST_VERSION_OF_TIMES = ListOffsetsResponse.first_version("topics.partitions.timestamp")
@@ -77,7 +76,7 @@ def check_offset(offset: object) -> None:
         return
     number = offset.timestamp if isinstance(offset, AtTime) else offset
     number = number.count if isinstance(number, FromStart) else number
-    if isinstance(number, bool) or not isinstance(number, int) or not -MAX_INT64 <= number <= MAX_INT64:
+    if isinstance(number, bool) or not isinstance(number, int) or not -INT64_MAX <= number <= INT64_MAX:
         raise ValueError(f'an offset is "earliest", "latest" or a whole number of 64 bits, not {offset!r}')
     if not isinstance(offset, int) and number < 0:
         raise ValueError(f"{offset!r} is before the first record: its number must be 0 or more")

@@ -20,14 +20,14 @@ KIP-144, KIP-580.
 
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from hmb.client.backoff import jittered, pause_after
+
 FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.8  # seconds
-JITTER = 0.2  # The client makes each pause up to 20 % shorter or longer at random.
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ class KnownBrokers:
         with self._lock:
             before = self._failures.get(address)
             count = before.count if before else 0
-            pause = min(FIRST_PAUSE * 2**count, LONGEST_PAUSE) * random.uniform(1 - JITTER, 1 + JITTER)
+            pause = jittered(pause_after(count, FIRST_PAUSE, LONGEST_PAUSE))
             self._failures[address] = _AddressFailure(reason, count + 1, self._clock() + pause)
 
     def lost(self, address: str, reason: str) -> None:

@@ -23,9 +23,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, NamedTuple, get_type_hints
 
+from hmb.protocol.enums import INT32_MAX
 from hmb.protocol.errors import HmbError
-
-MAX_INT32 = 2**31 - 1
 
 
 class SettingError(HmbError, ValueError):
@@ -66,7 +65,7 @@ def milliseconds(text: str) -> float:
         number = float(text)
     except ValueError:
         raise ValueError("must be a number") from None
-    if not 0 <= number <= MAX_INT32:
+    if not 0 <= number <= INT32_MAX:
         raise ValueError("must be a number from 0 on that fits into 32 bits")
     return number
 

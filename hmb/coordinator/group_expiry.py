@@ -24,11 +24,11 @@ from __future__ import annotations
 from functools import singledispatch
 
 from hmb.coordinator.classic.group import ClassicGroup
-from hmb.coordinator.classic.states import ClassicGroupState
 from hmb.coordinator.group import Group
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.coordinator.offsets import CommittedOffset, Expiry
 from hmb.protocol.consumer_protocol import CONSUMER, ConsumerProtocolSubscription
+from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ProtocolError
 
 VERSION_SIZE = 2  # bytes of the version, with which the metadata of a member begins
@@ -92,11 +92,11 @@ def _(group: ConsumerGroup) -> Expiry | None:
 def _(group: ClassicGroup) -> Expiry | None:
     if group.protocol_type is None:  # The group never had a member and only stores offsets.
         return Expiry(_commit_time, lambda topic: False)
-    if group.state is ClassicGroupState.EMPTY:
+    if group.state is GroupState.EMPTY:
         since = group.state_timestamp
         return Expiry(_commit_time if since == -1 else lambda offset: since, lambda topic: False)
     topics = topics_of(group) if group.protocol_type == CONSUMER else None
-    if group.state is ClassicGroupState.STABLE and topics is not None:
+    if group.state is GroupState.STABLE and topics is not None:
         return Expiry(_commit_time, topics.__contains__)
     return None
 

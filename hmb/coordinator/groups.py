@@ -56,8 +56,9 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
-from hmb.storage.clock import monotonic_ms, now_ms
+from hmb.storage.clock import monotonic_ms
 from hmb.storage.isolation import isolated
+from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
 
@@ -70,7 +71,7 @@ class GroupCoordinator:
         journal: Journal,
         settings: GroupSettings,
         topics: ClusterTopics,
-        consumer_settings: Callable[[str], ConsumerGroupSettings] = lambda group_id: ConsumerGroupSettings(),
+        consumer_settings: Callable[[str], ConsumerGroupSettings],
         *,
         wall_clock: Callable[[], int] = now_ms,
         clock: Callable[[], int] = monotonic_ms,

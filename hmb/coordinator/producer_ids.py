@@ -19,16 +19,16 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from pathlib import Path
 from typing import NamedTuple
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.state.manifest import DamagedStateFile, Manifest
+from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
 BLOCK_SIZE = 1000
-MAX_ID = 2**63 - 1  # the greatest int64, the type of a producer id in requests
 
 
 class ProducerIdAndEpoch(NamedTuple):
@@ -73,7 +73,7 @@ class ProducerIds:
     def _reserve(self) -> None:
         try:
             start = max(self._read(), self._highest_in_use + 1)
-            if start + BLOCK_SIZE > MAX_ID:
+            if start + BLOCK_SIZE > INT64_MAX:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "all producer ids have been assigned")
             self._manifest.replace_file(self._path, str(start + BLOCK_SIZE))
         except OSError as error:
@@ -92,12 +92,12 @@ class ProducerIds:
         try:
             self._manifest.check(self._path)
             start = int(self._path.read_text(encoding="utf-8")) if self._path.exists() else 0
-            if 0 <= start <= MAX_ID:
+            if 0 <= start <= INT64_MAX:
                 return start
         except ValueError:
             pass
         except DamagedStateFile as error:
             why = f"cannot be used: {error}"
-        start = time.time_ns() // 1_000_000
+        start = now_ms()
         LOGGER.error("%s %s; producer ids continue at %d (the time in ms)", self._path, why, start)
         return start

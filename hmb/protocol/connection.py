@@ -30,7 +30,7 @@ from hmb.protocol.messages.api_versions import ApiVersionsResponse
 from hmb.protocol.primitives import Output, Part
 from hmb.protocol.schema import Request, Response, Struct
 
-_UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # the first bytes of a version 0 response
+UNSUPPORTED_VERSION = ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")  # the first bytes of a version 0 response
 _KEY_AND_VERSION = struct.Struct(">hh")
 
 
@@ -150,6 +150,6 @@ class ClientConnection:
                 f"a response to request {header.correlation_id} arrived, "
                 f"but the response to request {correlation_id} is expected"
             )
-        if expected is ApiVersionsResponse and frame[position : position + 2] == _UNSUPPORTED_VERSION:
+        if expected is ApiVersionsResponse and frame[position : position + 2] == UNSUPPORTED_VERSION:
             version = 0
         return correlation_id, expected.decode(frame, version, position)

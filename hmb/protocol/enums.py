@@ -9,10 +9,14 @@ Source: Kafka 4.3, `ConfigResource.Type`, `DescribeConfigsResponse`, `AlterConfi
 
 from enum import IntEnum, StrEnum
 
+INT32_MAX, INT64_MAX = 2**31 - 1, 2**63 - 1  # the greatest numbers of the types int32 and int64
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 MAX_PRODUCER_EPOCH = 2**15 - 1  # the epoch with which the transaction coordinator fences a producer
 NO_LEADER_EPOCH = -1
+# The broker keeps the last five batches of each producer, so that it can recognize a batch that it receives twice. An
+# idempotent producer therefore has at most five batches of a partition in flight.
+MAX_IN_FLIGHT = 5
 NO_GENERATION = -1  # the generation of a consumer that is not a member of the group
 CONSUMER_REPLICA_ID = -1  # the replica id in the requests of a consumer
 
@@ -41,14 +45,14 @@ class GroupType(StrEnum):
 class GroupState(StrEnum):
     """The state of a group, for example in a ListGroups response. A group of one type has only some of these states."""
 
+    EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
     COMPLETING_REBALANCE = "CompletingRebalance"
     ASSIGNING = "Assigning"
     RECONCILING = "Reconciling"
     STABLE = "Stable"
-    EMPTY = "Empty"
-    DEAD = "Dead"
     NOT_READY = "NotReady"
+    DEAD = "Dead"
 
 
 class Acks(IntEnum):

@@ -37,6 +37,18 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+def java_hash(text: str) -> int:
+    """Return Java's `String.hashCode()`. Kafka uses this hash to select a partition of an internal topic for an id.
+
+    The hash starts with 0. For each UTF-16 code unit of the text, its new value is `31 * hash + unit`, cut to 32 bits.
+    """
+    units = text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value if value < 2**31 else value - 2**32
+
+
 def check_topic_name(name: str) -> None:
     """Check that a topic name is legal.
 

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import islice
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
@@ -32,7 +33,7 @@ from hmb.records.fast.raw_records import raw_records
 from hmb.records.legacy.message import Message
 from hmb.records.legacy.message_set import encode_message_set
 from hmb.records.reading import Batch
-from hmb.records.record import MAX_INT64, Record, TimestampType
+from hmb.records.record import Record, TimestampType
 from hmb.records.varint import VARINTS, read_varint
 
 Keep = Callable[[int, bytes | None, bool], bool]  # (offset, key, is a tombstone) -> whether to keep the record
@@ -94,7 +95,7 @@ def keep_offsets(
 
 def _parts(batch: RecordBatch, data: bytes, keep: Keep) -> Parts:
     """Return the bytes of the records for which `keep` returns True. Adjacent records become one part."""
-    view, parts, count, newest, has_tombstones = memoryview(data), list[memoryview](), 0, -MAX_INT64, False
+    view, parts, count, newest, has_tombstones = memoryview(data), list[memoryview](), 0, -INT64_MAX, False
     start = end = 0  # positions of adjacent records that are not in `parts` yet
     for raw in raw_records(batch, data):
         if keep(raw.offset, raw.key(data), raw.is_tombstone):

@@ -28,12 +28,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.varint import VARINTS, VarintError, read_varint
 
 Header = tuple[str, bytes | None]
 NO_TIMESTAMP = -1
-MAX_INT64 = 2**63 - 1
 
 
 class TimestampType(IntEnum):
@@ -124,7 +124,7 @@ def decode_records(
     If `log_append_time` (ms) is not None, all records get this timestamp. Raises INVALID_RECORD if `data` is not
     exactly `count` records, or if a length or an offset delta in a record is wrong.
     """
-    if base_offset + last_offset_delta > MAX_INT64:
+    if base_offset + last_offset_delta > INT64_MAX:
         raise _invalid(f"no batch starts at offset {base_offset} and has {last_offset_delta} more")
     timestamp_type = TimestampType.CREATE_TIME if log_append_time is None else TimestampType.LOG_APPEND_TIME
     position = 0
@@ -146,7 +146,7 @@ def decode_records(
             if position != end or end > len(data):
                 raise _invalid(f"the record at {start} of its batch claims {length} bytes and does not fill them")
             timestamp = base_timestamp + timestamp_delta if log_append_time is None else log_append_time
-            if not (0 <= offset_delta <= last_offset_delta and -MAX_INT64 <= timestamp <= MAX_INT64):
+            if not (0 <= offset_delta <= last_offset_delta and -INT64_MAX <= timestamp <= INT64_MAX):
                 raise _invalid(f"the record at {start} of its batch has an offset or a timestamp outside of it")
             yield Record(base_offset + offset_delta, timestamp, key, value, headers, timestamp_type)
     except (IndexError, VarintError, UnicodeDecodeError) as error:

@@ -26,10 +26,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-
-def now_ms() -> int:
-    """Return the system's time in ms since 1970."""
-    return time.time_ns() // 1_000_000
+from hmb.units import now_ms
 
 
 def monotonic_ms() -> int:

@@ -7,14 +7,14 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
+from hmb.protocol.enums import INT32_MAX, INT64_MAX
 from hmb.records import DEFAULT_LIMIT, Codec
 from hmb.records.compression.lz4_frame import DEFAULT_LEVEL as LZ4_LEVEL
 
 MIB = 1024 * 1024
 HOUR_MS = 60 * 60 * 1000
 DAY_MS = 24 * HOUR_MS
-NEVER = 2**63 - 1
-INT_MAX = 2**31 - 1
+NEVER = INT64_MAX  # the value of a limit that never applies
 POLICIES = ("delete", "compact")
 CODECS = {"uncompressed": Codec.NONE, **{codec.name.lower(): codec for codec in Codec if codec is not Codec.NONE}}
 
@@ -23,7 +23,7 @@ def _key(
     default: object,
     doc: str,
     minimum: float = -math.inf,
-    maximum: float = NEVER,
+    maximum: float = INT64_MAX,
     choices: tuple[str, ...] = (),
     is_list: bool = False,
 ) -> Any:
@@ -36,13 +36,13 @@ class LogConfig:
     """Settings of one log. Sizes are in bytes, and times in ms. The defaults are Kafka's."""
 
     # fmt: off
-    segment_bytes: int          = _key(1024 * MIB, "start a new segment before one exceeds this size", 14, INT_MAX)
+    segment_bytes: int          = _key(1024 * MIB, "start a new segment before one exceeds this size", 14, INT32_MAX)
     segment_ms: int             = _key(7 * DAY_MS, "start a new segment when the first record is this old", minimum=1)
     segment_jitter_ms: int      = _key(0, "a segment rolls earlier by a random time up to this", minimum=0)
-    segment_index_bytes: int    = _key(10 * MIB, "start a new segment before an index exceeds this size", 24, INT_MAX)
+    segment_index_bytes: int    = _key(10 * MIB, "start a new segment before an index exceeds this size", 24, INT32_MAX)
     preallocate: bool           = _key(False, "give a new segment file its full size at once")
-    index_interval_bytes: int   = _key(4096, "bytes of log between two index entries", 0, INT_MAX)
-    max_message_bytes: int      = _key(MIB + 12, "largest batch that the log accepts", 0, INT_MAX)
+    index_interval_bytes: int   = _key(4096, "bytes of log between two index entries", 0, INT32_MAX)
+    max_message_bytes: int      = _key(MIB + 12, "largest batch that the log accepts", 0, INT32_MAX)
     compression_type: str       = _key("producer", "codec of the batches in the log", choices=("producer", *CODECS))
     compression_gzip_level: int = _key(-1, "compression level of gzip", -1, 9, choices=("-1", *map(str, range(1, 10))))
     compression_lz4_level: int  = _key(LZ4_LEVEL, "compression level of lz4", 1, 17)

@@ -36,7 +36,6 @@ from hmb.storage import log_reading
 from hmb.storage.batches import preparation, time_search
 from hmb.storage.batches.validation import ProducedRecords
 from hmb.storage.cleanup import replacement
-from hmb.storage.clock import now_ms
 from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import DiskReserve
 from hmb.storage.files.virtual import Parts, SyncFailed
@@ -53,6 +52,7 @@ from hmb.storage.state.manifest import Manifest
 from hmb.storage.time_index import TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction
 from hmb.storage.watchers import Watchers
+from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
 

@@ -35,7 +35,6 @@ from typing import NamedTuple
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.cleanup import deletion
-from hmb.storage.clock import now_ms
 from hmb.storage.config import LogConfig
 from hmb.storage.files.disk_reserve import DiskReserve, is_disk_full
 from hmb.storage.files.durability import replace_file, sync_all, sync_directory
@@ -50,6 +49,7 @@ from hmb.storage.state.manifest import CLEAN_CONTENT, CLEAN_SHUTDOWN, DamagedSta
 from hmb.storage.state.offset_checkpoints import RECOVERY_POINTS, START_OFFSETS, OffsetCheckpoints
 from hmb.storage.state.partition_directory import partition_of
 from hmb.storage.state.topic_ids import read_topic_ids
+from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
 

@@ -33,11 +33,11 @@ from bisect import bisect_left, bisect_right
 from pathlib import Path
 from typing import NamedTuple
 
+from hmb.protocol.enums import INT32_MAX
 from hmb.storage.files.sorted_entries import IndexFile
 
-MAX_OFFSET = 2**63 - 1
-MAX_RELATIVE_OFFSET = 2**31 - 1  # a segment ends before the offset of a batch exceeds this
-MAX_POSITION = 2**31 - 1  # the highest position (bytes) that fits into an entry
+MAX_RELATIVE_OFFSET = INT32_MAX  # a segment ends before the offset of a batch exceeds this
+MAX_POSITION = INT32_MAX  # the highest position (bytes) that fits into an entry
 
 
 class OffsetPosition(NamedTuple):

@@ -52,12 +52,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
+from hmb.protocol.enums import INT32_MAX, MAX_IN_FLIGHT
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, ControlType, EndTransactionMarker, RecordBatch, control_type, decode_marker
 from hmb.records.crc import crc32c
 from hmb.storage.transaction_index import AbortedTransaction
 
-BATCHES_KEPT = 5
 EXPIRATION_MS = 24 * 60 * 60 * 1000  # producer.id.expiration.ms
 LOGGER = logging.getLogger(__name__)
 NO_SEQUENCE = NO_OFFSET = NO_EPOCH = -1
@@ -82,7 +82,7 @@ class ProducedBatch:
 @dataclass(slots=True)
 class ProducerStateEntry:
     epoch: int
-    batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=BATCHES_KEPT))  # oldest batch first
+    batches: deque[ProducedBatch] = field(default_factory=lambda: deque(maxlen=MAX_IN_FLIGHT))  # oldest batch first
     timestamp: int = NO_TIMESTAMP  # timestamp (ms) of its last batch (set by the client) or marker
     coordinator_epoch: int = NO_EPOCH  # coordinator epoch in the producer's last marker
     appended_at: int = 0  # the broker's time (ms) of the last append of a batch or marker of this producer
@@ -319,7 +319,7 @@ class ProducerState:
 
 
 def next_sequence(sequence: int) -> int:
-    return 0 if sequence == 2**31 - 1 else sequence + 1
+    return 0 if sequence == INT32_MAX else sequence + 1
 
 
 def snapshot_path(directory: Path, offset: int) -> Path:

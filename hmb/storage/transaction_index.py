@@ -34,11 +34,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.records.crc import crc32c
 from hmb.storage.files.durability import replace_file, sync_directory
 from hmb.storage.files.sorted_entries import NO_KEYS, IndexFile
 from hmb.storage.files.virtual import DurableFile
-from hmb.storage.offset_index import MAX_OFFSET
 
 VERSION = 0
 
@@ -92,7 +92,7 @@ class TransactionIndex(IndexFile):
         number = self._search(bisect_left, offset)[0] if entries else 0
         return (AbortedTransaction._make(self._unpacked(each)[1:]) for each in range(number, entries))
 
-    def between(self, first_offset: int = 0, next_offset: int = MAX_OFFSET) -> list[AbortedTransaction]:
+    def between(self, first_offset: int = 0, next_offset: int = INT64_MAX) -> list[AbortedTransaction]:
         """Return the transactions whose markers have offsets from `first_offset` up to `next_offset`.
 
         If the index is incomplete, return an empty list.

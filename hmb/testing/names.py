@@ -8,7 +8,6 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import api_name
 
-API_NAMES = {key: api_name(key) for key in HANDLERS}  # "JoinGroup"
 _BY_LETTERS = {key.name.replace("_", ""): key for key in HANDLERS}  # "JOINGROUP"
 
 
@@ -20,7 +19,7 @@ def api_key(api: str | ApiKey) -> ApiKey:
     """Return the API with a name such as `JoinGroup`, `JOIN_GROUP` or `join_group`. Raises NameNotFound."""
     found = api if isinstance(api, ApiKey) else _BY_LETTERS.get(api.replace("_", "").upper())
     if found is None:
-        near = nearest(str(api), [*API_NAMES.values(), *(key.name for key in HANDLERS)])
+        near = nearest(str(api), [*map(api_name, HANDLERS), *(key.name for key in HANDLERS)])
         raise NameNotFound(f"no API has the name {api!r}{near}; examples: Produce, FETCH, JoinGroup")
     if found not in HANDLERS:
         raise NameNotFound(f"the broker has no API {found.name}")

@@ -26,11 +26,13 @@ from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
+from hmb.broker.handlers import HANDLERS
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
+from hmb.protocol.messages import api_name
 from hmb.protocol.schema import Request, Response, Struct
 from hmb.testing.handler_layers import Answered, HandlerLayers, Layer
-from hmb.testing.names import API_NAMES, api_key, error_code
+from hmb.testing.names import api_key, error_code
 from hmb.testing.refusal import ERROR_FIELDS, split
 
 MOST_KEPT = 1000  # requests; a Produce keeps its records in memory
@@ -82,12 +84,12 @@ class RequestRecord:
             if self.is_recording:
                 return
             self.is_recording = True
-        for api in API_NAMES:
+        for api in HANDLERS:
             self._layers.wrap(api, Layer.RECORD, self._handle)
 
     def stop(self) -> None:
         """Record no more requests. The record stays as it is."""
-        for api in API_NAMES:
+        for api in HANDLERS:
             self._layers.unwrap(api, Layer.RECORD)
         with self._changed:
             self.is_recording = False
@@ -121,7 +123,7 @@ class RequestRecord:
 
         `topic`, `client_id` and `error` select requests. Raises NameNotFound.
         """
-        name = API_NAMES[api_key(api)]
+        name = api_name(api_key(api))
         code = None if error is None else error_code(error).name
         return [
             each
@@ -148,7 +150,7 @@ class RequestRecord:
             return found
 
     def _missing(self, api: str | ApiKey, count: int, seen: int, timeout: float, selection: dict[str, Any]) -> str:
-        wanted = " ".join([API_NAMES[api_key(api)], *(f"{name}={value}" for name, value in selection.items())])
+        wanted = " ".join([api_name(api_key(api)), *(f"{name}={value}" for name, value in selection.items())])
         came = ", ".join(f"{number} {name}" for name, number in Counter(each.api for each in self).most_common(SHOWN))
         dropped = f" ({self.dropped} older requests were forgotten)" if self.dropped else ""
         return f"waited {timeout:g} s for {count} requests {wanted}: {seen} came; recorded: {came or 'none'}{dropped}"
@@ -181,7 +183,7 @@ class RequestRecord:
         key = ApiKey(request.api_key)
         errors = tuple(dict.fromkeys(_errors(response))) if response is not None else ()
         recorded = RecordedRequest(
-            *(API_NAMES[key], context.version, context.header.client_id, request, response, errors),
+            *(api_name(key), context.version, context.header.client_id, request, response, errors),
             *(_topics(request, context), time.perf_counter() - begun, closed),
         )
         with self._changed:

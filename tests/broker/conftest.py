@@ -22,10 +22,8 @@ from hmb.broker.old_clients import ConvertedRecords
 from hmb.broker.topics.group_topics import GroupTopics
 from hmb.broker.topics.journal import JournalTopic
 from hmb.broker.topics.registry import Topics
-from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.writing import Journal
-from hmb.coordinator.modern.group import ConsumerGroupSettings
 from hmb.coordinator.producer_ids import ProducerIds
 from hmb.coordinator.transactions.coordinator import TransactionCoordinator
 from hmb.coordinator.transactions.markers import MarkerWriter
@@ -35,6 +33,7 @@ from hmb.protocol.schema import Request, Response
 from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from hmb.storage.files.virtual import FileRegion
 from hmb.storage.log_manager import LogManager
+from tests.coordinator.settings import consumer_group_settings, group_settings
 
 LISTENER = Listener("PLAINTEXT", "127.0.0.1", 9092, "broker.example", 9093)
 
@@ -88,9 +87,9 @@ def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = F
     producer_ids = ProducerIds(directory / "ids", logs.manifest, logs.highest_producer_id())
     groups = GroupCoordinator(
         Journal(JournalTopic(topics, config, OFFSETS_TOPIC), sync=lambda: sync),
-        GroupSettings(initial_delay=0),
+        group_settings(initial_delay=0),
         GroupTopics(topics),
-        lambda group_id: ConsumerGroupSettings(assignment_interval=0),
+        lambda group_id: consumer_group_settings(assignment_interval=0),
     )
     transactions = TransactionCoordinator(
         Journal(JournalTopic(topics, config, TRANSACTIONS_TOPIC), sync=lambda: sync),

@@ -10,8 +10,8 @@ from hmb.broker.dispatch import Dispatcher
 from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.records import iter_batches, read_records
-from hmb.storage.clock import now_ms
 from hmb.storage.log import Log
+from hmb.units import now_ms
 from tests.broker.calls import fetch
 from tests.broker.conftest import LISTENER, Asker
 from tests.storage.conftest import batch

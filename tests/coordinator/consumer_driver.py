@@ -15,6 +15,7 @@ from hmb.coordinator.modern.heartbeat import check_heartbeat
 from hmb.coordinator.modern.records import by_topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from tests.coordinator.settings import consumer_group_settings
 
 DISK_FULL = KafkaError(ErrorCode.NOT_COORDINATOR, "the disk is full")
 FENCED = (ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID)
@@ -65,7 +66,7 @@ class ConsumerDriver:
     """
 
     topics: Topics = field(default_factory=lambda: Topics(a=4))
-    settings: ConsumerGroupSettings = field(default_factory=lambda: ConsumerGroupSettings(assignment_interval=0))
+    settings: ConsumerGroupSettings = field(default_factory=lambda: consumer_group_settings(assignment_interval=0))
     now: int = 1_000
     holds: bool = False  # whether the journal holds records back until `write` or `lose`
     fails: bool = False  # whether every write fails

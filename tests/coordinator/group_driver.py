@@ -16,6 +16,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from tests.coordinator.settings import group_settings
 
 NEWEST_JOIN = JoinGroupRequest.versions[-1]
 JoinProtocol = JoinGroupRequest.JoinGroupRequestProtocol
@@ -31,7 +32,7 @@ class GroupDriver:
     After each step, `answers` contains the responses, and the record is written unless `holds` is set.
     """
 
-    settings: GroupSettings = field(default_factory=GroupSettings)
+    settings: GroupSettings = field(default_factory=group_settings)
     now: int = 0
     holds: bool = False  # whether the journal holds records back until `write`
     written: bytes | None = None  # the value of the newest record

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from hmb.coordinator.classic.group import ClassicGroup
-from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import ClassicGroupState
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, decode_value
+from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from tests.coordinator.group_driver import GroupDriver, static
+from tests.coordinator.settings import group_settings
 
-AT_ONCE = GroupSettings(initial_delay=0)
+AT_ONCE = group_settings(initial_delay=0)
 
 
 @pytest.fixture
@@ -97,9 +97,9 @@ def test_an_unchanged_follower_gets_the_generation_and_the_leader_starts_a_rebal
     leader, follower = driver.stable("a", "b")
     answer = driver.joined(driver.join("b", follower))
     assert (answer.generation_id, answer.leader, answer.members) == (1, leader, [])
-    assert driver.group.state is ClassicGroupState.STABLE
+    assert driver.group.state is GroupState.STABLE
     driver.join("a", leader)
-    assert driver.group.state is ClassicGroupState.PREPARING_REBALANCE
+    assert driver.group.state is GroupState.PREPARING_REBALANCE
 
 
 def test_a_lost_join_response_is_sent_again(driver: GroupDriver) -> None:
@@ -108,7 +108,7 @@ def test_a_lost_join_response_is_sent_again(driver: GroupDriver) -> None:
     for call, count in ((leader, 2), (follower, 0)):
         again = driver.joined(driver.join("x", driver.joined(call).member_id))
         assert (again.generation_id, len(again.members)) == (1, count)
-    assert driver.group.state is ClassicGroupState.COMPLETING_REBALANCE
+    assert driver.group.state is GroupState.COMPLETING_REBALANCE
 
 
 def test_a_sync_group_must_name_the_groups_protocol(driver: GroupDriver) -> None:
@@ -154,7 +154,7 @@ def test_a_static_member_that_restarts_before_its_sync_group_must_still_sync(dri
     back = driver.joined(driver.join("b", instance="b", rebalance=5_000)).member_id
     assert driver.synced(driver.sync(back, 1, instance="b")).assignment == b"part"
     driver.wait(5_000)
-    assert driver.group.state is ClassicGroupState.STABLE
+    assert driver.group.state is GroupState.STABLE
 
 
 def test_a_rebalance_timeout_of_0_does_not_spin_while_static_members_are_away(driver: GroupDriver) -> None:
@@ -165,11 +165,11 @@ def test_a_rebalance_timeout_of_0_does_not_spin_while_static_members_are_away(dr
     for instance in "ij":
         driver.join("c", instance=instance, rebalance=0)  # The static member restarts, and the group stays Stable.
     driver.leave(static("j"))
-    assert driver.group.state is ClassicGroupState.PREPARING_REBALANCE
+    assert driver.group.state is GroupState.PREPARING_REBALANCE
     deadline = driver.group.next_deadline()
     assert deadline is not None and deadline > driver.now
     driver.wait(10_000)  # The member's session times out.
-    assert driver.group.state is ClassicGroupState.EMPTY
+    assert driver.group.state is GroupState.EMPTY
 
 
 def test_several_members_that_leave_together_cause_one_rebalance() -> None:
@@ -180,7 +180,7 @@ def test_several_members_that_leave_together_cause_one_rebalance() -> None:
     outcomes = driver.leave(static("i"), "b-2", "b-2", static("i", "i-1"), static("none"))
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
     assert outcomes == [ErrorCode.NONE, ErrorCode.NONE, unknown, unknown, unknown]
-    assert (driver.group.state, driver.group.generation) == (ClassicGroupState.EMPTY, 3)
+    assert (driver.group.state, driver.group.generation) == (GroupState.EMPTY, 3)
 
 
 def test_the_record_contains_the_whole_state_of_the_group(driver: GroupDriver) -> None:
@@ -216,14 +216,14 @@ def test_an_empty_group_is_written_with_its_generation_and_no_members(driver: Gr
     (member_id,) = driver.stable("a")
     driver.leave(member_id)
     driver.restart()
-    assert (driver.group.state, driver.group.generation) == (ClassicGroupState.EMPTY, 2)
+    assert (driver.group.state, driver.group.generation) == (GroupState.EMPTY, 2)
     assert (driver.group.protocol_type, driver.group.protocol, len(driver.group.members)) == ("consumer", None, 0)
 
 
 def test_a_record_without_a_rebalance_timeout_uses_the_session_timeout() -> None:
     member = GroupMetadataValue.MemberMetadata(member_id="m", session_timeout=7_000, rebalance_timeout=-1)
     value = GroupMetadataValue(protocol_type="consumer", generation=3, protocol="range", leader="m", members=[member])
-    group = ClassicGroup.restore("g", value, GroupSettings(), lambda: 0)
+    group = ClassicGroup.restore("g", value, group_settings(), lambda: 0)
     assert group.members.by_id["m"].rebalance_timeout == 7_000
 
 
@@ -248,9 +248,9 @@ def test_a_restored_group_above_its_largest_size_rebalances() -> None:
     driver.join("b", version=3)
     driver.join("a", "a-1")
     driver.sync("a-1", 2, {})
-    driver.settings = GroupSettings(max_size=1)
+    driver.settings = group_settings(max_size=1)
     driver.restart()
-    assert driver.group.state is ClassicGroupState.PREPARING_REBALANCE
+    assert driver.group.state is GroupState.PREPARING_REBALANCE
 
 
 def test_a_stop_of_the_broker_answers_waiting_members_with_not_coordinator(driver: GroupDriver) -> None:

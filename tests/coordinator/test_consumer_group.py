@@ -9,13 +9,13 @@ import pytest
 
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.group import Commit
-from hmb.coordinator.modern.group import ConsumerGroupSettings
 from hmb.coordinator.modern.states import MemberState
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from hmb.protocol.topics import TopicPartition
 from tests.coordinator.consumer_driver import Client, ConsumerDriver, Topics
+from tests.coordinator.settings import consumer_group_settings
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_a_broken_expression_is_refused_and_changes_nothing(driver: ConsumerDriv
 
 
 def test_a_topic_that_is_not_read_any_more_is_given_up_at_once() -> None:
-    driver = ConsumerDriver(Topics(a=2, b=2), ConsumerGroupSettings(assignment_interval=1_000))
+    driver = ConsumerDriver(Topics(a=2, b=2), consumer_group_settings(assignment_interval=1_000))
     first = driver.join("m", "a", "b")
     response = driver.beat("m", first.member_epoch, topics=["b"])
     assert driver.group.state_name == "Assigning", "it is too early for a new target"
@@ -183,7 +183,7 @@ def test_a_topic_that_is_not_read_any_more_is_given_up_at_once() -> None:
 
 
 def test_target_assignments_are_computed_at_most_once_an_interval() -> None:
-    driver = ConsumerDriver(settings=ConsumerGroupSettings(assignment_interval=1_000))
+    driver = ConsumerDriver(settings=consumer_group_settings(assignment_interval=1_000))
     driver.join("m")
     second = driver.join("n")
     assert (driver.group.state_name, numbers(second)) == ("Assigning", [])
@@ -200,7 +200,7 @@ def test_the_majority_of_members_chooses_the_assignor(driver: ConsumerDriver) ->
 
 
 def test_the_group_has_a_greatest_size() -> None:
-    driver = ConsumerDriver(settings=ConsumerGroupSettings(max_size=1))
+    driver = ConsumerDriver(settings=consumer_group_settings(max_size=1))
     epoch = driver.join("m").member_epoch
     with refused(ErrorCode.GROUP_MAX_SIZE_REACHED):
         driver.join("n")

@@ -8,8 +8,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from hmb.coordinator.modern.group import ConsumerGroupSettings
 from tests.coordinator.consumer_driver import Client, ConsumerDriver, Topics
+from tests.coordinator.settings import consumer_group_settings
 
 NAMES = ["a", "b", "c"]
 TOPICS = st.lists(st.sampled_from(NAMES), min_size=1, max_size=3, unique=True)
@@ -19,7 +19,7 @@ MEMBERS = st.integers(0, 4)
 class ConsumerGroupMachine(RuleBasedStateMachine):
     @initialize(interval=st.sampled_from([0, 1_000]))
     def begin(self, interval: int) -> None:
-        self.driver = ConsumerDriver(Topics(a=3, b=2), ConsumerGroupSettings(assignment_interval=interval))
+        self.driver = ConsumerDriver(Topics(a=3, b=2), consumer_group_settings(assignment_interval=interval))
         self.clients = [
             Client(self.driver, f"m{number}", instance=f"i{number}" if number < 2 else None) for number in range(5)
         ]

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from hmb.coordinator.classic.members import Call
-from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import ClassicGroupState
+from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.join_group import JoinGroupResponse
 from tests.coordinator.group_driver import DISK_FULL, GroupDriver
+from tests.coordinator.settings import group_settings
 
 FENCED = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_INSTANCE_ID)
 numbers = st.integers(0, 100)
@@ -42,7 +42,7 @@ class Client:
 class Groups(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.driver = GroupDriver(GroupSettings(initial_delay=500, max_size=6))
+        self.driver = GroupDriver(group_settings(initial_delay=500, max_size=6))
         self.clients: list[Client] = []
         self.generations: dict[int, tuple[str, str | None]] = {}  # generation -> (leader, protocol)
         self.assigned: dict[tuple[int, str], bytes] = {}
@@ -164,7 +164,7 @@ class Groups(RuleBasedStateMachine):
     def _sync(self, client: Client) -> None:
         leader, _ = self.generations[client.generation]
         parts: dict[str, bytes] = {}
-        if leader == client.member_id and self.driver.group.state is ClassicGroupState.COMPLETING_REBALANCE:
+        if leader == client.member_id and self.driver.group.state is GroupState.COMPLETING_REBALANCE:
             for member in self.driver.group.members:
                 part = parts[member.member_id] = f"{client.generation} {member.member_id}".encode()
                 self.assigned[client.generation, member.group_instance_id or member.member_id] = part
@@ -203,7 +203,7 @@ class Groups(RuleBasedStateMachine):
         assert {m.group_instance_id for m in members if m.is_static} == set(members.instances)
         assert group.unsynced <= set(members.by_id)
         assert not group.pending.keys() & members.by_id.keys()
-        assert bool(members) == (group.state is not ClassicGroupState.EMPTY)
+        assert bool(members) == (group.state is not GroupState.EMPTY)
 
     @invariant()
     def a_waiting_client_has_a_deadline_or_a_pending_write(self) -> None:
@@ -216,7 +216,7 @@ class Groups(RuleBasedStateMachine):
         self.driver.write()
         self.driver.wait(24 * 60 * 60 * 1000)
         group = self.driver.group
-        assert (group.state, group.next_deadline(), group.pending) == (ClassicGroupState.EMPTY, None, {})
+        assert (group.state, group.next_deadline(), group.pending) == (GroupState.EMPTY, None, {})
         assert all(call in self.driver.answers for call in self.calls)
 
 

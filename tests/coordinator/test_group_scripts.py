@@ -23,12 +23,12 @@ import pytest
 
 from hmb.coordinator.classic.group import MemberIdentity
 from hmb.coordinator.classic.members import Call
-from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import ClassicGroupState
+from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.join_group import JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupResponse
 from tests.coordinator.group_driver import DISK_FULL, NEWEST_JOIN, GroupDriver
+from tests.coordinator.settings import group_settings
 from tests.scripts import goldenscript
 
 SCRIPTS = Path(__file__).parents[1] / "scripts" / "groups"
@@ -40,14 +40,14 @@ class Session:
     def __init__(self) -> None:
         self.driver = GroupDriver()
         self._names: dict[Call, str] = {}
-        self._state = ClassicGroupState.EMPTY
+        self._state = GroupState.EMPTY
 
     def execute(self, command: str, words: list[str], options: dict[str, str]) -> Iterator[str]:
         yield from getattr(self, command)(*words, **options)
         yield from self._news()
 
     def settings(self, **options: str) -> Iterator[str]:
-        self.driver = GroupDriver(GroupSettings(**{name: int(value) for name, value in options.items()}))
+        self.driver = GroupDriver(group_settings(**{name: int(value) for name, value in options.items()}))
         yield from ()
 
     def join(self, client: str, member_id: str = "", **options: str) -> Iterator[str]:

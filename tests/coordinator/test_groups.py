@@ -15,11 +15,11 @@ import pytest
 from hmb.coordinator import shared_group
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import ClassicGroupState
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.partition import Pending
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
+from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -29,12 +29,17 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest
 from hmb.protocol.topics import OFFSETS_TOPIC
 from tests.coordinator.conftest import Topic
 from tests.coordinator.consumer_driver import Topics
+from tests.coordinator.settings import consumer_group_settings, group_settings
 from tests.waiting import until
 
 MemberIdentity = LeaveGroupRequest.MemberIdentity
 Assignment = SyncGroupRequest.SyncGroupRequestAssignment
-AT_ONCE = GroupSettings(initial_delay=0)
+AT_ONCE = group_settings(initial_delay=0)
 Start = Callable[..., GroupCoordinator]
+
+
+def _coordinator(journal: Journal, settings: GroupSettings = AT_ONCE) -> GroupCoordinator:
+    return GroupCoordinator(journal, settings, Topics(), lambda group_id: consumer_group_settings())
 
 
 @pytest.fixture
@@ -42,7 +47,7 @@ def start() -> Iterator[Start]:
     started: list[GroupCoordinator] = []
 
     def start(journal: Journal, settings: GroupSettings = AT_ONCE) -> GroupCoordinator:
-        coordinator = GroupCoordinator(journal, settings, Topics())
+        coordinator = _coordinator(journal, settings)
         started.append(coordinator)
         coordinator.start()
         coordinator.loaded.wait(30)
@@ -138,7 +143,7 @@ def test_synced_assignments_survive_a_restart(topic: Topic, journal: Journal, st
 def test_the_timer_ends_requests_that_no_member_ends(
     start: Start, journal: Journal, threads: ThreadPoolExecutor
 ) -> None:
-    groups = start(journal, GroupSettings(min_session_timeout=1, initial_delay=0))
+    groups = start(journal, group_settings(min_session_timeout=1, initial_delay=0))
     join(groups)
     groups.join(WaitingCall(), joining(group_id="other", session=50))
     until(lambda: groups.describe("other").group_state == "Empty")
@@ -171,7 +176,7 @@ def test_a_stop_answers_all_waiting_members(groups: GroupCoordinator, threads: T
 
 
 def test_members_wait_and_keep_their_sessions_while_the_journal_loads(topic: Topic) -> None:
-    groups = GroupCoordinator(Journal(topic, sync=lambda: True), AT_ONCE, Topics())
+    groups = _coordinator(Journal(topic, sync=lambda: True))
     loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert code_of(lambda: join(groups)) is loading
     assert code_of(lambda: sync(groups, "m", 1)) is loading
@@ -251,7 +256,7 @@ def test_a_group_change_that_cannot_be_written_has_no_effect(
     with monkeypatch.context() as patch:
         patch.setattr(journal, "write", _fail)
         assert code_of(lambda: sync(groups, member_id, 1, {member_id: b"part"})) is ErrorCode.NOT_COORDINATOR
-    assert groups.describe("g").group_state == ClassicGroupState.PREPARING_REBALANCE.value
+    assert groups.describe("g").group_state == GroupState.PREPARING_REBALANCE.value
     sync(groups, member_id, join(groups, member_id).generation_id, {member_id: b"part"})
     with monkeypatch.context() as patch:
         patch.setattr(journal, "write", _fail)
@@ -260,7 +265,7 @@ def test_a_group_change_that_cannot_be_written_has_no_effect(
         assert code_of(lambda: groups.delete("g")) is ErrorCode.NOT_COORDINATOR
         patch.setattr(journal, "enqueue", _fail)
         assert code_of(lambda: groups.delete("g")) is ErrorCode.NOT_COORDINATOR
-    assert groups.describe("g").group_state == ClassicGroupState.EMPTY.value
+    assert groups.describe("g").group_state == GroupState.EMPTY.value
     groups.delete("g")
 
 
@@ -305,7 +310,7 @@ def test_a_group_that_fails_at_the_start_kept_all_others_from_being_served(
         resume(group, now)
 
     monkeypatch.setattr(ClassicGroup, "resume", failing)
-    after = GroupCoordinator(Journal(topic, sync=lambda: False), AT_ONCE, Topics())
+    after = _coordinator(Journal(topic, sync=lambda: False))
     after._table = before._table
     after.start()
     assert after.loaded.wait(30)

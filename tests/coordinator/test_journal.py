@@ -19,9 +19,9 @@ from hmb.coordinator.journal.records import (
     encode_key,
     encode_value,
 )
-from hmb.coordinator.journal.topic import java_hash
 from hmb.coordinator.journal.writing import Journal
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import java_hash
 from hmb.records import ControlType, EndTransactionMarker, Record, encode_batch, encode_message_set
 from hmb.storage.log import Log
 from tests.coordinator.conftest import Topic

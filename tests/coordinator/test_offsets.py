@@ -22,8 +22,8 @@ from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import CommittedOffset, Expiry, GroupOffsets
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.topics import TopicPartition
-from hmb.storage.clock import now_ms
 from hmb.storage.compaction.cleaner import Throttle, clean, cleanable
+from hmb.units import now_ms
 from tests.coordinator.conftest import Topic
 from tests.storage.conftest import read_all
 

@@ -6,13 +6,15 @@ import itertools
 
 import pytest
 
-from hmb.coordinator.classic.states import TRANSITIONS, ClassicGroupState, GroupEvent
+from hmb.coordinator.classic.states import TRANSITIONS, GroupEvent
+from hmb.protocol.enums import GroupState
 from tests.coordinator.predecessors import predecessors
 
 
 def test_the_table_is_kafkas() -> None:
     """The table has the transitions of Kafka's `ClassicGroupState`, except the one from Dead to Dead."""
-    empty, preparing, completing, stable, dead = ClassicGroupState
+    empty, preparing, completing = GroupState.EMPTY, GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE
+    stable, dead = GroupState.STABLE, GroupState.DEAD
     assert predecessors(TRANSITIONS) == {
         empty: {preparing},
         preparing: {stable, completing, empty},
@@ -24,7 +26,7 @@ def test_the_table_is_kafkas() -> None:
 
 def test_every_other_transition_is_refused() -> None:
     allowed = {(before, event): after for before, event, after in TRANSITIONS}
-    for state, event in itertools.product(ClassicGroupState, GroupEvent):
+    for state, event in itertools.product(GroupState, GroupEvent):
         if (state, event) in allowed:
             assert TRANSITIONS.next(state, event) is allowed[state, event]
         else:

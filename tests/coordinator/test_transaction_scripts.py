@@ -23,7 +23,6 @@ from pathlib import Path
 
 import pytest
 
-from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.group import Commit
 from hmb.coordinator.groups import GroupCoordinator
 from hmb.coordinator.journal.writing import Journal
@@ -34,10 +33,11 @@ from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import Record, RecordBatch, control_type, encode_batch, iter_batches
-from hmb.storage.clock import now_ms
 from hmb.storage.log import Log
 from hmb.storage.state.manifest import Manifest
+from hmb.units import now_ms
 from tests.coordinator.conftest import Topic
+from tests.coordinator.settings import consumer_group_settings, group_settings
 from tests.coordinator.test_groups import Topics
 from tests.scripts import goldenscript
 from tests.storage.transactions import committed_offsets
@@ -65,7 +65,8 @@ class Session:
 
     def _start(self) -> None:
         journals = [Journal(self.topics[name], sync=lambda: False) for name in list(self.topics)[:2]]
-        self.groups = GroupCoordinator(journals[0], GroupSettings(), Topics())
+        consumer_settings = consumer_group_settings()
+        self.groups = GroupCoordinator(journals[0], group_settings(), Topics(), lambda group_id: consumer_settings)
         markers = MarkerWriter(self._log, lambda: (), self.groups, lambda: False)
         ids = ProducerIds(self.directory / "ids", Manifest(self.directory))
         self.transactions = TransactionCoordinator(journals[1], ids, markers, lambda: 10**6, clock=lambda: self.now)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.storage.clock import now_ms
 from hmb.storage.files.together import release
 from hmb.storage.log import Log
+from hmb.units import now_ms
 from tests.storage.conftest import LogMaker, batch
 from tests.storage.transactions import ABORT, Writer
 

@@ -9,8 +9,8 @@ import pytest
 
 import hmb
 from hmb.protocol.topics import TopicPartition
-from hmb.storage.clock import now_ms
 from hmb.testing.clock import ManualClock
+from hmb.units import now_ms
 
 HOUR = 3_600_000  # ms
 

@@ -20,9 +20,9 @@ from typing import Any
 from hmb.broker.config import no_effect as config_no_effect
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
 from hmb.defaults import DEFAULT_DATA_DIR, DEFAULT_SERVER
-from hmb.protocol.enums import ConfigType
+from hmb.protocol.enums import INT32_MAX, INT64_MAX, ConfigType
 from hmb.records import DEFAULT_LIMIT
-from hmb.storage.config import INT_MAX, MIB, NEVER, LogConfig
+from hmb.storage.config import MIB, LogConfig
 
 PROTOCOL_MAP = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
 MAX_RATE = sys.float_info.max
@@ -73,7 +73,9 @@ THREADING = ("connection", "staged")  # The modules network/server.py and networ
 OVERRULED = [*TIMES, "log.dir"]  # names that are ignored if their setting is also set under another name
 
 
-def _key(name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = NEVER, **rest: Any) -> Any:
+def _key(
+    name: str, default: object, doc: str, minimum: float = -math.inf, maximum: float = INT64_MAX, **rest: Any
+) -> Any:
     return field(default=default, metadata={"name": name, "doc": doc, "minimum": minimum, "maximum": maximum, **rest})
 
 
@@ -85,7 +87,7 @@ class BrokerConfig:
     """All settings of a broker. Sizes are in bytes, times in ms."""
 
     broker_id: int = _key(
-        "broker.id", 0, "The id of this broker, which clients see.", 0, INT_MAX
+        "broker.id", 0, "The id of this broker, which clients see.", 0, INT32_MAX
     )
     listeners: str = _key(
         "listeners", f"PLAINTEXT://{DEFAULT_SERVER}",
@@ -103,7 +105,7 @@ class BrokerConfig:
     )
     num_partitions: int = _key(
         "num.partitions", 1,
-        "The number of partitions of a new topic, if the client does not choose a number.", 1, INT_MAX
+        "The number of partitions of a new topic, if the client does not choose a number.", 1, INT32_MAX
     )
     auto_create_topics: bool = _key(
         "auto.create.topics.enable", True,
@@ -114,38 +116,38 @@ class BrokerConfig:
         "How threads handle requests: one thread for each connection, or several stages with queues.", choices=THREADING
     )
     io_threads: int = _dynamic(
-        "num.io.threads", 8, "With threading=staged, the number of threads that handle requests.", 1, INT_MAX
+        "num.io.threads", 8, "With threading=staged, the number of threads that handle requests.", 1, INT32_MAX
     )
     queued_max_requests: int = _key(
         "queued.max.requests", 500,
-        "With threading=staged, the number of requests that may wait for a thread.", 1, INT_MAX
+        "With threading=staged, the number of requests that may wait for a thread.", 1, INT32_MAX
     )
     queued_max_bytes: int = _key(
         "queued.max.request.bytes", 16 * MIB, "The largest memory of all requests together. -1 means no limit.", -1
     )
     request_max_bytes: int = _key(
-        "socket.request.max.bytes", 100 * MIB, "The size of the largest request that the broker accepts.", 1, INT_MAX
+        "socket.request.max.bytes", 100 * MIB, "The size of the largest request that the broker accepts.", 1, INT32_MAX
     )
     max_connections: int = _dynamic(
-        "max.connections", 4096, "The largest number of clients that may be connected at the same time.", 0, INT_MAX
+        "max.connections", 4096, "The largest number of clients that may be connected at the same time.", 0, INT32_MAX
     )
     connections_max_idle: int = _key(
         "connections.max.idle.ms", 600_000, "The broker closes a connection that is idle for this time.", 1
     )
     fetch_max_bytes: int = _key(
-        "fetch.max.bytes", 55 * MIB, "The largest size of the records in the response to one fetch.", 1024, INT_MAX
+        "fetch.max.bytes", 55 * MIB, "The largest size of the records in the response to one fetch.", 1024, INT32_MAX
     )
     fetch_session_slots: int = _key(
         "max.incremental.fetch.session.cache.slots", 1000,
-        "The largest number of fetch sessions that the broker stores.", 0, INT_MAX
+        "The largest number of fetch sessions that the broker stores.", 0, INT32_MAX
     )
     fetch_session_eviction: int = _key(
         "min.incremental.fetch.session.eviction.ms", 120_000,
-        "The time after which the broker may replace an unused fetch session by a new one.", 0, INT_MAX
+        "The time after which the broker may replace an unused fetch session by a new one.", 0, INT32_MAX
     )
     max_partitions_described: int = _key(
         "max.request.partition.size.limit", 2000,
-        "The largest number of partitions in one response to DescribeTopicPartitions.", 1, INT_MAX
+        "The largest number of partitions in one response to DescribeTopicPartitions.", 1, INT32_MAX
     )
     flush_acks_all: bool = _key(
         "log.flush.acks.all", True,
@@ -156,7 +158,7 @@ class BrokerConfig:
     )
     flush_check_interval: int = _key(
         "log.flush.offset.checkpoint.interval.ms", 60_000,
-        "The time between two syncs of all logs and writes of their recovery points.", 1, INT_MAX
+        "The time between two syncs of all logs and writes of their recovery points.", 1, INT32_MAX
     )
     cleaner_backoff: int = _dynamic(
         "log.cleaner.backoff.ms", 15_000, "The time between two searches for logs to compact.", 1
@@ -170,94 +172,98 @@ class BrokerConfig:
     )
     group_min_session: int = _key(
         "group.min.session.timeout.ms", 6_000,
-        "The shortest session timeout that a member of a classic group may choose.", 0, INT_MAX
+        "The shortest session timeout that a member of a classic group may choose.", 0, INT32_MAX
     )
     group_max_session: int = _key(
         "group.max.session.timeout.ms", 1_800_000,
-        "The longest session timeout that a member of a classic group may choose.", 0, INT_MAX
+        "The longest session timeout that a member of a classic group may choose.", 0, INT32_MAX
     )
     group_initial_delay: int = _key(
         "group.initial.rebalance.delay.ms", 3_000,
-        "The time that a new classic group waits for more members before it rebalances.", 0, INT_MAX
+        "The time that a new classic group waits for more members before it rebalances.", 0, INT32_MAX
     )
     group_max_size: int = _key(
-        "group.max.size", INT_MAX, "The largest number of members of a classic group.", 1, INT_MAX
+        "group.max.size", INT32_MAX, "The largest number of members of a classic group.", 1, INT32_MAX
     )
     consumer_session: int = _key(
         "group.consumer.session.timeout.ms", 45_000,
-        "A member of a consumer group that sends no heartbeat for this time is removed.", 1, INT_MAX
+        "A member of a consumer group that sends no heartbeat for this time is removed.", 1, INT32_MAX
     )
     consumer_session_min: int = _key(
         "group.consumer.min.session.timeout.ms", 45_000,
-        "The shortest session timeout that may be set for a consumer group.", 1, INT_MAX
+        "The shortest session timeout that may be set for a consumer group.", 1, INT32_MAX
     )
     consumer_session_max: int = _key(
         "group.consumer.max.session.timeout.ms", 60_000,
-        "The longest session timeout that may be set for a consumer group.", 1, INT_MAX
+        "The longest session timeout that may be set for a consumer group.", 1, INT32_MAX
     )
     consumer_heartbeat: int = _key(
         "group.consumer.heartbeat.interval.ms", 5_000,
-        "The time between two heartbeats of a member of a consumer group.", 1, INT_MAX
+        "The time between two heartbeats of a member of a consumer group.", 1, INT32_MAX
     )
     consumer_heartbeat_min: int = _key(
         "group.consumer.min.heartbeat.interval.ms", 5_000,
-        "The shortest heartbeat interval that may be set for a consumer group.", 1, INT_MAX
+        "The shortest heartbeat interval that may be set for a consumer group.", 1, INT32_MAX
     )
     consumer_heartbeat_max: int = _key(
         "group.consumer.max.heartbeat.interval.ms", 15_000,
-        "The longest heartbeat interval that may be set for a consumer group.", 1, INT_MAX
+        "The longest heartbeat interval that may be set for a consumer group.", 1, INT32_MAX
     )
     consumer_assignment: int = _dynamic(
         "group.consumer.assignment.interval.ms", 1_000,
-        "The shortest time between two assignments of a consumer group.", 0, INT_MAX
+        "The shortest time between two assignments of a consumer group.", 0, INT32_MAX
     )
     consumer_assignment_min: int = _key(
         "group.consumer.min.assignment.interval.ms", 0,
-        "The shortest assignment interval that may be set for a consumer group.", 0, INT_MAX
+        "The shortest assignment interval that may be set for a consumer group.", 0, INT32_MAX
     )
     consumer_assignment_max: int = _key(
         "group.consumer.max.assignment.interval.ms", 15_000,
-        "The longest assignment interval that may be set for a consumer group.", 0, INT_MAX
+        "The longest assignment interval that may be set for a consumer group.", 0, INT32_MAX
     )
     consumer_max_size: int = _key(
-        "group.consumer.max.size", INT_MAX, "The largest number of members of a consumer group.", 1, INT_MAX
+        "group.consumer.max.size", INT32_MAX, "The largest number of members of a consumer group.", 1, INT32_MAX
     )
     offsets_partitions: int = _key(
-        "offsets.topic.num.partitions", 50, "The number of partitions of __consumer_offsets.", 1, INT_MAX
+        "offsets.topic.num.partitions", 50, "The number of partitions of __consumer_offsets.", 1, INT32_MAX
     )
     offsets_segment_bytes: int = _key(
-        "offsets.topic.segment.bytes", 100 * MIB, "The size of a segment of __consumer_offsets.", 1, INT_MAX
+        "offsets.topic.segment.bytes", 100 * MIB, "The size of a segment of __consumer_offsets.", 1, INT32_MAX
     )
     offset_metadata_max: int = _key(
-        "offset.metadata.max.bytes", 4096, "The largest size of the metadata in an offset commit.", 0, INT_MAX
+        "offset.metadata.max.bytes", 4096, "The largest size of the metadata in an offset commit.", 0, INT32_MAX
     )
     offsets_retention: int = _key(
         "offsets.retention.minutes", 10_080,
-        "The broker deletes a committed offset that no consumer has used for this time.", 1, INT_MAX
+        "The broker deletes a committed offset that no consumer has used for this time.", 1, INT32_MAX
     )
     offsets_check_interval: int = _key(
         "offsets.retention.check.interval.ms", 600_000, "The time between two searches for expired offsets.", 1
     )
     transactions_partitions: int = _key(
-        "transaction.state.log.num.partitions", 50, "The number of partitions of __transaction_state.", 1, INT_MAX
+        "transaction.state.log.num.partitions", 50, "The number of partitions of __transaction_state.", 1, INT32_MAX
     )
     transactions_segment_bytes: int = _key(
-        "transaction.state.log.segment.bytes", 100 * MIB, "The size of a segment of __transaction_state.", 1, INT_MAX
+        "transaction.state.log.segment.bytes", 100 * MIB, "The size of a segment of __transaction_state.", 1, INT32_MAX
     )
     transaction_max_timeout: int = _key(
-        "transaction.max.timeout.ms", 900_000, "The longest transaction timeout that a producer may choose.", 1, INT_MAX
+        "transaction.max.timeout.ms",
+        900_000,
+        "The longest transaction timeout that a producer may choose.",
+        1,
+        INT32_MAX,
     )
     transactions_check_interval: int = _key(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms", 10_000,
-        "The time between two searches for transactions that exceeded their timeout.", 1, INT_MAX
+        "The time between two searches for transactions that exceeded their timeout.", 1, INT32_MAX
     )
     transactional_id_expiration: int = _key(
         "transactional.id.expiration.ms", 604_800_000,
-        "The broker removes a transactional id that no producer has used for this time.", 1, INT_MAX
+        "The broker removes a transactional id that no producer has used for this time.", 1, INT32_MAX
     )
     transactional_ids_check_interval: int = _key(
         "transaction.remove.expired.transaction.cleanup.interval.ms", 3_600_000,
-        "The time between two searches for expired transactional ids.", 1, INT_MAX
+        "The time between two searches for expired transactional ids.", 1, INT32_MAX
     )
     max_decompressed: int = _key(
         "max.decompressed.message.bytes", DEFAULT_LIMIT, "The largest size of a batch after its decompression.", 1024

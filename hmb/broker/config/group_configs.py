@@ -13,12 +13,13 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from hmb.broker.config.broker_config import BROKER_CONFIGS
+from hmb.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from hmb.broker.config.dynamic import DynamicConfig, Synonym
 from hmb.broker.config.entries import ConfigDescription
 from hmb.broker.config.keys import ConfigError, ConfigKey, nearest
 from hmb.broker.context import BrokerContext
 from hmb.broker.errors import outcome_of
+from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.modern.group import ConsumerGroupSettings
 from hmb.protocol.enums import ConfigSource
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -28,6 +29,16 @@ GROUP_KEYS = {
     name: dataclasses.replace(BROKER_CONFIGS[f"group.{name}"], name=name)
     for name in ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms", "consumer.assignment.interval.ms")
 }
+
+
+def classic_group_settings(config: BrokerConfig) -> GroupSettings:
+    """Return the settings of all classic groups."""
+    return GroupSettings(
+        min_session_timeout=config.group_min_session,
+        max_session_timeout=config.group_max_session,
+        initial_delay=config.group_initial_delay,
+        max_size=config.group_max_size,
+    )
 
 
 def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupSettings:

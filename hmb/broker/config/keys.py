@@ -19,10 +19,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hmb.protocol.enums import ConfigType
+from hmb.protocol.enums import INT32_MAX, ConfigType
 from hmb.protocol.errors import HmbError
 from hmb.protocol.primitives import LONGEST_STRING
-from hmb.storage.config import INT_MAX
 
 
 class ConfigError(HmbError):
@@ -121,7 +120,7 @@ TYPES = {"bool": ConfigType.BOOLEAN, "float": ConfigType.DOUBLE, "str": ConfigTy
 
 
 def _number_type(maximum: float) -> ConfigType:
-    return ConfigType.INT if maximum <= INT_MAX else ConfigType.LONG
+    return ConfigType.INT if maximum <= INT32_MAX else ConfigType.LONG
 
 
 MOST_LETTERS_OFF = 6  # the greatest difference in length between a misspelled name and a name that `nearest` suggests

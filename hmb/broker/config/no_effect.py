@@ -8,8 +8,7 @@ An error would make these clients and tools fail.
 from __future__ import annotations
 
 from hmb.broker.config.keys import ConfigKey
-from hmb.protocol.enums import ConfigType
-from hmb.storage.config import INT_MAX, NEVER
+from hmb.protocol.enums import INT32_MAX, INT64_MAX, ConfigType
 
 ONE_BROKER = "This setting has no effect, because the cluster has one broker."
 NO_TIERS = "This setting has no effect, because HMB has no tiered storage."
@@ -19,11 +18,11 @@ SYSTEM = "This setting has no effect, because the operating system decides."
 
 
 def _int(name: str, default: int, doc: str, minimum: float = 1, dynamic: bool = False) -> ConfigKey:
-    return ConfigKey(name, ConfigType.INT, default, doc, minimum, INT_MAX, dynamic=dynamic)
+    return ConfigKey(name, ConfigType.INT, default, doc, minimum, INT32_MAX, dynamic=dynamic)
 
 
 def _long(name: str, default: int | None, doc: str, minimum: float = -2, dynamic: bool = False) -> ConfigKey:
-    return ConfigKey(name, ConfigType.LONG, default, doc, minimum, NEVER, dynamic=dynamic)
+    return ConfigKey(name, ConfigType.LONG, default, doc, minimum, INT64_MAX, dynamic=dynamic)
 
 
 def _short(name: str, default: int, doc: str) -> ConfigKey:

@@ -20,7 +20,11 @@ from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+from hmb.protocol.messages.add_partitions_to_txn import (
+    FIRST_VERSION_OF_BROKERS,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+)
 from hmb.protocol.topics import TopicPartition
 
 Transaction = AddPartitionsToTxnRequest.AddPartitionsToTxnTransaction
@@ -29,7 +33,6 @@ Result = AddPartitionsToTxnResponse.AddPartitionsToTxnResult
 TopicResult = Result.AddPartitionsToTxnTopicResult
 PartitionResult = TopicResult.AddPartitionsToTxnPartitionResult
 Outcome = Callable[[TopicPartition], ErrorCode]
-FIRST_VERSION_OF_BROKERS = AddPartitionsToTxnRequest.first_version("transactions")
 
 
 def handle(request: AddPartitionsToTxnRequest, context: RequestContext) -> AddPartitionsToTxnResponse:

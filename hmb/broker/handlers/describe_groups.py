@@ -14,7 +14,7 @@ from hmb.broker.authorized import GROUP_OPERATIONS
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.broker.handlers.shared_answers import check_repetitions
-from hmb.coordinator.classic.states import ClassicGroupState
+from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
 
@@ -41,7 +41,7 @@ def _describe(group_id: str, context: RequestContext) -> DescribedGroup:
         except KafkaError as error:
             if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
                 raise
-            group.group_state = ClassicGroupState.DEAD.value
+            group.group_state = GroupState.DEAD.value
             if context.version >= FIRST_VERSION_OF_UNKNOWN_GROUPS:
                 raise
     if context.version < FIRST_VERSION_OF_MESSAGES:

@@ -18,9 +18,7 @@ from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.errors import KafkaError
-from hmb.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
-
-FIRST_VERSION_OF_EPOCHS = EndTxnResponse.first_version("producer_id")
+from hmb.protocol.messages.end_txn import FIRST_VERSION_OF_EPOCHS, EndTxnRequest, EndTxnResponse
 
 
 def handle(request: EndTxnRequest, context: RequestContext) -> EndTxnResponse:

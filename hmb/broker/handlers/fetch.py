@@ -32,7 +32,7 @@ from hmb.broker.leader_epochs import check_epoch, set_divergence
 from hmb.broker.old_clients import converted
 from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, FetchRequest, FetchResponse
 from hmb.protocol.primitives import part_size
 from hmb.records.batch import MAGIC
 from hmb.storage.log import Log
@@ -40,9 +40,6 @@ from hmb.storage.watchers import Watcher
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 AbortedTransaction = PartitionData.AbortedTransaction
-FIRST_VERSION_OF_MAGIC_1 = 2
-FIRST_VERSION_OF_BATCHES = FetchRequest.first_version("isolation_level")
-FIRST_VERSION_OF_IDS = FetchRequest.first_version("topics.topic_id")
 LOOK_AGAIN = 1.0  # longest time in seconds until a waiting fetch checks its logs again
 # The responses for all partitions share these objects. To create new objects for each partition would take longer than
 # to read the records.
@@ -93,8 +90,7 @@ class _Fetch:
         self._context = context
         self._uses_ids = context.version >= FIRST_VERSION_OF_IDS
         self._is_committed = request.isolation_level == IsolationLevel.READ_COMMITTED
-        is_new = context.version >= FIRST_VERSION_OF_BATCHES
-        self._magic = MAGIC if is_new else int(context.version >= FIRST_VERSION_OF_MAGIC_1)
+        self._magic = FetchRequest.magic_of(context.version)
         self._max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self.logs: list[Log] = []

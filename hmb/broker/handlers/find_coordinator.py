@@ -15,10 +15,13 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+from hmb.protocol.messages.find_coordinator import (
+    FIRST_VERSION_OF_LISTS,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+)
 
 Coordinator = FindCoordinatorResponse.Coordinator
-FIRST_VERSION_OF_LISTS = FindCoordinatorRequest.first_version("coordinator_keys")
 NO_NODE = -1
 
 

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import answering
-from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
-
-FIRST_VERSION_OF_MEMBERS = LeaveGroupRequest.first_version("members")
+from hmb.protocol.messages.leave_group import FIRST_VERSION_OF_MEMBERS, LeaveGroupRequest, LeaveGroupResponse
 
 
 def handle(request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupResponse:

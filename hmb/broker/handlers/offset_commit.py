@@ -25,8 +25,9 @@ from hmb.broker.topics.topic import Topic
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.partition import Pending
 from hmb.coordinator.offsets import NO_EXPIRY, CommittedOffset
+from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
+from hmb.protocol.messages.offset_commit import FIRST_VERSION_OF_IDS, OffsetCommitRequest, OffsetCommitResponse
 from hmb.protocol.topics import TopicPartition
 
 Wanted = OffsetCommitRequest.OffsetCommitRequestTopic
@@ -34,8 +35,6 @@ Answer = OffsetCommitResponse.OffsetCommitResponseTopic
 PartitionAnswer = Answer.OffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
-FIRST_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")
-LATEST_TIME = 2**63 - 1  # in ms; the greatest expiry time that a record can contain (an int64)
 NOW = BROKERS_RETENTION = -1  # -1 in the request: the current time, or the broker's own retention time
 
 
@@ -86,7 +85,7 @@ def _committed(
         partition.committed_leader_epoch,
         partition.committed_metadata or "",
         now if timestamp == NOW else timestamp,
-        NO_EXPIRY if retention == BROKERS_RETENTION else min(now + retention, LATEST_TIME),
+        NO_EXPIRY if retention == BROKERS_RETENTION else min(now + retention, INT64_MAX),
         topic.id,
     )
 

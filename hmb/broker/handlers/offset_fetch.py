@@ -22,7 +22,12 @@ from hmb.broker.context import RequestContext
 from hmb.broker.handlers.shared_answers import check_repetitions
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from hmb.protocol.messages.offset_fetch import (
+    FIRST_VERSION_OF_GROUP_ERRORS,
+    FIRST_VERSION_OF_GROUPS,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 
 Group = OffsetFetchRequest.OffsetFetchRequestGroup
@@ -34,8 +39,6 @@ OldAnswer = OffsetFetchResponse.OffsetFetchResponseTopic
 OldPartitionAnswer = OldAnswer.OffsetFetchResponsePartition
 Committed = Mapping[TopicPartition, CommittedOffset]
 Held = Set[TopicPartition]  # partitions with offsets in a transaction that is not committed yet
-FIRST_VERSION_OF_GROUP_ERRORS = OffsetFetchResponse.first_version("error_code")
-FIRST_VERSION_OF_GROUPS = OffsetFetchRequest.first_version("groups")
 FIRST_VERSION_OF_IDS = OffsetFetchRequest.first_version("groups.topics.topic_id")
 NO_OFFSET = -1
 

@@ -22,14 +22,12 @@ from typing import Any
 from hmb.broker.dispatch import Answer, Dispatcher
 from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.broker.network.requests import LENGTH_SIZE
-from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.headers import RequestHeader
 from hmb.protocol.messages import api_name
 from hmb.protocol.primitives import Part
 
 LOGGER = logging.getLogger(__name__)
-API_NAMES = {int(key): api_name(key) for key in ApiKey}
 
 
 class LoggedDispatcher(Dispatcher):
@@ -61,7 +59,7 @@ def _described(frame: memoryview) -> str:
         header, _ = RequestHeader.decode_prefix(frame, 1)
     except ProtocolError:
         return "an unreadable request"
-    api = API_NAMES.get(header.api_key, f"api key {header.api_key}")
+    api = api_name(header.api_key)
     return f"{api} v{header.api_version} ({header.correlation_id}) from {header.client_id!r}"
 
 

@@ -16,7 +16,6 @@ from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.client.group.offset_messages import (
-    FIRST_FETCH_OF_ALL_TOPICS,
     NEWEST_BY_NAME,
     commit_codes,
     commit_request,
@@ -26,7 +25,7 @@ from hmb.client.group.offset_messages import (
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from hmb.protocol.messages.offset_fetch import OffsetFetchRequest
+from hmb.protocol.messages.offset_fetch import FIRST_VERSION_OF_ALL_TOPICS, OffsetFetchRequest
 from hmb.protocol.topics import TopicPartition
 
 
@@ -49,7 +48,7 @@ class GroupOffsetsAdmin(AdminBase):
         def ask(connection: Connection) -> dict[TopicPartition, OffsetAndMetadata]:
             version = connection.version_of(OffsetFetchRequest, NEWEST_BY_NAME)
             wanted = asked
-            if wanted is None and version < FIRST_FETCH_OF_ALL_TOPICS:
+            if wanted is None and version < FIRST_VERSION_OF_ALL_TOPICS:
                 wanted = [TopicPartition(it.name, number) for it in self.cluster.topics() for number in it.leaders]
             request = fetch_request(group, wanted, version, require_stable=require_stable)
             found = fetched_offsets(connection.send(request, version), version)

@@ -28,7 +28,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from hmb.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
-from hmb.protocol.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+from hmb.protocol.messages.leave_group import FIRST_VERSION_OF_MEMBERS, LeaveGroupRequest, LeaveGroupResponse
 from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from hmb.protocol.topics import TopicPartition
 
@@ -36,7 +36,6 @@ ClassicGroup = DescribeGroupsResponse.DescribedGroup
 ConsumerGroup = ConsumerGroupDescribeResponse.DescribedGroup
 FIRST_VERSION_OF_STATES = ListGroupsRequest.first_version("states_filter")
 FIRST_VERSION_OF_TYPES = ListGroupsRequest.first_version("types_filter")
-FIRST_VERSION_OF_SEVERAL_MEMBERS = LeaveGroupRequest.first_version("members")
 
 
 class GroupListing(NamedTuple):
@@ -262,7 +261,7 @@ def _leave(
 ) -> dict[str, KafkaError | None]:
     version = connection.version_of(LeaveGroupRequest)
     left: dict[str, KafkaError | None] = {}
-    if version >= FIRST_VERSION_OF_SEVERAL_MEMBERS:
+    if version >= FIRST_VERSION_OF_MEMBERS:
         for member in members:
             member.reason = "removed by an administrator"
         response: LeaveGroupResponse = connection.send(LeaveGroupRequest(group_id=group, members=members), version)

@@ -43,11 +43,11 @@ from hmb.client.metadata import Cluster, Node
 from hmb.client.offsets import Offset
 from hmb.protocol.enums import IsolationLevel
 from hmb.protocol.errors import KafkaError
-from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, FetchRequest, FetchResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.records import Batch, iter_batches
 
-NEWEST_FETCH = FetchRequest.first_version("topics.topic_id")  # Newer versions only add fields for followers.
+NEWEST_FETCH = FIRST_VERSION_OF_IDS  # Newer versions only add fields for followers.
 NEWEST_BY_NAME = NEWEST_FETCH - 1
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData

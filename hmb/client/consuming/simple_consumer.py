@@ -35,7 +35,7 @@ from hmb.client.errors import answered_error
 from hmb.client.metadata import parse_servers
 from hmb.protocol.enums import CONSUMER_REPLICA_ID, EARLIEST, LATEST
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
+from hmb.protocol.messages.fetch import FIRST_VERSION_OF_IDS, FetchRequest, FetchResponse
 from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.records import iter_batches
@@ -43,7 +43,7 @@ from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.consumer_records import consumer_records
 
 # The newest version of Fetch in which a request contains topic names, not topic ids.
-NEWEST_FETCH_BY_NAME = FetchRequest.first_version("topics.topic_id") - 1
+NEWEST_FETCH_BY_NAME = FIRST_VERSION_OF_IDS - 1
 MAX_BYTES = 1024 * 1024
 SEGMENTS = 0  # the version of ListOffsets whose response lists the offsets at which segments begin
 

@@ -38,6 +38,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import cycle
 from typing import NamedTuple
 
+from hmb.defaults import ASSIGNOR_NAMES
 from hmb.protocol.enums import NO_GENERATION
 from hmb.protocol.topics import TopicPartition
 
@@ -196,12 +197,13 @@ class Assignor(NamedTuple):
     is_cooperative: bool = False
 
 
-ASSIGNORS = {
-    "range": Assignor(assign_range),
-    "roundrobin": Assignor(assign_round_robin),
-    "sticky": Assignor(assign_sticky),
-    "cooperative-sticky": Assignor(assign_cooperative_sticky, is_cooperative=True),
-}
+_IN_ORDER_OF_NAMES = (
+    Assignor(assign_range),
+    Assignor(assign_round_robin),
+    Assignor(assign_sticky),
+    Assignor(assign_cooperative_sticky, is_cooperative=True),
+)
+ASSIGNORS = dict(zip(ASSIGNOR_NAMES, _IN_ORDER_OF_NAMES, strict=True))
 
 
 def check_assignors(names: Iterable[str]) -> None:

@@ -36,6 +36,7 @@ import logging
 from collections.abc import Callable, Collection
 from typing import Any
 
+from hmb.client.backoff import Backoff
 from hmb.client.group import member_metadata
 from hmb.client.group.assignors import are_cooperative
 from hmb.client.group.errors import TRY_AGAIN, group_error
@@ -43,7 +44,6 @@ from hmb.client.group.interface import GroupMetadata, MemberSettings
 from hmb.client.group.member import (
     NEVER,
     NO_PARTITIONS,
-    Backoff,
     ListenerCall,
     ListenerMethod,
     Owned,

@@ -19,12 +19,12 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from hmb.client.backoff import Backoff
 from hmb.client.connection import ConnectionFailed
 from hmb.client.coordinator import MOVED, CoordinatorConnection
 from hmb.client.errors import answered_error
 from hmb.client.group.errors import group_error
 from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSettings, OffsetAndMetadata
-from hmb.client.group.member import Backoff
 from hmb.client.group.offset_messages import (
     NEWEST_BY_NAME,
     commit_codes,

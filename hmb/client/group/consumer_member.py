@@ -38,12 +38,12 @@ from collections.abc import Collection
 from typing import Any
 from uuid import UUID, uuid4
 
+from hmb.client.backoff import Backoff
 from hmb.client.group.errors import TRY_AGAIN, group_error
 from hmb.client.group.interface import GroupMetadata, MemberSettings
 from hmb.client.group.member import (
     NEVER,
     NO_PARTITIONS,
-    Backoff,
     ListenerCall,
     ListenerMethod,
     Owned,

@@ -30,7 +30,6 @@ LOGGER = logging.getLogger(__name__)
 Owned = frozenset[TopicPartition]
 NO_PARTITIONS: Owned = frozenset()
 NEVER = float("inf")
-LONGEST_BACKOFF = 1.0  # seconds
 
 
 class ListenerMethod(Enum):
@@ -144,24 +143,3 @@ def warn_of_missing_polls(settings: MemberSettings) -> None:
         settings.group_id,
         settings.max_poll_interval,
     )
-
-
-class Backoff:
-    """Computes the pause before the next attempt. Each failure doubles the pause, up to `LONGEST_BACKOFF` seconds."""
-
-    def __init__(self, first: float) -> None:
-        self._first = first
-        self._failures = 0
-        self.retry_at = -NEVER
-
-    def failed(self, now: float) -> None:
-        self.retry_at = now + min(self._first * 2**self._failures, LONGEST_BACKOFF)
-        self._failures = min(self._failures + 1, 16)
-
-    def answered(self, now: float) -> None:
-        """Reset the pause to its first value after a response.
-
-        Do not reset it if `failed` was just called for this response. The pause is then not over yet.
-        """
-        if self.retry_at <= now:
-            self._failures = 0

@@ -14,18 +14,15 @@ from typing import NamedTuple
 
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
 from hmb.protocol.errors import ErrorCode
-from hmb.protocol.messages.leave_group import LeaveGroupRequest
-from hmb.protocol.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
-from hmb.protocol.messages.offset_fetch import OffsetFetchRequest, OffsetFetchResponse
+from hmb.protocol.messages.leave_group import FIRST_VERSION_OF_MEMBERS, LeaveGroupRequest
+from hmb.protocol.messages.offset_commit import FIRST_VERSION_OF_IDS, OffsetCommitRequest, OffsetCommitResponse
+from hmb.protocol.messages.offset_fetch import FIRST_VERSION_OF_GROUPS, OffsetFetchRequest, OffsetFetchResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
 # The last version in which OffsetCommit and OffsetFetch contain topic names. Newer versions contain topic ids.
-NEWEST_BY_NAME = OffsetCommitRequest.first_version("topics.topic_id") - 1
-FIRST_LEAVE_OF_SEVERAL = LeaveGroupRequest.first_version("members")
-FIRST_FETCH_OF_ALL_TOPICS = OffsetFetchResponse.first_version("error_code")
+NEWEST_BY_NAME = FIRST_VERSION_OF_IDS - 1
 FIRST_FETCH_OF_STABLE = OffsetFetchRequest.first_version("require_stable")
-FIRST_FETCH_OF_SEVERAL_GROUPS = OffsetFetchRequest.first_version("groups")
 NO_OFFSET = -1  # the offset in a response if the group has committed none
 
 
@@ -81,7 +78,7 @@ def fetch_request(
     for name, number in partitions or ():
         numbers.setdefault(name, []).append(number)
     request = OffsetFetchRequest(require_stable=require_stable and version >= FIRST_FETCH_OF_STABLE)
-    if version < FIRST_FETCH_OF_SEVERAL_GROUPS:
+    if version < FIRST_VERSION_OF_GROUPS:
         one = OffsetFetchRequest.OffsetFetchRequestTopic
         topics = [one(name=name, partition_indexes=them) for name, them in numbers.items()]
         request.group_id, request.topics = group_id, None if partitions is None else topics
@@ -93,7 +90,7 @@ def fetch_request(
 
 
 def fetched_offsets(response: OffsetFetchResponse, version: int) -> FetchedOffsets:
-    group = response.groups[0] if version >= FIRST_FETCH_OF_SEVERAL_GROUPS else response
+    group = response.groups[0] if version >= FIRST_VERSION_OF_GROUPS else response
     found = FetchedOffsets(group.error_code, {}, {})
     for topic in group.topics:
         for it in topic.partitions:
@@ -112,6 +109,6 @@ def for_version(request: Request, version: int) -> Request:
 
     Old versions of LeaveGroup have another field for the member.
     """
-    if isinstance(request, LeaveGroupRequest) and version < FIRST_LEAVE_OF_SEVERAL:
+    if isinstance(request, LeaveGroupRequest) and version < FIRST_VERSION_OF_MEMBERS:
         return LeaveGroupRequest(group_id=request.group_id, member_id=request.members[0].member_id)
     return request

@@ -12,11 +12,11 @@ that were sent after a failed batch.
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from hmb.client.backoff import jittered, pause_after
 from hmb.client.connection import ConnectionFailed
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Cluster
@@ -38,8 +38,6 @@ LOGGER = logging.getLogger(__name__)
 PartitionAnswer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 
 UNKNOWN = -1  # the value of an offset or a time that the broker has not sent
-MAX_PAUSE = 1.0  # seconds; the longest pause between two attempts (Kafka's retry.backoff.max.ms)
-JITTER = 0.2  # The producer makes each pause up to 20 % shorter or longer at random.
 
 TOO_LARGE = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
 
@@ -155,8 +153,8 @@ class BatchCompletion:
             for late in self.accumulator.sealed_before(now - self.settings.delivery_timeout, batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:
-            pause = min(self.settings.retry_backoff * 2 ** min(batch.attempts, 10), MAX_PAUSE)
-            batch.retry_at = min(now + pause * random.uniform(1 - JITTER, 1 + JITTER), deadline)
+            pause = jittered(pause_after(batch.attempts, self.settings.retry_backoff))
+            batch.retry_at = min(now + pause, deadline)
             batch.attempts += 1
             self.counters.retried()
             self.last_error = error.message if isinstance(error, KafkaError) else str(error)

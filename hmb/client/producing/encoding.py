@@ -16,13 +16,11 @@ from hmb.client.producing.idempotence import MAX_SEQUENCE, number
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_records
-from hmb.records.batch import wrap_records
+from hmb.records.batch import MAGIC, wrap_records
 from hmb.records.builder import RecordsBuilder
 
-FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")  # lower versions contain message sets
 # The client uses no higher version. In higher versions, the broker adds partitions to transactions itself (KIP-890).
 NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
-MAGIC_OF_PRODUCE = {0: 0, 1: 0, 2: 1}  # the magic for each version of Produce; magic 2 for versions above 2
 
 TopicProduceData = ProduceRequest.TopicProduceData
 
@@ -52,8 +50,8 @@ class Encoding:
         if self.codec is Codec.ZSTD and version < ProduceRequest.FIRST_VERSION_OF_ZSTD:
             what = f"{address} is older than Kafka 2.1, which zstd needs"
             raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, what)
-        magic = MAGIC_OF_PRODUCE.get(version, 2)
-        if magic < 2:
+        magic = ProduceRequest.magic_of(version)
+        if magic < MAGIC:
             return self._message_set(batch, magic, address)
         records = batch.records
         return wrap_records(

@@ -57,12 +57,12 @@ from itertools import takewhile
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.producing.batch import BatchNumber, PartitionQueue, PartitionSequence, ProducerBatch, ProducerIdentity
-from hmb.protocol.enums import MAX_PRODUCER_EPOCH
+from hmb.protocol.enums import INT32_MAX, MAX_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.topics import TopicPartition
 
-MAX_SEQUENCE = 2**31 - 1
+MAX_SEQUENCE = INT32_MAX
 SEQUENCE_ERRORS = {  # the errors that a broker returns if a batch does not have the numbers that it expects
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,

@@ -29,6 +29,9 @@ from collections.abc import Callable
 from functools import lru_cache
 from struct import unpack_from
 
+from hmb.defaults import PARTITIONER_NAMES
+from hmb.protocol.topics import java_hash
+
 Partitioner = Callable[[bytes | None, int], int | None]
 
 SEED = 0x9747B28C
@@ -58,17 +61,6 @@ def partition_of_key(key: bytes, partitions: int) -> int:
     return (murmur2(key) & POSITIVE) % partitions
 
 
-def java_hash(data: bytes) -> int:
-    """Return the hash that Java's `String.hashCode` returns for a text, as an unsigned number.
-
-    `data` is the text in the encoding Latin 1.
-    """
-    hashed = 0
-    for byte in data:
-        hashed = (hashed * 31 + byte) & UINT32
-    return hashed
-
-
 def by_murmur2(key: bytes | None, partitions: int) -> int | None:
     """Choose the partition from the murmur2 hash of the key. Return None for a record without a key."""
     return None if key is None else partition_of_key(key, partitions)
@@ -76,7 +68,7 @@ def by_murmur2(key: bytes | None, partitions: int) -> int | None:
 
 @lru_cache(RECENT_KEYS)
 def _by_hash_of_key(key: bytes, partitions: int) -> int:
-    return (java_hash(key) & POSITIVE) % partitions
+    return (java_hash(key.decode("latin-1")) & POSITIVE) % partitions
 
 
 def by_hash(key: bytes | None, partitions: int) -> int:
@@ -89,7 +81,7 @@ def at_random(key: bytes | None, partitions: int) -> int:
     return random.randrange(partitions)
 
 
-PARTITIONERS: dict[str, Partitioner] = {"murmur2": by_murmur2, "hash": by_hash, "random": at_random}
+PARTITIONERS: dict[str, Partitioner] = dict(zip(PARTITIONER_NAMES, (by_murmur2, by_hash, at_random), strict=True))
 
 
 def partitioner_of(chosen: str | Partitioner) -> Partitioner:

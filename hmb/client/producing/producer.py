@@ -38,11 +38,11 @@ from hmb.client.producing.metrics import ProducerMetrics
 from hmb.client.producing.partitioner import by_murmur2, partitioner_of
 from hmb.client.producing.record_checks import RECORD_OVERHEAD, check_timestamp, checked_size
 from hmb.client.producing.sender import LeaderRouter
-from hmb.client.producing.settings import MAX_IN_FLIGHT, ProducerSettings
+from hmb.client.producing.settings import ProducerSettings
 from hmb.client.producing.transactions import Offsets, TransactionManager
 from hmb.client.retries import with_retries
 from hmb.client.settings import shows_settings, with_defaults
-from hmb.protocol.enums import Acks
+from hmb.protocol.enums import MAX_IN_FLIGHT, Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import check_topic_name
 from hmb.records import RECORD_BATCH_OVERHEAD, Codec, Header

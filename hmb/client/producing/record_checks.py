@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.records import Header
-from hmb.records.record import MAX_INT64, NO_TIMESTAMP
+from hmb.records.record import NO_TIMESTAMP
 
 RECORD_OVERHEAD = 20  # A record takes at most this number of bytes in addition to its key and value.
 
@@ -43,7 +44,7 @@ def check_timestamp(timestamp: int) -> None:
         raise TypeError(f"a timestamp is an int (milliseconds since 1970), not {type(timestamp).__name__}")
     # A batch stores, for each record, the difference between its timestamp and the first timestamp. The difference
     # between 2^63 - 1 and -1 does not fit into 64 bits, so 2^63 - 1 is not allowed.
-    if not NO_TIMESTAMP <= timestamp < MAX_INT64:
+    if not NO_TIMESTAMP <= timestamp < INT64_MAX:
         raise ValueError(f"the timestamp {timestamp} is not milliseconds since 1970 (-1: none)")
 
 

@@ -27,7 +27,6 @@ from hmb.client.metadata import Node
 from hmb.client.producing.batch import PartitionQueue, ProducerBatch, ProducerIdentity, SenderQueues
 from hmb.client.producing.completion import UNKNOWN, BatchCompletion, FailedBatch
 from hmb.client.producing.encoding import (
-    FIRST_VERSION_OF_BATCHES,
     NEWEST_PRODUCE,
     produce_request,
     renumbered,
@@ -37,6 +36,7 @@ from hmb.client.producing.idempotence import number
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
+from hmb.records.batch import MAGIC
 
 LOGGER = logging.getLogger(__name__)
 
@@ -129,7 +129,8 @@ class Sender(threading.Thread):
     def _send(self) -> None:
         """Encode the batches in `_taken`, and send them to the leader."""
         version = self.connection.version_of(ProduceRequest, NEWEST_PRODUCE)
-        identity = self._completion.guarantee.identity(self.connection) if version >= FIRST_VERSION_OF_BATCHES else None
+        has_batches = ProduceRequest.magic_of(version) == MAGIC  # not messages v0 or v1
+        identity = self._completion.guarantee.identity(self.connection) if has_batches else None
         self._taken = [batch for batch in self._taken if self._encode(batch, version, identity)]
         self._completion.guarantee.join(batch.partition for batch in self._taken)
         grouped = requests(self._taken, self._settings.max_request_size)

@@ -7,13 +7,12 @@ from typing import Annotated, Any, Literal, TypedDict
 
 from hmb.client.producing.partitioner import Partitioner
 from hmb.client.settings import Declared, amount, boolean, by_kafka_names, integer, milliseconds, seconds, time_limit
+from hmb.defaults import Compression
+from hmb.protocol.enums import MAX_IN_FLIGHT
 
 Serializer = Callable[[Any], bytes | None]
 AcksSetting = Literal[0, 1, -1, "all"]
-Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 
-# A broker remembers the last five batches of an idempotent producer (see `idempotence`).
-MAX_IN_FLIGHT = 5
 MAX_REQUEST_SIZE = 1024 * 1024
 # Kafka's default is 16 KiB. Larger batches need fewer requests. In Python, each request costs about 10 ms while the
 # program is busy, because a thread that returns from a system call may wait 5 ms for the interpreter lock. An

@@ -45,17 +45,21 @@ from hmb.client.producing.transaction_states import TRANSITIONS, TransactionalEv
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
-from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
-from hmb.protocol.messages.end_txn import EndTxnRequest, EndTxnResponse
+from hmb.protocol.messages.add_partitions_to_txn import (
+    FIRST_VERSION_OF_BROKERS,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+)
+from hmb.protocol.messages.end_txn import FIRST_VERSION_OF_EPOCHS, EndTxnRequest, EndTxnResponse
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
 # The newest versions of these requests that belong to version 1 of transactions (before KIP-890).
-NEWEST_ADD_PARTITIONS = AddPartitionsToTxnRequest.first_version("transactions") - 1
+NEWEST_ADD_PARTITIONS = FIRST_VERSION_OF_BROKERS - 1
 NEWEST_ADD_OFFSETS, NEWEST_COMMIT, NEWEST_INIT = 4, 4, 5
-NEWEST_END = EndTxnResponse.first_version("producer_id") - 1
+NEWEST_END = FIRST_VERSION_OF_EPOCHS - 1
 FIRST_INIT_WITH_EPOCH = InitProducerIdRequest.first_version("producer_epoch")
 FIRST_COMMIT_WITH_MEMBER = TxnOffsetCommitRequest.first_version("member_id")
 

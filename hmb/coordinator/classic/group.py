@@ -53,10 +53,11 @@ from hmb.coordinator.classic.older_clients import requests_member_id
 from hmb.coordinator.classic.rebalance import ClassicRebalance
 from hmb.coordinator.classic.record import decode_members
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import ClassicGroupState, GroupEvent
+from hmb.coordinator.classic.states import GroupEvent
 from hmb.coordinator.classic.static_members import replace_member
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, KeyAndValue, encode_key
+from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsResponse
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -79,7 +80,7 @@ class ClassicGroup(ClassicRebalance):
         """Return the group whose record in the journal has this value."""
         group = cls(group_id, settings, clock)
         group.members = decode_members(value)
-        group.state = ClassicGroupState.STABLE if group.members else ClassicGroupState.EMPTY
+        group.state = GroupState.STABLE if group.members else GroupState.EMPTY
         group.generation = value.generation
         group.protocol_type, group.protocol = value.protocol_type or None, value.protocol
         group.state_timestamp = value.current_state_timestamp
@@ -100,7 +101,7 @@ class ClassicGroup(ClassicRebalance):
 
     def join(self, call: Call, request: JoinGroupRequest, now: int) -> None:
         """Handle a JoinGroup request of a new or a known member. Raises KafkaError if the group rejects the request."""
-        if self.state is ClassicGroupState.DEAD:
+        if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         protocols = protocols_of(request)
         if not self._has_room_for(request.member_id):
@@ -123,16 +124,16 @@ class ClassicGroup(ClassicRebalance):
         The group must have fewer than `group.max.size` members. While a rebalance waits for members, only the members
         that have joined count.
         """
-        if self.state is ClassicGroupState.EMPTY:
+        if self.state is GroupState.EMPTY:
             return True
         member = self.members.by_id.get(member_id)
-        if self.state is not ClassicGroupState.PREPARING_REBALANCE:
+        if self.state is not GroupState.PREPARING_REBALANCE:
             return member is not None or len(self.members) < self._settings.max_size
         joined = sum(other.joining is not None for other in self.members)
         return (member is not None and member.joining is not None) or joined < self._settings.max_size
 
     def _fits(self, protocol_type: str, protocols: Protocols) -> bool:
-        if self.state is ClassicGroupState.EMPTY:
+        if self.state is GroupState.EMPTY:
             return bool(protocol_type and protocols)
         return protocol_type == self.protocol_type and self.members.support_one_of(protocols)
 
@@ -177,8 +178,8 @@ class ClassicGroup(ClassicRebalance):
         member = self.members.check(request.member_id, request.group_instance_id)
         # The leader of a Stable group joins again with unchanged metadata when a topic that the group reads has
         # changed. The group must then rebalance.
-        leads = self.state is ClassicGroupState.STABLE and member.member_id == self.members.leader_id
-        if self.state is ClassicGroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
+        leads = self.state is GroupState.STABLE and member.member_id == self.members.leader_id
+        if self.state is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self.wait_for_generation(member, call)
             member.update(request)
             self.rebalance(f"{member.member_id} joins again{_reason(request)}", now)
@@ -193,13 +194,13 @@ class ClassicGroup(ClassicRebalance):
         A commit outside a transaction extends the session of the member. Raises COORDINATOR_NOT_AVAILABLE,
         UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
         """
-        only_stores = self.state is ClassicGroupState.EMPTY and commit.epoch < 0
+        only_stores = self.state is GroupState.EMPTY and commit.epoch < 0
         if only_stores or (commit.names_no_member and not self.is_unloaded):
             return  # The sender is no member: an admin client, or a consumer that uses the group only to store offsets.
         member = self._check(commit.member_id, commit.group_instance_id, commit.epoch)
         if commit.producer is not None:
             return
-        if self.state is ClassicGroupState.COMPLETING_REBALANCE:
+        if self.state is GroupState.COMPLETING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         member.extend_session(now)
 
@@ -211,7 +212,7 @@ class ClassicGroup(ClassicRebalance):
 
         Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
         """
-        if self.state is ClassicGroupState.DEAD:
+        if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         outcomes = [self._leave(identity) for identity in leaving]
         gone = [
@@ -220,7 +221,7 @@ class ClassicGroup(ClassicRebalance):
             if not code
         ]
         # In an Empty group, only a pending id can leave, and no rebalance is necessary.
-        if gone and self.state is not ClassicGroupState.EMPTY:
+        if gone and self.state is not GroupState.EMPTY:
             self.rebalance(", ".join(gone), now)
         return outcomes
 
@@ -240,7 +241,7 @@ class ClassicGroup(ClassicRebalance):
 
     def unload(self) -> None:
         """Unload the group when the broker stops or deletes the group. Members that wait receive NOT_COORDINATOR."""
-        if self.state is ClassicGroupState.DEAD:
+        if self.state is GroupState.DEAD:
             return
         for member in self.members:
             self.dismiss(member, ErrorCode.NOT_COORDINATOR, member.member_id)
@@ -254,9 +255,9 @@ class ClassicGroup(ClassicRebalance):
 
         Raises GROUP_ID_NOT_FOUND if the group is already unloaded.
         """
-        if self.state is ClassicGroupState.DEAD:
+        if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        if self.state is not ClassicGroupState.EMPTY:
+        if self.state is not GroupState.EMPTY:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
         return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
 
@@ -269,7 +270,7 @@ class ClassicGroup(ClassicRebalance):
 
     @property
     def is_unloaded(self) -> bool:
-        return self.state is ClassicGroupState.DEAD
+        return self.state is GroupState.DEAD
 
     @property
     def state_name(self) -> str:
@@ -277,14 +278,14 @@ class ClassicGroup(ClassicRebalance):
 
     @property
     def is_empty(self) -> bool:
-        return self.state is ClassicGroupState.EMPTY
+        return self.state is GroupState.EMPTY
 
     def describe(self) -> DescribedGroup:
         """Return the state and the members of the group for DescribeGroups.
 
         The response contains the protocol and the metadata of the members only if the group is Stable.
         """
-        protocol = self.protocol if self.state is ClassicGroupState.STABLE else None
+        protocol = self.protocol if self.state is GroupState.STABLE else None
         return DescribedGroup(
             group_id=self.group_id,
             group_state=self.state.value,

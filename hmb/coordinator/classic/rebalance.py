@@ -40,10 +40,10 @@ from hmb.coordinator.classic.older_clients import check_protocol
 from hmb.coordinator.classic.pending_members import PendingMembers
 from hmb.coordinator.classic.record import encode_group
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import TRANSITIONS, ClassicGroupState, GroupEvent
+from hmb.coordinator.classic.states import TRANSITIONS, GroupEvent
 from hmb.coordinator.group import Write
 from hmb.coordinator.journal.records import GroupMetadataKey, encode_key
-from hmb.protocol.enums import GroupType
+from hmb.protocol.enums import GroupState, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupResponse
@@ -64,7 +64,7 @@ class ClassicRebalance:
 
     def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
         self.group_id = group_id
-        self.state = ClassicGroupState.EMPTY
+        self.state = GroupState.EMPTY
         self.state_timestamp = clock()  # ms since 1970: the time at which the state last changed
         self.generation = 0
         self.protocol_type: str | None = None
@@ -113,11 +113,11 @@ class ClassicRebalance:
             self._complete_join_if_all_joined(now)
 
     def _prepare(self, because: str, now: int) -> None:
-        if self.state is ClassicGroupState.COMPLETING_REBALANCE:
+        if self.state is GroupState.COMPLETING_REBALANCE:
             self._assign({}, now, ErrorCode.REBALANCE_IN_PROGRESS)
         self._sync_deadline = None
         LOGGER.info("group %s: rebalance after generation %d: %s", self.group_id, self.generation, because)
-        timeout, is_first = self.members.rebalance_timeout, self.state is ClassicGroupState.EMPTY
+        timeout, is_first = self.members.rebalance_timeout, self.state is GroupState.EMPTY
         self._move(GroupEvent.MEMBERS_CHANGED)
         self._join_deadline = self._initial_delay.start(timeout, now) if is_first else now + timeout
         self._complete_join_if_all_joined(now)
@@ -131,7 +131,7 @@ class ClassicRebalance:
     def _complete_join_if_all_joined(self, now: int) -> None:
         """Start the next generation if all members have joined and no initial delay is running."""
         all_joined = not self.pending and all(member.joining is not None for member in self.members)
-        if self.state is ClassicGroupState.PREPARING_REBALANCE and not self._initial_delay.is_running and all_joined:
+        if self.state is GroupState.PREPARING_REBALANCE and not self._initial_delay.is_running and all_joined:
             self._complete_join(now)
 
     def _on_join_deadline(self, now: int) -> None:
@@ -204,12 +204,12 @@ class ClassicRebalance:
         """
         member = self._check(request.member_id, request.group_instance_id, request.generation_id)
         check_protocol(request, self.protocol_type, self.protocol)
-        if self.state is ClassicGroupState.PREPARING_REBALANCE:
+        if self.state is GroupState.PREPARING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         self.unsynced.discard(member.member_id)
         if not self.unsynced:
             self._sync_deadline = None
-        if self.state is ClassicGroupState.STABLE:
+        if self.state is GroupState.STABLE:
             self.answer(call, self._assignment_for(member))
             return
         if member.syncing is not None:  # The member has sent the request again on another connection.
@@ -223,7 +223,7 @@ class ClassicRebalance:
         generation = self.generation
 
         def then(error: KafkaError | None, now: int) -> None:
-            if self.state is not ClassicGroupState.COMPLETING_REBALANCE or self.generation != generation:
+            if self.state is not GroupState.COMPLETING_REBALANCE or self.generation != generation:
                 return  # Another rebalance has started and has already answered the members.
             if error is not None:
                 self._assign({}, now, error.code)
@@ -259,11 +259,11 @@ class ClassicRebalance:
         """
         member = self._check(request.member_id, request.group_instance_id, request.generation_id)
         member.extend_session(now)
-        if self.state is ClassicGroupState.PREPARING_REBALANCE:
+        if self.state is GroupState.PREPARING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
 
     def _check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
-        if self.state is ClassicGroupState.DEAD:
+        if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         member = self.members.check(member_id, group_instance_id)
         if generation != self.generation:
@@ -312,7 +312,7 @@ class ClassicRebalance:
 
     def _expire(self, member: ClassicMember, now: int) -> None:
         self.remove(member.member_id)
-        if self.state is ClassicGroupState.PREPARING_REBALANCE:
+        if self.state is GroupState.PREPARING_REBALANCE:
             LOGGER.info("group %s: the session of %s ended", self.group_id, member.member_id)
             self._complete_join_if_all_joined(now)
         else:

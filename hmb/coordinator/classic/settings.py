@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class GroupSettings:
     """The values of the broker settings for classic groups, such as `group.max.size`. Times are in ms."""
 
-    min_session_timeout: int = 6_000
-    max_session_timeout: int = 1_800_000
-    initial_delay: int = 3_000
-    max_size: int = 2**31 - 1
+    min_session_timeout: int
+    max_session_timeout: int
+    initial_delay: int
+    max_size: int

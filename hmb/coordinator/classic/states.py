@@ -37,16 +37,6 @@ from hmb.protocol.enums import GroupState
 from hmb.state_table import StateTable
 
 
-class ClassicGroupState(Enum):
-    """A state of a classic group. The value is the name of the state in DescribeGroups and ListGroups responses."""
-
-    EMPTY = GroupState.EMPTY
-    PREPARING_REBALANCE = GroupState.PREPARING_REBALANCE
-    COMPLETING_REBALANCE = GroupState.COMPLETING_REBALANCE
-    STABLE = GroupState.STABLE
-    DEAD = GroupState.DEAD
-
-
 class GroupEvent(Enum):
     """An event that changes the state of a classic group."""
 
@@ -57,7 +47,7 @@ class GroupEvent(Enum):
     UNLOADED = "the group is deleted, or the broker stops"
 
 
-_S, _E = ClassicGroupState, GroupEvent
+_S, _E = GroupState, GroupEvent
 TRANSITIONS = StateTable(
     (_S.EMPTY, _E.MEMBERS_CHANGED, _S.PREPARING_REBALANCE),
     (_S.PREPARING_REBALANCE, _E.ALL_JOINED, _S.COMPLETING_REBALANCE),
@@ -65,5 +55,8 @@ TRANSITIONS = StateTable(
     (_S.COMPLETING_REBALANCE, _E.ASSIGNED, _S.STABLE),
     (_S.COMPLETING_REBALANCE, _E.MEMBERS_CHANGED, _S.PREPARING_REBALANCE),
     (_S.STABLE, _E.MEMBERS_CHANGED, _S.PREPARING_REBALANCE),
-    *((state, _E.UNLOADED, _S.DEAD) for state in ClassicGroupState if state is not _S.DEAD),
+    (_S.EMPTY, _E.UNLOADED, _S.DEAD),
+    (_S.PREPARING_REBALANCE, _E.UNLOADED, _S.DEAD),
+    (_S.COMPLETING_REBALANCE, _E.UNLOADED, _S.DEAD),
+    (_S.STABLE, _E.UNLOADED, _S.DEAD),
 )

@@ -26,7 +26,7 @@ from __future__ import annotations
 from hmb.coordinator.classic.members import Call, ClassicMember
 from hmb.coordinator.classic.older_clients import without_assignment
 from hmb.coordinator.classic.rebalance import ClassicRebalance
-from hmb.coordinator.classic.states import ClassicGroupState
+from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -48,12 +48,12 @@ def replace_member(
     member.extend_session(now)
     member.update(request)
     group.wait_for_generation(member, call)
-    if group.state is not ClassicGroupState.STABLE or group.members.select_protocol() != group.protocol:
+    if group.state is not GroupState.STABLE or group.members.select_protocol() != group.protocol:
         group.rebalance(because, now)
         return
 
     def then(error: KafkaError | None, now: int) -> None:
-        if group.state is not ClassicGroupState.STABLE or member.joining is not call:
+        if group.state is not GroupState.STABLE or member.joining is not call:
             return  # A rebalance has started in the meantime and will answer the request.
         member.joining = None
         # The client could not send heartbeats while it waited for this write, so its session starts again.

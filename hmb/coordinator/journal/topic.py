@@ -14,6 +14,7 @@ from typing import Protocol
 from hmb.coordinator.journal.partition import JournalPartition, LoadingState
 from hmb.coordinator.known_names import cached_by_name
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import java_hash
 from hmb.storage.log import Log
 
 
@@ -32,17 +33,7 @@ class JournaledTopic(Protocol):
         """Create the topic if it does not exist. Raises KafkaError."""
 
 
-@cached_by_name(10_000)
-def java_hash(text: str) -> int:
-    """Return Java's `String.hashCode()`.
-
-    The hash starts with 0. For each UTF-16 code unit of the text, its new value is `31 * hash + unit`, cut to 32 bits.
-    """
-    units = text.encode("utf-16-be", "surrogatepass")
-    value = 0
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return value if value < 2**31 else value - 2**32
+_hash_of_id = cached_by_name(10_000)(java_hash)
 
 
 class JournalPartitions:
@@ -76,7 +67,7 @@ class JournalPartitions:
         self._follow()
         if not self._partitions:
             raise KafkaError(ErrorCode.NOT_COORDINATOR, f"topic {self._topic.name} does not exist yet")
-        value = java_hash(id)
+        value = _hash_of_id(id)
         return 0 if value == -(2**31) else abs(value) % self._count  # -2^31 overflows Java's abs(), so Kafka uses 0.
 
     def active(self, number: int) -> JournalPartition:

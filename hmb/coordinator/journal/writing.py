@@ -28,8 +28,8 @@ from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
 from hmb.protocol.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from hmb.records import RECORD_BATCH_OVERHEAD, EndTransactionMarker, Record, encode_batch
-from hmb.storage.clock import now_ms
 from hmb.storage.log import Log
+from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
 DECODERS = {OFFSETS_TOPIC: "offsets", TRANSACTIONS_TOPIC: "transaction-log"}  # topic -> decoder of `hmb dump-log`

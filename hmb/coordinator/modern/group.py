@@ -59,10 +59,10 @@ LOGGER = logging.getLogger(__name__)
 class ConsumerGroupSettings:
     """The values of the settings whose names begin with `group.consumer.`. Times are in ms."""
 
-    session_timeout: int = 45_000
-    heartbeat_interval: int = 5_000
-    assignment_interval: int = 1_000
-    max_size: int = 2**31 - 1
+    session_timeout: int
+    heartbeat_interval: int
+    assignment_interval: int
+    max_size: int
 
 
 class ConsumerGroup(ConsumerState):

@@ -60,16 +60,6 @@ MEMBER_STATES = StateTable(
 )
 
 
-class ConsumerGroupState(Enum):
-    """A state of a KIP-848 group. The value is its name in ListGroups and ConsumerGroupDescribe responses."""
-
-    DEAD = GroupState.DEAD
-    EMPTY = GroupState.EMPTY
-    ASSIGNING = GroupState.ASSIGNING
-    RECONCILING = GroupState.RECONCILING
-    STABLE = GroupState.STABLE
-
-
 class GroupFacts(NamedTuple):
     """The facts about a group that determine its state."""
 
@@ -82,19 +72,19 @@ class GroupFacts(NamedTuple):
 class StateCondition(NamedTuple):
     """An entry of `GROUP_STATES`: a state, and the condition under which a group is in this state."""
 
-    state: ConsumerGroupState
+    state: GroupState
     holds: Callable[[GroupFacts], bool]
 
 
 GROUP_STATES = (
-    StateCondition(ConsumerGroupState.DEAD, lambda facts: facts.is_empty and facts.is_unloaded),
-    StateCondition(ConsumerGroupState.EMPTY, lambda facts: facts.is_empty),
-    StateCondition(ConsumerGroupState.ASSIGNING, lambda facts: facts.is_target_old),
-    StateCondition(ConsumerGroupState.RECONCILING, lambda facts: not facts.is_reconciled),
-    StateCondition(ConsumerGroupState.STABLE, lambda facts: True),
+    StateCondition(GroupState.DEAD, lambda facts: facts.is_empty and facts.is_unloaded),
+    StateCondition(GroupState.EMPTY, lambda facts: facts.is_empty),
+    StateCondition(GroupState.ASSIGNING, lambda facts: facts.is_target_old),
+    StateCondition(GroupState.RECONCILING, lambda facts: not facts.is_reconciled),
+    StateCondition(GroupState.STABLE, lambda facts: True),
 )
 
 
-def state_of(facts: GroupFacts) -> ConsumerGroupState:
+def state_of(facts: GroupFacts) -> GroupState:
     """Return the first state in `GROUP_STATES` whose condition is true."""
     return next(row.state for row in GROUP_STATES if row.holds(facts))

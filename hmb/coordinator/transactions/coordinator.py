@@ -47,8 +47,8 @@ from hmb.coordinator.transactions.transactional_id import VERSION_2, Transaction
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
 from hmb.records import EndTransactionMarker
-from hmb.storage.clock import now_ms
 from hmb.storage.isolation import isolated
+from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
 LOOK_AGAIN = 0.5  # seconds between two checks whether the loader must stop

@@ -23,9 +23,15 @@ API_KEYS = sorted(ApiKey[module.name.upper()] for module in pkgutil.iter_modules
 """The APIs that HMB has messages for, in the order of their keys."""
 
 
-def api_name(api_key: ApiKey) -> str:
-    """Return the name of an API in the spelling of Kafka's documentation, for example "ListOffsets"."""
-    return api_key.name.title().replace("_", "")
+def api_name(api_key: int) -> str:
+    """Return the name of an API in the spelling of Kafka's documentation, for example "ListOffsets".
+
+    Kafka has no API for some numbers. The name of such a number is, for example, "api key 99".
+    """
+    try:
+        return ApiKey(api_key).name.title().replace("_", "")
+    except ValueError:
+        return f"api key {api_key}"
 
 
 @cache

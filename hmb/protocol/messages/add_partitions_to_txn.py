@@ -63,3 +63,6 @@ class AddPartitionsToTxnResponse(Response, api_key=ApiKey.ADD_PARTITIONS_TO_TXN,
     results_by_topic_v3_and_below: list[AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult] = t.array(
         AddPartitionsToTxnResult.AddPartitionsToTxnTopicResult, "0-3"
     )
+
+
+FIRST_VERSION_OF_BROKERS = AddPartitionsToTxnRequest.first_version("transactions")

@@ -34,3 +34,6 @@ class EndTxnResponse(Response, api_key=ApiKey.END_TXN, versions="0-5", flexible=
     error_code:       int = t.int16()
     producer_id:      int = t.int64("5+", default=-1, ignorable=True)
     producer_epoch:   int = t.int16("5+", default=-1, ignorable=True)
+
+
+FIRST_VERSION_OF_EPOCHS = EndTxnResponse.first_version("producer_id")

@@ -34,6 +34,11 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     14 and 16 each have the same layout as the version before.
     """
 
+    @staticmethod
+    def magic_of(version: int) -> int:
+        """Return the message format (magic) of the records in the response to this version of the request."""
+        return min(version // 2, 2)
+
     class ReplicaState(Struct):
         replica_id:    int = t.int32(default=-1)  # -1: a consumer
         replica_epoch: int = t.int64(default=-1)
@@ -130,3 +135,6 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
     session_id:       int                          = t.int32("7+")  # 0: the response belongs to no session
     responses:        list[FetchableTopicResponse] = t.array(FetchableTopicResponse)
     node_endpoints:   list[NodeEndpoint]           = t.array(NodeEndpoint, "16+", tag=0)
+
+
+FIRST_VERSION_OF_IDS = FetchRequest.first_version("topics.topic_id")

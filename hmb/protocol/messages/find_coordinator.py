@@ -41,3 +41,6 @@ class FindCoordinatorResponse(Response, api_key=ApiKey.FIND_COORDINATOR, version
     host:             str               = t.string("0-3")
     port:             int               = t.int32("0-3")
     coordinators:     list[Coordinator] = t.array(Coordinator, "4+")
+
+
+FIRST_VERSION_OF_LISTS = FindCoordinatorRequest.first_version("coordinator_keys")

@@ -37,3 +37,6 @@ class LeaveGroupResponse(Response, api_key=ApiKey.LEAVE_GROUP, versions="0-5", f
     throttle_time_ms: int                  = t.int32("1+", ignorable=True)
     error_code:       int                  = t.int16()
     members:          list[MemberResponse] = t.array(MemberResponse, "3+")
+
+
+FIRST_VERSION_OF_MEMBERS = LeaveGroupRequest.first_version("members")

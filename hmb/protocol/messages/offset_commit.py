@@ -60,3 +60,6 @@ class OffsetCommitResponse(Response, api_key=ApiKey.OFFSET_COMMIT, versions="0-1
 
     throttle_time_ms: int                             = t.int32("3+", ignorable=True)
     topics:           list[OffsetCommitResponseTopic] = t.array(OffsetCommitResponseTopic)
+
+
+FIRST_VERSION_OF_IDS = OffsetCommitRequest.first_version("topics.topic_id")

@@ -82,3 +82,8 @@ class OffsetFetchResponse(Response, api_key=ApiKey.OFFSET_FETCH, versions="0-10"
     topics:           list[OffsetFetchResponseTopic] = t.array(OffsetFetchResponseTopic, "0-7")
     error_code:       int                            = t.int16("2-7", ignorable=True)
     groups:           list[OffsetFetchResponseGroup] = t.array(OffsetFetchResponseGroup, "8+")
+
+
+FIRST_VERSION_OF_GROUP_ERRORS = OffsetFetchResponse.first_version("error_code")
+FIRST_VERSION_OF_ALL_TOPICS = FIRST_VERSION_OF_GROUP_ERRORS  # from this version on, a request can have null topics
+FIRST_VERSION_OF_GROUPS = OffsetFetchRequest.first_version("groups")

@@ -28,6 +28,11 @@ class ProduceRequest(Request, api_key=ApiKey.PRODUCE, versions="0-13", flexible=
     FIRST_VERSION_OF_ABORTABLE: ClassVar[int] = 11
     FIRST_VERSION_OF_ADDING: ClassVar[int] = 12
 
+    @staticmethod
+    def magic_of(version: int) -> int:
+        """Return the message format (magic) of the records in this version of the request."""
+        return 2 if version >= 3 else version // 2
+
     class TopicProduceData(Struct):
         class PartitionProduceData(Struct):
             index:   int               = t.int32()

@@ -35,6 +35,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from hmb.protocol.enums import INT32_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, RECORD_BATCH_OVERHEAD, RecordBatch
 from hmb.records.consumer_record import ConsumerRecord
@@ -63,7 +64,6 @@ SCHEMA = pa.schema(
         pa.field("headers", HEADERS, nullable=False),
     ]
 )
-MAX_INT32 = 2**31 - 1
 _LONGEST = 5  # bytes; a plain record has no longer varints
 
 Array = Any  # an array of numpy or Arrow (these packages have no type hints)
@@ -108,7 +108,7 @@ def columns_of_records(records: Sequence[ConsumerRecord]) -> pa.RecordBatch:
 def _columns_from_bytes(topic: str, partition: int, batches: Sequence[Batch]) -> pa.RecordBatch:
     contents = [_content(batch) for batch in batches]
     data = b"".join(contents)
-    if len(data) > MAX_INT32:
+    if len(data) > INT32_MAX:
         raise KafkaError(
             ErrorCode.MESSAGE_TOO_LARGE, f"{len(data)} bytes are too many for one column: use a smaller max_bytes"
         )

@@ -19,14 +19,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
-from hmb.records.record import MAX_INT64
 from hmb.records.varint import read_varint
 
 # The index of this table is the first byte of a key's length. The value is the key's end, relative to the position of
 # the length. If the byte stands for a missing key or for a key of more than 63 bytes, the value is a very large number.
 # The computed end is then after the end of the record, so the record is not plain.
-_KEY_END = tuple(MAX_INT64 >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
+_KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # in a plain batch; so an offset delta has at most two bytes
 # The first byte of the varint for each offset delta. It contains the six lowest bits of the offset delta. For 64 and
 # greater numbers, the bit 0x80 is also set, because a second byte follows.

@@ -9,12 +9,12 @@ For example, the length 20 is encoded as the byte 0x28, which is 40, because the
 
 from __future__ import annotations
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.records.batch import RecordBatch
-from hmb.records.record import MAX_INT64
 
 NULL = 1  # the varint for -1: the length of a missing key or value
 SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is negative
-NEVER = -MAX_INT64
+NEVER = -INT64_MAX
 # The index of these tables is the first byte of a record, which is the first byte of its length. END_AFTER_ONE is for
 # lengths of one byte. It contains the end of the record, relative to its start. END_AFTER_TWO is for lengths of two
 # bytes. There, the caller must add 64 times the second byte. If the first byte is odd, the length is negative, and the
@@ -22,7 +22,7 @@ NEVER = -MAX_INT64
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 
-MAX_PLAIN_TIMESTAMP = MAX_INT64 // 2  # ms; twice this number fits into 64 bits
+MAX_PLAIN_TIMESTAMP = INT64_MAX // 2  # ms; twice this number fits into 64 bits
 
 
 class NotPlainError(Exception):
@@ -37,5 +37,5 @@ def has_plain_numbers(batch: RecordBatch) -> bool:
     return (
         -MAX_PLAIN_TIMESTAMP <= batch.base_timestamp <= MAX_PLAIN_TIMESTAMP
         and -MAX_PLAIN_TIMESTAMP <= batch.max_timestamp <= MAX_PLAIN_TIMESTAMP
-        and batch.base_offset + batch.last_offset_delta <= MAX_INT64
+        and batch.base_offset + batch.last_offset_delta <= INT64_MAX
     )

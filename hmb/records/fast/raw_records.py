@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import RecordBatch
 from hmb.records.fast.plain import SIGN_BIT
-from hmb.records.record import MAX_INT64
 from hmb.records.varint import VarintError, read_varint
 
 # The smallest timestamp (ms) that a record may have. Compaction can change the base timestamp of a batch, and then
@@ -69,7 +69,7 @@ def raw_records(batch: RecordBatch, data: bytes, first: int = 0) -> Iterator[Raw
             if not (
                 position < end <= data_end  # At least one byte must be left for the value's length.
                 and previous_delta < delta <= last_delta
-                and OLDEST <= base_timestamp + time_delta <= MAX_INT64
+                and OLDEST <= base_timestamp + time_delta <= INT64_MAX
             ):
                 why = f"claims {length} bytes, offset delta {delta}, timestamp delta {time_delta}"
                 raise _invalid(f"the record at {start} of its batch {why}")

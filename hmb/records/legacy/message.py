@@ -35,11 +35,12 @@ from collections.abc import Iterable, Iterator
 from struct import Struct
 from typing import ClassVar, NamedTuple, Self
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import LOG_APPEND_TIME_BIT, LOG_OVERHEAD
 from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, decompress_writable
 from hmb.records.crc import crc32
-from hmb.records.record import MAX_INT64, NO_TIMESTAMP, Record, TimestampType
+from hmb.records.record import NO_TIMESTAMP, Record, TimestampType
 
 # The size (bytes) of a message whose key and value are empty, for magic 0 and for magic 1.
 MESSAGE_OVERHEAD = (26, 34)
@@ -190,7 +191,7 @@ class Message(_Header):
         data = self.decompressed(limit)
         shift = self.offset - _last_offset(data) if self.magic == 1 else 0
         for message in self._inner_messages(data):
-            if abs(message.offset + shift) > MAX_INT64:
+            if abs(message.offset + shift) > INT64_MAX:
                 raise _invalid(f"a message at {message.offset} inside a wrapper at {self.offset}")
             yield message.offset + shift, message
 

@@ -11,13 +11,14 @@ Source: Kafka's `RecordsUtil`.
 
 from __future__ import annotations
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.batch import RecordBatch, wrap_records
 from hmb.records.compression import DEFAULT_LIMIT, Codec
 from hmb.records.legacy.message import Message
 from hmb.records.legacy.message_set import AssignedMessages
 from hmb.records.reading import iter_batches
-from hmb.records.record import MAX_INT64, NO_TIMESTAMP, append_record
+from hmb.records.record import NO_TIMESTAMP, append_record
 
 
 def up_convert(
@@ -36,7 +37,7 @@ def up_convert(
             timestamp = inner.timestamp if log_append_time is None else log_append_time
             if not count:
                 base_timestamp = timestamp
-            if abs(timestamp - base_timestamp) > MAX_INT64:
+            if abs(timestamp - base_timestamp) > INT64_MAX:
                 raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "the timestamps are too far apart for one batch")
             append_record(content, timestamp - base_timestamp, count, *inner.key_and_value(), ())
             count += 1

@@ -46,7 +46,7 @@ from hmb.records import (
     iter_batches,
     parse_batch,
 )
-from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT
+from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, MAGIC
 from hmb.records.filtering import MOST_RECORDS
 from hmb.records.heads import heads
 from hmb.storage.batches.opening import PREPARING
@@ -54,7 +54,6 @@ from hmb.storage.config import LogConfig
 
 ProducedRecords = RecordBatch | memoryview  # one record batch, or the bytes of messages v0 or v1
 
-FIRST_VERSION_OF_BATCHES = ProduceRequest.first_version("transactional_id")
 SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, null key, null value, number of headers
 MOST_ERRORS = 10  # greatest number of wrong records that a response names, so that the response stays small
 
@@ -83,7 +82,7 @@ def parse_produced(records: memoryview | None, version: int, *, is_transactional
     """
     if not records:
         raise _invalid("no records")
-    has_batches = version >= FIRST_VERSION_OF_BATCHES
+    has_batches = ProduceRequest.magic_of(version) == MAGIC
     batch = next(iter_batches(records), None) if has_batches else parse_batch(records)
     if batch is None or (has_batches and batch.size != len(records)):
         raise _invalid(f"{len(records)} bytes are not one whole batch")

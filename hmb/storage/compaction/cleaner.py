@@ -39,7 +39,6 @@ from hmb.protocol.topics import TopicPartition
 from hmb.records import Batch, RecordBatch, parse_batch
 from hmb.records.reading import HEADER_PEEK
 from hmb.storage.cleanup import replacement
-from hmb.storage.clock import now_ms
 from hmb.storage.compaction import swap
 from hmb.storage.compaction.rule import Compaction, OffsetMap, Transactions
 from hmb.storage.files import together
@@ -52,6 +51,7 @@ from hmb.storage.segment import Segment
 from hmb.storage.state import checkpoints
 from hmb.storage.state.manifest import DamagedStateFile
 from hmb.storage.time_index import TimestampOffset
+from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
 STINT, REST = 0.005, 0.000_1  # seconds: the compacting thread works for STINT, then sleeps for REST

@@ -19,13 +19,13 @@ import sys
 from collections import defaultdict, deque
 from itertools import chain
 
+from hmb.protocol.enums import MAX_IN_FLIGHT
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Batch, Codec, RecordBatch, parse_batch
 from hmb.records.batch import CONTROL_BIT, CRC_START, HEADER, LOG_OVERHEAD, MAGIC, TRANSACTIONAL_BIT
 from hmb.records.crc import crc32, crc32c
 from hmb.records.reading import HEADER_PEEK, MAGIC_POSITION
 from hmb.storage.files.windows import WINDOW, Windows
-from hmb.storage.producer_state import BATCHES_KEPT
 
 ZEROS = bytes(1 << 20)
 MIN_HEADER = MAGIC_POSITION + 1  # bytes that the search needs to recognize a possible header
@@ -113,7 +113,7 @@ class ProducerBatches:
     """
 
     def __init__(self) -> None:
-        self._last: dict[int, deque[int]] = defaultdict(lambda: deque(maxlen=BATCHES_KEPT))
+        self._last: dict[int, deque[int]] = defaultdict(lambda: deque(maxlen=MAX_IN_FLIGHT))
         self._of_transactions: list[int] = []
         self._open: set[int] = set()
 

@@ -42,6 +42,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import KafkaError
 from hmb.records import RecordBatch, parse_batch
 from hmb.records.reading import HEADER_PEEK
@@ -50,7 +51,7 @@ from hmb.storage.config import LogConfig
 from hmb.storage.files import together
 from hmb.storage.isolation import NO_STOP, Stopped
 from hmb.storage.log_segments import entry_of
-from hmb.storage.offset_index import MAX_OFFSET, MAX_RELATIVE_OFFSET
+from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
 from hmb.storage.producer_state import ProducerState, snapshots
 from hmb.storage.recovery.clean_stop import end_by_indexes
 from hmb.storage.recovery.repair import Bounds, append_replacement, repair, replacement_of
@@ -117,7 +118,7 @@ def _base_offsets(directory: Path) -> list[int]:
     found = []
     for path in directory.glob("*.log"):
         match = SEGMENT_NAME.fullmatch(path.name)
-        if match is None or int(match[1]) > MAX_OFFSET:
+        if match is None or int(match[1]) > INT64_MAX:
             LOGGER.warning("%s is not a segment (its name is not an offset in 20 digits): ignored", path)
         else:
             found.append(int(match[1]))

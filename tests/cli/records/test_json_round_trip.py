@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import hmb
 from hmb.client import Consumer
-from hmb.records.record import MAX_INT64, NO_TIMESTAMP
+from hmb.protocol.enums import INT64_MAX
+from hmb.records.record import NO_TIMESTAMP
 from tests.cli.conftest import Hmb
 
 NUMBERS = count()
@@ -29,7 +30,7 @@ class Sent(NamedTuple):
 
 data = st.none() | st.just(b"") | st.binary(max_size=30) | st.text(max_size=12).map(str.encode)
 names = st.sampled_from(["", "same", "\u2028", "\x00"]) | st.text(max_size=8)
-timestamps = st.sampled_from([NO_TIMESTAMP, 0, 1, MAX_INT64 - 1]) | st.integers(0, 2**45)
+timestamps = st.sampled_from([NO_TIMESTAMP, 0, 1, INT64_MAX - 1]) | st.integers(0, 2**45)
 records = st.builds(
     Sent,
     data,
@@ -43,7 +44,7 @@ records = st.builds(
 @pytest.fixture(scope="module")
 def broker() -> Iterator[str]:
     settings = {"num.partitions": str(PARTITIONS), "log.flush.acks.all": "false", "log.retention.ms": "-1"}
-    settings["log.message.timestamp.after.max.ms"] = str(MAX_INT64)
+    settings["log.message.timestamp.after.max.ms"] = str(INT64_MAX)
     with hmb.Broker(config=settings) as broker:
         yield broker.bootstrap_servers
 

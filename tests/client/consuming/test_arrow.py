@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, encode_message_set, iter_batches
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.columns import SCHEMA, columns
 from hmb.records.fast.consumer_records import consumer_records
-from hmb.records.record import MAX_INT64
 from tests.client.consuming.record_batches import record_batch
 
 NOW = 1_700_000_000_000
@@ -93,10 +93,10 @@ def test_damage_is_found_as_by_the_record_reader(
         wanted = [record for batch in damaged for record in consumer_records(batch, "t", 3)]
     except KafkaError as error:
         with pytest.raises(KafkaError) as caught:
-            columns("t", 3, list(iter_batches(encoded)), -MAX_INT64, None)
+            columns("t", 3, list(iter_batches(encoded)), -INT64_MAX, None)
         assert str(caught.value) == str(error)
     else:
-        table = columns("t", 3, damaged, -MAX_INT64, None)
+        table = columns("t", 3, damaged, -INT64_MAX, None)
         table.validate(full=True)
         assert rows(table) == expected(wanted)
 

@@ -22,7 +22,7 @@ from hmb.client.group.member import GroupMember, ListenerCall, ListenerMethod, T
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call as WaitingCall
 from hmb.coordinator.classic.settings import GroupSettings as ClassicSettings
-from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
+from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -32,6 +32,7 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 from tests.coordinator.consumer_driver import Topics
+from tests.coordinator.settings import consumer_group_settings
 
 MEMBERS = 4
 SESSION, HEARTBEAT = 10.0, 3.0  # seconds
@@ -106,7 +107,7 @@ class ConsumerCoordinator:
     def __init__(self) -> None:
         self.now = 1_000
         self.topics = Topics(a=4)
-        times = ConsumerGroupSettings(
+        times = consumer_group_settings(
             session_timeout=int(SESSION * 1000), heartbeat_interval=int(HEARTBEAT * 1000), assignment_interval=0
         )
         self._group = ConsumerGroup("g", lambda group_id: times, self.topics, lambda: self.now)

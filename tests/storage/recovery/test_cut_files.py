@@ -14,7 +14,6 @@ import pytest
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import Codec, Record, encode_batch, encode_message_set
-from hmb.storage.clock import now_ms
 from hmb.storage.compaction.cleaner import Throttle
 from hmb.storage.files.sorted_entries import BLOCK
 from hmb.storage.files.together import release
@@ -25,6 +24,7 @@ from hmb.storage.offset_index import OffsetIndex
 from hmb.storage.recovery.checking import Damage, end_of_whole_batches
 from hmb.storage.recovery.scanning import checked_batches
 from hmb.storage.time_index import TimeIndex
+from hmb.units import now_ms
 from tests.storage.compaction import test_compaction
 from tests.storage.conftest import LogMaker, batch, messages, read_all
 from tests.storage.transactions import ABORT, COMMIT, Writer, committed_offsets
@@ -227,7 +227,6 @@ SURVIVES = """
 import os, sys
 from pathlib import Path
 from hmb.storage.config import LogConfig
-from hmb.storage.clock import now_ms
 from hmb.storage.log import Log
 from tests.storage.recovery.test_cut_files import fill
 directory = Path(sys.argv[1])

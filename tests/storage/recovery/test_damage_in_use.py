@@ -11,11 +11,11 @@ import pytest
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import encode_batch, iter_batches
-from hmb.storage.clock import now_ms
 from hmb.storage.config import LogConfig
 from hmb.storage.files.together import release
 from hmb.storage.log import Log
 from hmb.storage.recovery.read_checks import OFFSETS_KEPT, RepeatedReads
+from hmb.units import now_ms
 from tests.storage.conftest import LogMaker, batch, read_all, records
 from tests.storage.data_directory import DataDirectory
 from tests.storage.transactions import ABORT, COMMIT, Writer, committed_offsets

@@ -17,10 +17,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from hmb.records import Codec, Record, RecordBatch, encode_batch, encode_message_set, iter_batches, read_records
-from hmb.storage.clock import now_ms
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.state.leader_epochs import LeaderEpochs
+from hmb.units import now_ms
 from tests.storage.conftest import LogMaker, batch, read_all
 from tests.storage.data_directory import DataDirectory
 from tests.storage.recovery import damage

@@ -15,7 +15,6 @@ import pytest
 
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.cleanup import deletion
-from hmb.storage.clock import now_ms
 from hmb.storage.compaction.cleaner import Cleaner
 from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
@@ -24,6 +23,7 @@ from hmb.storage.state.checkpoints import TOPIC_ID
 from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import CLEAN_SHUTDOWN, Manifest, SegmentEntry
 from hmb.storage.state.offset_checkpoints import RECOVERY_POINTS, START_OFFSETS
+from hmb.units import now_ms
 from tests.storage.compaction.test_compaction import change_batch, table
 from tests.storage.conftest import batch, read_all
 from tests.storage.data_directory import NAME, DataDirectory

@@ -1,0 +1,51 @@
+"""The pause of a client before it repeats a failed attempt.
+
+A broker that restarts, or that has too much work, must not receive every request again at once. A client therefore
+waits before the next attempt. Each failure doubles the pause up to a limit. If many clients lose the same broker at the
+same time, they should not all come back at the same time. Connections and producers therefore make each pause a little
+shorter or longer at random (`jittered`).
+
+For example, the first pause is 0.1 s and the limit is 1 s. The pauses are 0.1, 0.2, 0.4, 0.8, 1, 1, ... seconds.
+
+Source: KIP-580; `retry.backoff.ms` and `retry.backoff.max.ms` of Kafka's clients.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+
+LONGEST_PAUSE = 1.0  # seconds; Kafka's default of retry.backoff.max.ms
+JITTER = 0.2  # A pause with jitter is up to 20 % shorter or longer.
+MOST_DOUBLINGS = 16  # After so many failures, every pause has reached its limit.
+
+
+def pause_after(failures: int, first: float, longest: float = LONGEST_PAUSE) -> float:
+    """Return the pause (seconds) before the next attempt. `failures` counts the failures before the last one."""
+    return min(first * 2.0 ** min(failures, MOST_DOUBLINGS), longest)
+
+
+def jittered(pause: float) -> float:
+    """Return a pause that is up to 20 % shorter or longer, at random."""
+    return pause * random.uniform(1 - JITTER, 1 + JITTER)
+
+
+class Backoff:
+    """Computes the time of the next attempt of one request. The times are in seconds."""
+
+    def __init__(self, first: float) -> None:
+        self._first = first
+        self._failures = 0
+        self.retry_at = -math.inf
+
+    def failed(self, now: float) -> None:
+        self.retry_at = now + pause_after(self._failures, self._first)
+        self._failures += 1
+
+    def answered(self, now: float) -> None:
+        """Reset the pause to its first value after a response.
+
+        Do not reset it if `failed` was just called for this response. The pause is then not over yet.
+        """
+        if self.retry_at <= now:
+            self._failures = 0
