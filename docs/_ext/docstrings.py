@@ -5,8 +5,9 @@
 
 A module begins with a short essay in its docstring. The directive shows this essay on a page.
 
-Docstrings are written for readers of the code, so they are not exact reStructuredText. This module treats every
-indented block as literal text, even without a double colon before it. It treats lines with columns as literal text,
+Docstrings are written for readers of the code, so they are not exact reStructuredText. A list, a table or a drawing
+follows the sentence that announces it without an empty line, and this module adds the empty line. The module treats
+every indented block as literal text, even without a double colon before it. Lines with columns become literal text,
 too.
 """
 
@@ -29,7 +30,21 @@ ITEM = re.compile(r"\s*([-*+]|\d+[.)]) ")
 
 def as_markdown(docstring: str) -> str:
     """Return a docstring as Markdown: a double colon at the end of a line becomes a single one."""
-    return re.sub(r"::$", ":", docstring, flags=re.MULTILINE)
+    return "\n".join(separate_blocks(re.sub(r"::$", ":", docstring, flags=re.MULTILINE).splitlines()))
+
+
+def separate_blocks(lines: list[str]) -> list[str]:
+    """Put an empty line between a sentence that ends with a colon and the list, table or drawing after it."""
+    separated: list[str] = []
+    for line in lines:
+        if separated and separated[-1].rstrip().endswith(":") and _begins_block(line):
+            separated.append("")
+        separated.append(line)
+    return separated
+
+
+def _begins_block(line: str) -> bool:
+    return bool(ITEM.match(line) or line.startswith("    ") or COLUMNS.match(line))
 
 
 def indent_columns(lines: list[str]) -> list[str]:
@@ -81,7 +96,7 @@ class Essay(SphinxDirective):
 
 def process_docstring(_app: Sphinx, _what: str, _name: str, _object: Any, _options: Any, lines: list[str]) -> None:
     """Prepare a docstring for autodoc, in place."""
-    lines[:] = announce_blocks(indent_columns(lines))
+    lines[:] = announce_blocks(indent_columns(separate_blocks(lines)))
 
 
 def process_options(_app: Sphinx, _context: Any, lines: list[str]) -> None:

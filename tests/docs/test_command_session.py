@@ -107,6 +107,14 @@ def test_a_failing_command_fails_the_build(tmp_path: Path) -> None:
     app.cleanup()
 
 
+def test_a_block_after_a_colon_is_separated_from_its_sentence() -> None:
+    docstrings = load("docstrings")
+    text = ["Two files:", "- a log", "- an index", "", "For example::", "    0  a", "Note:", "The end."]
+    assert docstrings.as_markdown("\n".join(text)) == (
+        "Two files:\n\n- a log\n- an index\n\nFor example:\n\n    0  a\nNote:\nThe end."
+    )
+
+
 def test_indented_blocks_and_columns_of_a_docstring_become_literal_text() -> None:
     docstrings = load("docstrings")
     text = ["What it is:", "", "    a  layout", "", "- an item", "", "    of it", "", "Said::", "", "    so"]
