@@ -62,7 +62,7 @@ Produce, a tour of at most 9 files:
 7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`), and assigns its offsets
 8. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
 9. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
-10. `storage/segment.py` `Segment.note` decides whether the indexes get an entry, one for each 4 KiB
+10. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
 11. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
 In step 1, the loop uses three names that a first reading can skip. `requests.account` counts the memory of a request
@@ -101,15 +101,15 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 9. `coordinator/classic/rebalance.py` `ClassicRebalance.tick` finds that this deadline has passed
 10. `coordinator/classic/rebalance.py` `ClassicRebalance._complete_join` ends the wait
 11. `coordinator/classic/rebalance.py` `ClassicRebalance._begin_generation` queues a response for each member
-12. `coordinator/shared_group.py` `WaitingCall.answer` passes the response to the waiting thread of a member
+12. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 13. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
 14. `coordinator/groups.py` `GroupCoordinator.sync` passes the assignment to the group, in one step
 15. `coordinator/classic/rebalance.py` `ClassicRebalance.sync` keeps the request until the assignment is stored
 16. `coordinator/classic/rebalance.py` `ClassicRebalance._store` queues a record that contains the assignment
-17. `coordinator/shared_group.py` `SharedGroup._write` runs at the end of the step, without the group's lock
+17. `coordinator/shared_group.py` `SharedGroup._store_records` runs at the end of the step, without the group's lock
 18. `coordinator/journal/writing.py` `Journal.write` writes the record to the topic `__consumer_offsets`
 19. `coordinator/classic/rebalance.py` `ClassicRebalance._assign` queues a response with each member's partitions
-20. `coordinator/shared_group.py` `WaitingCall.answer` passes the response to the waiting thread of a member
+20. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
 A state machine only queues responses and records. At the end of each step, `SharedGroup._settle` passes the responses
 to the waiting threads, and adds the records to the queue of the journal. With the default settings, a new group waits

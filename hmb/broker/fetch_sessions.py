@@ -174,7 +174,7 @@ class IncrementalFetch(Fetching):
 
     def respond(self, answers: Answers) -> FetchResponse:
         news = [(partition, data) for partition, data in answers if partition.is_news(data)]
-        if not self._sessions.note(self._session, self._epoch, news):
+        if not self._sessions.store_offsets(self._session, self._epoch, news):
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._session.id)
         return _response(news, self._session.id)
 
@@ -214,7 +214,8 @@ class FetchSessions:
                 return Fetching(named)
             if self._partitions > MAX_PARTITIONS:
                 self._remove(session.id)
-                raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+                why = f"all fetch sessions together have more than {MAX_PARTITIONS:,} partitions"
+                raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, why)
             session.used = self.clock()
             session.epoch = 1 if session.epoch == INT32_MAX else session.epoch + 1
             self._sessions.move_to_end(session.id)
@@ -223,11 +224,14 @@ class FetchSessions:
     def _continued(self, request: FetchRequest, uses_ids: bool) -> FetchSession:
         session = self._sessions.get(request.session_id)
         if session is None:
-            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+            why = f"there is no fetch session {request.session_id}; begin a new one"
+            raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND, why)
         if session.epoch != request.session_epoch:
-            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+            why = f"the request contains epoch {request.session_epoch}; the next epoch is {session.epoch}"
+            raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH, why)
         if session.uses_ids != uses_ids:
-            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
+            why = "a session names its topics either by id or by name"
+            raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, why)
         return session
 
     def _update(self, session: FetchSession, named: dict[Key, FetchedPartition], gone: Iterable[Key]) -> None:
@@ -274,7 +278,7 @@ class FetchSessions:
         session = self._sessions.pop(id, None)
         self._partitions -= len(session.partitions) if session else 0
 
-    def note(self, session: FetchSession, epoch: int, news: Answers) -> bool:
+    def store_offsets(self, session: FetchSession, epoch: int, news: Answers) -> bool:
         """Store the offsets of the response to the request with `epoch`.
 
         If a later request has already used the session, store nothing and return False.

@@ -39,7 +39,8 @@ def set_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -
     """
     end = log.epochs.end_of(partition.last_fetched_epoch, log.log_start_offset, log.log_end_offset)
     if end is None or partition.fetch_offset < log.log_start_offset:
-        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+        why = f"the log starts at offset {log.log_start_offset}, after the offset or the epoch of the request"
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, why)
     if end.epoch == partition.last_fetched_epoch and end.end_offset >= partition.fetch_offset:
         return False
     data.diverging_epoch = PartitionData.EpochEndOffset(epoch=end.epoch, end_offset=end.end_offset)

@@ -16,9 +16,9 @@ A `Connection` asks its broker which versions of each request it supports. A `Cl
 partition. If a request fails because another broker now has the role, the client finds this broker and sends the
 request again.
 
-For example, `producer.send("weather", b"rain")` chooses partition 1 of the topic. The `Cluster` returns the leader of
-this partition, broker 2. `send` adds the record to a batch. A sender thread sends this batch in a Produce request, on
-the connection to broker 2.
+For example, an application calls `producer.send("weather", b"rain")`. The application's thread chooses partition 1 of
+the topic, and adds the record to a batch. A second thread, the router, finds the leader of this partition in the
+`Cluster`: broker 2. The sender thread for broker 2 then sends the batch in a Produce request.
 
 Read the modules in this order:
 

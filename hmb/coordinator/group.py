@@ -2,12 +2,12 @@
 
 The table of groups contains groups of the classic protocol (classic/group.py) and of KIP-848 (modern/group.py). Both
 kinds are state machines that use no threads, clocks or disks. A step is one change of a group. The step adds its
-effects to two lists: `answers` contains responses to waiting requests, and `writes` contains records for the journal.
+effects to two lists: `responses` contains responses to waiting requests, and `writes` contains records for the journal.
 The caller (shared_group.py) then sends the responses and stores the records.
 
 For example, the leader of a classic group sends SyncGroup. This step adds one `Write` with the group's record to
 `writes`. After the record is on disk, the caller runs `Write.then`, which adds the responses to all members to
-`answers`.
+`responses`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Group(Protocol):
     kind: ClassVar[str]  # the group type in ListGroups responses
     group_id: str
     protocol_type: str | None
-    answers: list[tuple[Any, Any]]  # pairs (waiting request, response)
+    responses: list[tuple[Any, Any]]  # pairs (waiting request, response)
     writes: list[Write]
 
     @property

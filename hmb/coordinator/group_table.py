@@ -41,7 +41,7 @@ class GroupTable:
         """Return the group with this id, or create it. Raises COORDINATOR_NOT_AVAILABLE after `close`."""
         with self._lock:
             if self._closed:
-                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, "the broker stops")
             if group_id not in self._groups:
                 self._groups[group_id] = self._make(group_id)
             return self._groups[group_id]

@@ -68,7 +68,10 @@ class GroupTimer:
             return self._heap[0][0] if self._heap else None
 
     def settle(self) -> None:
-        """Wait until the timer has woken all groups whose wake-up is due. Tests call this after they move the clock."""
+        """Wait until the timer has woken all groups whose wake-up is due. Tests call this after they move the clock.
+
+        The wait ends because waking a group does no unlimited wait, and because `stop` ends it, too.
+        """
         with self._changed:
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._stopped or not (self._is_waking or self._has_due()))
@@ -91,7 +94,7 @@ class GroupTimer:
             while not self._stopped:
                 now = self._clock()
                 if not self._heap:
-                    self._changed.wait()
+                    self._changed.wait()  # needs no time limit: `schedule` and `stop` wake this thread
                 elif self._heap[0][0] > now:
                     self._changed.wait(min((self._heap[0][0] - now) / 1000, threading.TIMEOUT_MAX))
                 else:

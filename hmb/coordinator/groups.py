@@ -160,11 +160,11 @@ class GroupCoordinator:
         Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID (also if no such group exists), and the other errors of `_find`.
         """
         if not group_id:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
         try:
             group = self._find(group_id)
             if not isinstance(group.group, ClassicGroup):
-                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id!r} does not use the classic protocol")
             return group
         except KafkaError as error:
             if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
@@ -176,7 +176,7 @@ class GroupCoordinator:
     def join(self, call: WaitingCall, request: JoinGroupRequest) -> JoinGroupResponse:
         """Handle JoinGroup: wait until all members have joined, and return the response. Raises KafkaError."""
         if not request.group_id:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
         if not shortest <= request.session_timeout_ms <= longest:
             why = f"session.timeout.ms is {request.session_timeout_ms}; the broker allows {shortest} to {longest}"
@@ -199,7 +199,8 @@ class GroupCoordinator:
         group.check_loaded()
         if isinstance(group.group, ConsumerGroup):
             if not group.group.is_empty:
-                raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+                why = f"group {group.group.group_id!r} has members that use the consumer protocol (KIP-848)"
+                raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
             classic = self._classic(group.group.group_id)
             classic.writes.append(Write(group.group.tombstones()))
             group.group = classic
@@ -282,7 +283,7 @@ class GroupCoordinator:
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
         """Return groups with these states and types; an empty list allows all. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
-            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the broker still loads its groups; try again")
         return listed((shared.group for shared in self._table.all()), states, types)
 
     def delete(self, group_id: str) -> None:
@@ -351,11 +352,11 @@ class GroupCoordinator:
         Raises KafkaError.
         """
         if not group_id:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
         group = self._find(group_id)
         with group.lock:
             if not group.group.is_empty and group.group.protocol_type != CONSUMER:
-                raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+                raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {group_id!r} has members; stop them first")
             read = {topic for topic in {each.topic for each in partitions} if is_subscribed(group.group, topic)}
             deletion = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
         self._journal.write(deletion)

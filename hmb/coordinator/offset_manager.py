@@ -53,7 +53,9 @@ class OffsetManager:
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
         self._offsets = GroupOffsets()
-        self._lock = threading.Lock()  # guards `_offsets`; a thread takes it after all other locks and holds it briefly
+        # This lock guards `_offsets`. A thread may take it while it holds the lock of a group or the `write_lock` of a
+        # journal partition. A thread that holds this lock takes no other lock.
+        self._lock = threading.Lock()
 
     # -- methods that the caller runs under the group's lock
 

@@ -63,7 +63,7 @@ class ProducerIds:
             self._next += 1
             return self._next - 1
 
-    def note(self, producer_id: int) -> None:
+    def skip_to(self, producer_id: int) -> None:
         """From now on, assign only ids greater than `producer_id`, because this id is already in use."""
         with self._lock:
             if producer_id >= self._next:

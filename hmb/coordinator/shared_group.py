@@ -43,12 +43,12 @@ class WaitingCall(Call):
     """A JoinGroup or SyncGroup request. The thread of its connection waits for the response."""
 
     is_client_gone: Callable[[], bool] = lambda: False
-    _answered: threading.Event = field(default_factory=threading.Event)
-    _answer: Any = None
+    _has_response: threading.Event = field(default_factory=threading.Event)
+    _response: Any = None
 
-    def answer(self, response: Any) -> None:
-        self._answer = response
-        self._answered.set()
+    def respond(self, response: Any) -> None:
+        self._response = response
+        self._has_response.set()
 
     def wait(self) -> Any:
         """Wait for the response and return it. A deadline of the group limits the wait.
@@ -56,14 +56,20 @@ class WaitingCall(Call):
         Raises NETWORK_EXCEPTION if the client has disconnected. Its member stays in the group until the session ends,
         because the client can connect again.
         """
-        while not self._answered.wait(LOOK_AGAIN):
+        while not self._has_response.wait(LOOK_AGAIN):
             if self.is_client_gone():
                 raise KafkaError(ErrorCode.NETWORK_EXCEPTION, "the client disconnected while its request waited")
-        return self._answer
+        return self._response
 
 
 class SharedGroup:
-    """One group with its lock and its journal. Thread-safe."""
+    """One group with its lock and its journal. Thread-safe.
+
+    When no thread holds the lock:
+
+    - The lists `responses` and `writes` of the group are empty: the last step has carried out all effects.
+    - The timer wakes the group at its next deadline or earlier.
+    """
 
     def __init__(
         self, group: Group, journal: Journal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
@@ -99,7 +105,8 @@ class SharedGroup:
         COORDINATOR_NOT_AVAILABLE, and the client then sends the request again.
         """
         if self.group.is_unloaded:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            why = f"group {self.group.group_id!r} was deleted a moment ago; try again"
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
 
     def step(self, change: Callable[[int], Outcome], *, durable: bool = False) -> Outcome:
         """Run `change` under the group's lock, then send responses and write records. Return the result of `change`.
@@ -115,7 +122,7 @@ class SharedGroup:
                 finally:
                     writes = self._settle()
         finally:
-            errors = self._write(writes)
+            errors = self._store_records(writes)
         if durable and errors:
             raise errors[0]
         return outcome
@@ -134,10 +141,10 @@ class SharedGroup:
         Return the writes of this step, each with its queued records or the error that prevented them.
         """
         self.group.tick(self._clock())
-        for call, response in self.group.answers:
+        for call, response in self.group.responses:
             assert isinstance(call, WaitingCall)
-            call.answer(response)
-        self.group.answers.clear()
+            call.respond(response)
+        self.group.responses.clear()
         self._timer.schedule(self, self.group.next_deadline())
         writes, self.group.writes = self.group.writes, []
         return [(write, self._enqueue(write)) for write in writes]
@@ -148,22 +155,22 @@ class SharedGroup:
         except KafkaError as error:
             return error
 
-    def _write(self, writes: list[tuple[Write, Queued]]) -> list[KafkaError]:
+    def _store_records(self, writes: list[tuple[Write, Queued]]) -> list[KafkaError]:
         """Write the queued records to disk without the group's lock, and then run `then` of each write.
 
         Return the errors of all writes.
         """
         errors = []
         for write, queued in writes:
-            if (error := self._try_write(queued)) is not None:
+            if (error := self._try_store(queued)) is not None:
                 errors.append(error)
             with self.lock:
                 write.then(error, self._clock())
                 more = self._settle()
-            errors += self._write(more)
+            errors += self._store_records(more)
         return errors
 
-    def _try_write(self, queued: Queued) -> KafkaError | None:
+    def _try_store(self, queued: Queued) -> KafkaError | None:
         try:
             if isinstance(queued, KafkaError):
                 raise queued

@@ -41,7 +41,7 @@ def rebuild_indexes(segment: Segment, index: IndexFile, why: str) -> None:
         fresh = type(segment)(segment.path.parent, segment.base_offset, segment.config, suffix=REBUILT)
         with fresh.indexes_made_anew():
             for position, batch in segment.batches(0, segment.size):
-                fresh.note(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
+                fresh.index_batch(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
         fresh.time_index.append(segment.max_timestamp, segment.offset_of_max_timestamp)
         fresh.offset_index.file.rename(segment.offset_index.path)
         fresh.time_index.file.rename(segment.time_index.path)

@@ -108,7 +108,7 @@ class Log:
         self._repeated_reads = RepeatedReads()
         self.refusal: KafkaError | None = None  # the error of each append after the log was closed or deleted
         synced = loaded.end_offset if clean else min(recovery_point or 0, loaded.end_offset)
-        self.commit = GroupCommit(directory, synced, clock(), self.log_segments.note)
+        self.commit = GroupCommit(directory, synced, clock(), self.log_segments.add_entry)
         self._names_made = 1  # number of files created in the directory; a sync of the directory saves their names
 
     @property
@@ -177,7 +177,7 @@ class Log:
                 parts = batch.stamped(base_offset, self.leader_epoch)
                 if self._write(parts, last_offset, last_offset, TimestampOffset(batch.max_timestamp, last_offset)):
                     if batch.producer_id != NO_PRODUCER_ID:
-                        self._producers.note(batch, base_offset, now)
+                        self._producers.add_batch(batch, base_offset, now)
                     return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
             self.flush()
 

@@ -62,7 +62,7 @@ class LogSegments:
         self.active.close()  # This closes the segment's files. A read opens them again.
         # The manifest does not sync this entry, so a power cut may lose it. The entry of the next segment is then lost
         # as well, and the broker checks this segment at its next start.
-        self.note(self.active, end_offset, sync=False)
+        self.add_entry(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)
         self._segments.append(segment)
@@ -114,7 +114,7 @@ class LogSegments:
         ]
         return [*older, entry_of(self.active, end_offset)]
 
-    def note(self, segment: Segment, next_offset: int, *, sync: bool = True) -> None:
+    def add_entry(self, segment: Segment, next_offset: int, *, sync: bool = True) -> None:
         """Write a segment's entry into the manifest. The next segment begins at `next_offset`."""
         if self._manifest is None:
             return

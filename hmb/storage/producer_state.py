@@ -179,7 +179,7 @@ class ProducerState:
                 f"coordinator epoch {marker.coordinator_epoch} of a marker is older than {producer.coordinator_epoch}",
             )
 
-    def note(self, batch: RecordBatch, base_offset: int, appended_at: int) -> None:
+    def add_batch(self, batch: RecordBatch, base_offset: int, appended_at: int) -> None:
         """Update the state after the log has appended a batch at `base_offset`, at the time `appended_at` (ms)."""
         producer = self._producer(batch.producer_id, batch.producer_epoch)
         last_offset = base_offset + batch.last_offset_delta
@@ -211,7 +211,7 @@ class ProducerState:
         Raises KafkaError if the record of a control batch is not a marker.
         """
         if not batch.is_control:
-            self.note(batch, batch.base_offset, self._loaded_at)
+            self.add_batch(batch, batch.base_offset, self._loaded_at)
             return None
         for record in batch.records():  # A control batch has one record, or no record after compaction.
             if control_type(record) in (ControlType.ABORT, ControlType.COMMIT):

@@ -128,11 +128,11 @@ class Segment:
         except OSError:
             self.file.truncate(self.size)
             raise
-        self.note(last_offset_of_first_batch, self.size, size, *max_timestamp)
+        self.index_batch(last_offset_of_first_batch, self.size, size, *max_timestamp)
         self._last_position = self.size
         self.size += size
 
-    def note(self, last_offset: int, position: int, size: int, max_timestamp: int, offset_of_max: int) -> None:
+    def index_batch(self, last_offset: int, position: int, size: int, max_timestamp: int, offset_of_max: int) -> None:
         """Update the indexes for one batch: after an append, or when the indexes are rebuilt from the log."""
         if self.first_timestamp is None:
             self.first_timestamp = max_timestamp

@@ -139,8 +139,8 @@ class GroupDriver:
 
     def settle(self) -> None:
         self.group.tick(self.now)
-        self.answers.update(self.group.answers)
-        self.group.answers.clear()
+        self.answers.update(self.group.responses)
+        self.group.responses.clear()
         self.held += self.group.writes
         self.group.writes.clear()
         if not self.holds and self.held:

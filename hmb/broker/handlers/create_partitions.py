@@ -7,7 +7,7 @@ Behavior: a request contains, for each topic, the new total number of partitions
     one assignment for each new partition, and each assignment must name only this broker. If a request contains a topic
     twice, the topic gets INVALID_REQUEST.
 Version notes: all versions have the same fields and differ only in their encoding.
-Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
+Left out: quotas. `throttle_time_ms` is always 0, and a client that changes many topics can delay other clients.
 """
 
 from __future__ import annotations

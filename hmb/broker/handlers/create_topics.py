@@ -9,7 +9,7 @@ Behavior: each topic has its own error code and error message. If the number of 
     partitions, replicas.
 Version notes: version 1 adds `validate_only` and error messages. Version 4 adds the value -1 for defaults. Version 5
     adds the topic's settings to the response, and version 7 adds the topic's id.
-Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
+Left out: quotas. `throttle_time_ms` is always 0, and a client that changes many topics can delay other clients.
 """
 
 from __future__ import annotations

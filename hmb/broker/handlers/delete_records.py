@@ -53,7 +53,8 @@ def _new_start(name: str, partition: int, offset: int, context: RequestContext) 
     topic = context.broker.topics.find(name, NO_TOPIC_ID)
     log = topic.log(partition)
     if topic.is_internal:
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
+        why = f"{name} is an internal topic; clients cannot delete its records"
+        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
     return deletion.new_start(log, offset)
 
 

@@ -6,7 +6,7 @@ Behavior: each topic has its own error code. The broker ignores the request's ti
     INVALID_REQUEST.
 Version notes: from version 6 on, a request may identify a topic by its id instead of its name. If it contains both or
     neither, the topic gets INVALID_REQUEST.
-Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
+Left out: quotas. `throttle_time_ms` is always 0, and a client that changes many topics can delay other clients.
 """
 
 from __future__ import annotations

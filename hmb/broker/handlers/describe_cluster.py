@@ -6,7 +6,7 @@ Behavior: the response contains one broker, this one, which is also the controll
     controllers, the error is MISMATCHED_ENDPOINT_TYPE. If the client asks for an unknown type of address, the error is
     UNSUPPORTED_ENDPOINT_TYPE.
 Version notes: version 1 adds the type of address. Version 2 adds fenced brokers. HMB has none.
-Left out: racks.
+Left out: racks. A client cannot choose a near broker, because HMB has only one.
 """
 
 from __future__ import annotations

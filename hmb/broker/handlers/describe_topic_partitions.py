@@ -6,7 +6,8 @@ Behavior: the response contains the requested topics, or all topics, sorted by n
     some partitions are missing, the response has a cursor: the topic and the partition to continue with. The client
     sends the cursor in its next request. Unknown topics do not count as partitions.
 Version notes: none.
-Left out: eligible leader replicas, which exist only with several brokers, and racks.
+Left out: eligible leader replicas and racks, which exist only with several brokers. If the disk of the broker is lost,
+    no other replica has the records.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ Version notes: clients that send versions below 4 do not know record batches. Th
     error is MESSAGE_TOO_LARGE. Version 3 adds `max_bytes`, version 4 the isolation level, version 7 fetch sessions,
     version 9 leader epochs, and version 12 the epoch of the last fetched record. From version 13 on, topics are
     identified by id.
-Left out: fetches by followers, because HMB has one broker. Quotas: HMB never slows a client down.
+Left out: fetches by followers and the choice of a replica near the client (racks), because HMB has one broker. A client
+    in another zone always reads across zones. Quotas: a fast client can use all of the broker's time and delay others.
 """
 
 from __future__ import annotations

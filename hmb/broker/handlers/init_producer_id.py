@@ -10,7 +10,8 @@ Behavior: a producer without a transactional id gets a new producer id, which no
     `transaction.max.timeout.ms`, the error is INVALID_TRANSACTION_TIMEOUT.
 Version notes: version 3 adds the current id and epoch of the producer (KIP-360). If the producer is fenced, versions
     below 4 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
-Left out: two-phase commit (KIP-939). It is version 6 of the request, which is not stable in Kafka 4.3.
+Left out: two-phase commit (KIP-939). It is version 6 of the request, which is not stable in Kafka 4.3. So a
+    producer cannot take part in the transaction of a database.
 """
 
 from __future__ import annotations

@@ -8,7 +8,8 @@ Version notes: version 0 has no rebalance timeout, so the session timeout is use
     member first gets a member id, and then joins with this id. Version 5 adds static members. If a response contains no
     protocol, for example because of an error, the protocol's name is "" in versions below 7, and null in later
     versions. From version 9 on, a static member that is the leader can return to its group without a new assignment.
-Left out: members of the classic protocol in groups of the new protocol (KIP-848).
+Left out: members of the classic protocol in groups of the new protocol (KIP-848). To change the protocol of a group, an
+    application must stop all members first.
 """
 
 from __future__ import annotations

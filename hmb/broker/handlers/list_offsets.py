@@ -67,7 +67,8 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
             topic_response.partitions.append(answer)
             with answering(answer):
                 if count > 1:
-                    raise KafkaError(ErrorCode.INVALID_REQUEST)
+                    why = f"the request contains {topic.name}-{wanted.partition_index} {count} times"
+                    raise KafkaError(ErrorCode.INVALID_REQUEST, why)
                 _check_timestamp(wanted.timestamp, context.version)
                 log = context.broker.topics.log(topic.name, NO_TOPIC_ID, wanted.partition_index)
                 if context.version == 0:
@@ -82,7 +83,8 @@ def _check_timestamp(timestamp: int, version: int) -> None:
     """Raise UNSUPPORTED_VERSION for a negative timestamp that has no special meaning in this version of the request."""
     first_version = FIRST_VERSION.get(timestamp)
     if timestamp < 0 and (first_version is None or version < first_version):
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        why = f"the timestamp {timestamp} has no meaning in ListOffsets v{version}"
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, why)
 
 
 def _answer(log: Log, wanted: Wanted, answer: PartitionResponse, version: int, isolation_level: int) -> None:

@@ -11,7 +11,8 @@ Version notes: to request all topics, a client sends an empty list in version 0,
     versions an empty list means no topic. From version 4 on, a client can forbid the creation of topics. From version
     12 on, a request can identify topics by id. Versions 10 and 11 also have a field for the id. If a request of these
     versions uses this field, all its topics get INVALID_REQUEST.
-Left out: racks and offline replicas, which exist only with several brokers.
+Left out: racks and offline replicas, which exist only with several brokers. While the broker is down, a client cannot
+    use another replica.
 """
 
 from __future__ import annotations

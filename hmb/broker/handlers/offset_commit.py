@@ -12,8 +12,8 @@ Version notes: for version 0, Kafka brokers stored the offsets in ZooKeeper. HMB
     used (KIP-211). Version 6 adds leader epochs, and version 7 group instance ids. An unknown group gets
     ILLEGAL_GENERATION in versions below 9, and GROUP_ID_NOT_FOUND in later versions. From version 10 on, topics are
     identified by id.
-Left out: quotas: HMB never slows a client down, so `throttle_time_ms` is always 0. `offsets.commit.timeout.ms`: in
-    Kafka this is the time to wait for replicas.
+Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
+    `offsets.commit.timeout.ms`: in Kafka this is the time to wait for replicas, and HMB has none.
 """
 
 from __future__ import annotations

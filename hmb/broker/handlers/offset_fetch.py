@@ -10,7 +10,7 @@ Version notes: for version 0, Kafka brokers read the offsets from ZooKeeper. In 
     adds leader epochs. Version 7 adds `require_stable`: a partition gets UNSTABLE_OFFSET_COMMIT while an open
     transaction has a pending offset for it. From version 8 on, a request may contain several groups. Version 9 adds the
     member that sends the request (KIP-848). From version 10 on, topics are identified by id.
-Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
+Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
 """
 
 from __future__ import annotations

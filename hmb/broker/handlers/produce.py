@@ -16,7 +16,7 @@ Version notes: versions 0 and 1 contain messages of magic 0, and version 2 conta
     (broker/transactional.py). Otherwise the error is INVALID_TXN_STATE in versions below 11, and TRANSACTION_ABORTABLE
     in later versions. From version 12 on, the broker adds a partition to the transaction when it gets the first batch
     for it.
-Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
+Left out: quotas. `throttle_time_ms` is always 0, and a fast client can use all of the broker's time and delay others.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Version notes: versions 0 and 1 return COORDINATOR_NOT_AVAILABLE instead of COOR
     of these versions do not know. Version 3 adds the member and the generation. In versions 0 to 4, the producer must
     first send AddOffsetsToTxn for the group. Otherwise the error is INVALID_TXN_STATE in versions 0 to 3, and
     TRANSACTION_ABORTABLE in version 4. From version 5 on, AddOffsetsToTxn is not needed.
-Left out: quotas. HMB never slows a client down, so `throttle_time_ms` is always 0.
+Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestCo
     """
     groups, transactions, id = context.broker.groups, context.broker.transactions, request.transactional_id
     if not request.group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID)
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     partition = groups.partition_for(request.group_id)
     member = request.member_id, request.generation_id, request.group_instance_id

@@ -7,7 +7,8 @@ Behavior: each partition has its own error code. The broker sends the response a
     this request to other brokers. HMB's coordinator writes its markers without such a request.)
 Version notes: version 2 adds the transaction version, which decides which rules apply (KIP-1228). With transaction
     version 2, the epoch of a marker must be greater than the epoch of the transaction's records.
-Left out: HMB has no ACLs, so it does not check who sends this request.
+Left out: HMB has no ACLs, so it does not check who sends this request. Any client can end the transaction of another
+    producer if it knows the producer's id and epoch.
 """
 
 from __future__ import annotations

@@ -38,7 +38,11 @@ Forget = Callable[[Mapping[str, uuid.UUID]], None]  # a function that gets the n
 
 
 class Topics:
-    """All topics of the broker. Only one thread at a time changes topics. A thread that reads topics takes no lock."""
+    """All topics of the broker. Only one thread at a time changes topics. A thread that reads topics takes no lock.
+
+    - `_by_name`, `_by_id` and `_by_metric_name` contain the same topics.
+    - Each partition of a topic in these tables has a log in the log manager.
+    """
 
     def __init__(self, logs: LogManager, config: BrokerConfig) -> None:
         """Open all logs in the data directory. Raises DataDirectoryError."""

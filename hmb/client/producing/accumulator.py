@@ -39,7 +39,12 @@ from hmb.records import RECORD_BATCH_OVERHEAD, Header
 
 
 class Accumulator:
-    """The queues of batches of all partitions. All records in the queues together take at most `memory` bytes."""
+    """The queues of batches of all partitions. All records in the queues together take at most `memory` bytes.
+
+    - `_used` is the sum of the sizes of all batches in all queues, in bytes. `_batches` is the number of these batches.
+    - Each queue with batches belongs to exactly one `SenderQueues`: to `unrouted`, or to the sender of its leader.
+    - Only the last batch of a queue can be open for further records. Batches at the front may be in flight.
+    """
 
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
         self._batch_size, self._linger, self._memory, self._max_block = batch_size, linger, memory, max_block

@@ -3,7 +3,7 @@
 A *step* is a request (`join`, `sync`, `heartbeat`, `leave`, `check_commit`) or a check of the deadlines (`tick`). A
 step changes the state of the group. After each step, the caller (shared_group.py) uses these results:
 
-- `answers` contains requests together with their responses. The caller sends the responses.
+- `responses` contains requests together with their responses. The caller sends the responses.
 - `writes` contains records for the journal. The caller stores the records and then runs `Write.then`. This function is
   another step: it produces the responses that the caller must not send before the records are on disk.
 - `next_deadline()` returns the time at which the caller must call `tick`.
@@ -50,7 +50,7 @@ from hmb.coordinator.classic.members import (
     protocols_of,
 )
 from hmb.coordinator.classic.older_clients import requests_member_id
-from hmb.coordinator.classic.rebalance import ClassicRebalance
+from hmb.coordinator.classic.rebalance import UNLOADED, ClassicRebalance
 from hmb.coordinator.classic.record import decode_members
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.classic.states import GroupEvent
@@ -102,13 +102,14 @@ class ClassicGroup(ClassicRebalance):
     def join(self, call: Call, request: JoinGroupRequest, now: int) -> None:
         """Handle a JoinGroup request of a new or a known member. Raises KafkaError if the group rejects the request."""
         if self.state is GroupState.DEAD:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNLOADED)
         protocols = protocols_of(request)
         if not self._has_room_for(request.member_id):
             self.remove(request.member_id)
-            self.answer(call, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+            self.queue_response(call, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
         elif not self._fits(request.protocol_type, protocols):
-            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            why = "the group has another protocol type, or no member supports one of the protocols in the request"
+            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
         elif not request.member_id:
             self._join_first(call, request, protocols, now)
         elif request.member_id not in self.pending:
@@ -146,7 +147,7 @@ class ClassicGroup(ClassicRebalance):
             replace_member(self, call, request, member_id, because, now)
         elif instance_id is None and requests_member_id(call):
             self.pending.add(member_id, now + request.session_timeout_ms)
-            self.answer(call, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
+            self.queue_response(call, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
         else:
             self._add(call, request, protocols, member_id, now)
 
@@ -184,7 +185,7 @@ class ClassicGroup(ClassicRebalance):
             member.update(request)
             self.rebalance(f"{member.member_id} joins again{_reason(request)}", now)
         else:
-            self.answer(call, self.generation_for(member))
+            self.queue_response(call, self.generation_for(member))
 
     # -- OffsetCommit and LeaveGroup
 
@@ -201,7 +202,8 @@ class ClassicGroup(ClassicRebalance):
         if commit.producer is not None:
             return
         if self.state is GroupState.COMPLETING_REBALANCE:
-            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+            why = "the group waits for the assignment of the leader; commit after SyncGroup"
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, why)
         member.extend_session(now)
 
     def check_fetch(self, member_id: str | None, epoch: int) -> None:
@@ -213,7 +215,7 @@ class ClassicGroup(ClassicRebalance):
         Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
         """
         if self.state is GroupState.DEAD:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNLOADED)
         outcomes = [self._leave(identity) for identity in leaving]
         gone = [
             f"{identity.member_id or identity.group_instance_id} leaves{_reason(identity)}"
@@ -256,9 +258,10 @@ class ClassicGroup(ClassicRebalance):
         Raises GROUP_ID_NOT_FOUND if the group is already unloaded.
         """
         if self.state is GroupState.DEAD:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {self.group_id!r} does not exist any more")
         if self.state is not GroupState.EMPTY:
-            raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+            why = f"group {self.group_id!r} has members; stop them first"
+            raise KafkaError(ErrorCode.NON_EMPTY_GROUP, why)
         return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
 
     # -- admin requests

@@ -28,7 +28,7 @@ Protocols = Sequence[tuple[str, bytes]]  # pairs (name, metadata); the preferred
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """A request that waits for its response. The group later adds the request and the response to `answers`."""
+    """A request that waits for its response. The group later adds the request and the response to `responses`."""
 
     client_id: str = ""
     client_host: str = ""
@@ -120,11 +120,13 @@ class ClassicMembers:
         if group_instance_id is not None:
             holder = self.instances.get(group_instance_id)
             if holder is not None and holder != member_id:
-                raise KafkaError(ErrorCode.FENCED_INSTANCE_ID)
+                why = f"another member has the group instance id {group_instance_id!r}"
+                raise KafkaError(ErrorCode.FENCED_INSTANCE_ID, why)
             if holder is None:
-                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+                why = f"no member has the group instance id {group_instance_id!r}"
+                raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, why)
         if member_id not in self.by_id:
-            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
+            raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"the group has no member {member_id!r}")
         return self.by_id[member_id]
 
     def add(self, member: ClassicMember) -> None:

@@ -39,7 +39,9 @@ def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str 
 def check_protocol(request: SyncGroupRequest, protocol_type: str | None, protocol: str | None) -> None:
     """Raise INCONSISTENT_GROUP_PROTOCOL if a SyncGroup request contains a protocol that the group does not use."""
     if _differ(request.protocol_type, protocol_type) or _differ(request.protocol_name, protocol):
-        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        asked = f"{request.protocol_type!r}, {request.protocol_name!r}"
+        why = f"the member uses the protocol {asked}, but the group uses {protocol_type!r}, {protocol!r}"
+        raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
 
 
 def _differ(requested: str | None, known: str | None) -> bool:

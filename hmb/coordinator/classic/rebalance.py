@@ -50,6 +50,8 @@ from hmb.protocol.messages.join_group import JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 LOGGER = logging.getLogger(__name__)
+JOIN_AGAIN = "the group rebalances; join it again"
+UNLOADED = "the group was deleted, or the broker stops"
 
 
 class ClassicRebalance:
@@ -72,7 +74,7 @@ class ClassicRebalance:
         self.members = ClassicMembers()
         self.pending = PendingMembers()
         self.unsynced: set[str] = set()  # ids of members that have not sent SyncGroup in this generation
-        self.answers: list[tuple[Call, JoinGroupResponse | SyncGroupResponse]] = []
+        self.responses: list[tuple[Call, JoinGroupResponse | SyncGroupResponse]] = []
         self.writes: list[Write] = []
         self._settings = settings
         self._clock = clock
@@ -82,10 +84,10 @@ class ClassicRebalance:
 
     # -- responses and records
 
-    def answer(self, call: Call, response: JoinGroupResponse | SyncGroupResponse) -> None:
-        self.answers.append((call, response))
+    def queue_response(self, call: Call, response: JoinGroupResponse | SyncGroupResponse) -> None:
+        self.responses.append((call, response))
 
-    def write(
+    def queue_write(
         self, assignments: Mapping[str, bytes], then: Callable[[KafkaError | None, int], None] | None = None
     ) -> None:
         value = encode_group(
@@ -125,7 +127,7 @@ class ClassicRebalance:
     def wait_for_generation(self, member: ClassicMember, call: Call) -> None:
         """Keep the member's JoinGroup request without a response until the next generation starts."""
         if member.joining is not None:  # The member has sent the request again on another connection.
-            self.answer(member.joining, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+            self.queue_response(member.joining, JoinGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         member.joining = call
 
     def _complete_join_if_all_joined(self, now: int) -> None:
@@ -160,7 +162,7 @@ class ClassicRebalance:
         else:
             self.protocol = None
             self._move(GroupEvent.ALL_LEFT)
-            self.write({})
+            self.queue_write({})
 
     def _begin_generation(self, now: int) -> None:
         self.members.elect_leader()
@@ -168,7 +170,7 @@ class ClassicRebalance:
         self._move(GroupEvent.ALL_JOINED)
         for member in self.members:
             if member.joining is not None:
-                self.answer(member.joining, self.generation_for(member))
+                self.queue_response(member.joining, self.generation_for(member))
             member.joining, member.is_new = None, False
             member.extend_session(now)
         self.unsynced = set(self.members.by_id)
@@ -205,15 +207,15 @@ class ClassicRebalance:
         member = self._check(request.member_id, request.group_instance_id, request.generation_id)
         check_protocol(request, self.protocol_type, self.protocol)
         if self.state is GroupState.PREPARING_REBALANCE:
-            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, JOIN_AGAIN)
         self.unsynced.discard(member.member_id)
         if not self.unsynced:
             self._sync_deadline = None
         if self.state is GroupState.STABLE:
-            self.answer(call, self._assignment_for(member))
+            self.queue_response(call, self._assignment_for(member))
             return
         if member.syncing is not None:  # The member has sent the request again on another connection.
-            self.answer(member.syncing, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
+            self.queue_response(member.syncing, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         member.syncing = call
         if member.member_id == self.members.leader_id:
             self._store({part.member_id: bytes(part.assignment) for part in request.assignments})
@@ -232,7 +234,7 @@ class ClassicRebalance:
             self._move(GroupEvent.ASSIGNED)
             self._assign(assignments, now)
 
-        self.write(assignments, then)
+        self.queue_write(assignments, then)
 
     def _assign(self, assignments: Mapping[str, bytes], now: int, error: ErrorCode = ErrorCode.NONE) -> None:
         """Set the assignment of each member. Answer waiting SyncGroup requests with the assignment, or with `error`."""
@@ -240,7 +242,7 @@ class ClassicRebalance:
             member.assignment = assignments.get(member.member_id, b"")
             if member.syncing is not None:
                 response = SyncGroupResponse(error_code=error) if error else self._assignment_for(member)
-                self.answer(member.syncing, response)
+                self.queue_response(member.syncing, response)
                 member.syncing = None
                 member.extend_session(now)
 
@@ -260,14 +262,15 @@ class ClassicRebalance:
         member = self._check(request.member_id, request.group_instance_id, request.generation_id)
         member.extend_session(now)
         if self.state is GroupState.PREPARING_REBALANCE:
-            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, JOIN_AGAIN)
 
     def _check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
         if self.state is GroupState.DEAD:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNLOADED)
         member = self.members.check(member_id, group_instance_id)
         if generation != self.generation:
-            raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
+            why = f"the request contains generation {generation}, but the group is in generation {self.generation}"
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION, why)
         return member
 
     # -- removal of members
@@ -283,9 +286,9 @@ class ClassicRebalance:
     def dismiss(self, member: ClassicMember, error: ErrorCode, member_id: str = "") -> None:
         """Answer a member's JoinGroup and SyncGroup requests with an error if they still wait for a response."""
         if member.joining is not None:
-            self.answer(member.joining, JoinGroupResponse(error_code=error, member_id=member_id))
+            self.queue_response(member.joining, JoinGroupResponse(error_code=error, member_id=member_id))
         if member.syncing is not None:
-            self.answer(member.syncing, SyncGroupResponse(error_code=error))
+            self.queue_response(member.syncing, SyncGroupResponse(error_code=error))
         member.joining = member.syncing = None
 
     # -- deadlines

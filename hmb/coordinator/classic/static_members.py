@@ -59,14 +59,14 @@ def replace_member(
         # The client could not send heartbeats while it waited for this write, so its session starts again.
         if error is None:
             member.extend_session(now)
-            group.answer(call, without_assignment(group.generation_for(member), call, old_leader))
+            group.queue_response(call, without_assignment(group.generation_for(member), call, old_leader))
             return
         _rename(group, member, before[0])
         _, member.protocols, member.session_timeout, member.rebalance_timeout = before
         member.extend_session(now)
-        group.answer(call, JoinGroupResponse(error_code=error.code))
+        group.queue_response(call, JoinGroupResponse(error_code=error.code))
 
-    group.write({other.member_id: other.assignment for other in group.members}, then)
+    group.queue_write({other.member_id: other.assignment for other in group.members}, then)
 
 
 def _rename(group: ClassicRebalance, member: ClassicMember, member_id: str) -> None:

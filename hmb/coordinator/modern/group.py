@@ -93,7 +93,7 @@ class ConsumerGroup(ConsumerState):
         If this method raises KafkaError, the group is unchanged.
         """
         if self.is_unloaded:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+            raise KafkaError(ErrorCode.NOT_COORDINATOR, f"group {self.group_id!r} was deleted, or the broker stops")
         if request.member_epoch < 0:
             return self._leave(request)
         settings = self._settings(self.group_id)
@@ -286,7 +286,8 @@ class ConsumerGroup(ConsumerState):
         Raises COORDINATOR_NOT_AVAILABLE, UNKNOWN_MEMBER_ID, UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
         if self.is_unloaded:  # A commit to an unloaded group would be lost.
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            why = f"group {self.group_id!r} was deleted, or the broker stops"
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
         epoch = commit.epoch
         if (epoch < 0 and not self.members) or commit.names_no_member:
             return  # The sender is an admin client, or a consumer that uses the group only to store offsets.
@@ -348,7 +349,7 @@ class ConsumerGroup(ConsumerState):
 
     def tombstones(self) -> list[KeyAndValue]:
         if self.is_unloaded:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {self.group_id!r} does not exist any more")
         if self.members:
-            raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
+            raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {self.group_id!r} has members; stop them first")
         return self._tombstones()

@@ -67,7 +67,7 @@ class ConsumerState:
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
         self.protocol_type: str | None = CONSUMER
-        self.answers: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
+        self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
         self.writes: list[Write] = []
         self._records: list[KeyAndValue] = []  # the records of the current step
         self._stored = StoredRecords()

@@ -119,7 +119,7 @@ class TransactionCoordinator:
         assert isinstance(key, TransactionLogKey)
         transaction = transaction_of(key, value)
         self._entries[key.transactional_id] = _Entry(transaction)
-        self._producer_ids.note(max(transaction.producer_id, transaction.next_producer_id))
+        self._producer_ids.skip_to(max(transaction.producer_id, transaction.next_producer_id))
 
     def make_topic(self) -> None:
         """Create the journal's topic if it does not exist. Raises KafkaError."""
@@ -251,7 +251,7 @@ class TransactionCoordinator:
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} has just expired")
             after = change(before, self._clock())
             if entry.is_moving and not goes_on:
-                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+                raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} changes; try again")
             if after is before:
                 return before
             pending = self._journal.enqueue(before.transactional_id, records_of(after))

@@ -38,6 +38,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records import ControlType
 
+STILL_ENDING = "the last transaction of this id still ends: its markers are being written; try again"
 NO_TIME = -1
 VERSION_2 = 2  # the transaction version in which each transaction has its own epoch
 PREPARE = {False: TransactionState.PREPARE_ABORT, True: TransactionState.PREPARE_COMMIT}
@@ -105,7 +106,7 @@ class Transaction:
         if known is not None and not self._is_known(known):
             raise self._fenced(known)
         if self.is_decided:
-            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, STILL_ENDING)
         if self.state is TransactionState.ONGOING:
             return self.fence(now)
         start = {"timeout": timeout, "partitions": frozenset(), "started": NO_TIME}
@@ -151,7 +152,7 @@ class Transaction:
         if producer.epoch != self.epoch:
             raise self._fenced(producer)
         if self.is_decided:
-            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, STILL_ENDING)
 
     def _check_id(self, producer: ProducerIdAndEpoch) -> None:
         if producer.producer_id != self.producer_id:
@@ -190,7 +191,7 @@ class Transaction:
         if self.is_decided and self.state is PREPARE[committed]:
             if version >= VERSION_2 and not is_repetition:
                 raise self._fenced(producer)
-            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS)
+            raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, STILL_ENDING)
         if self.state is COMPLETE[committed] and (is_repetition or version < VERSION_2):
             return self
         may_abort_nothing = version >= VERSION_2 and not committed and self.is_at_rest and not is_repetition

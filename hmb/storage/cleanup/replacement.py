@@ -45,7 +45,7 @@ def replace(log: Log, old: Sequence[Segment], new: Segment) -> None:
         swap.put_in_place(new)
     except OSError as error:
         raise swap.UnfinishedSwap(str(error)) from error
-    log.log_segments.note(new, next_offset)
+    log.log_segments.add_entry(new, next_offset)
 
 
 def check(log: Log, offset: int, why: str) -> None:

@@ -117,7 +117,7 @@ class ProducerBatches:
         self._of_transactions: list[int] = []
         self._open: set[int] = set()
 
-    def note(self, position: int, producer_id: int, attributes: int) -> None:
+    def add_batch(self, position: int, producer_id: int, attributes: int) -> None:
         """Note one batch. The caller passes all batches of the segment that have a producer id, in their order."""
         if attributes & CONTROL_BIT:
             self._open.discard(producer_id)

@@ -100,10 +100,10 @@ def recover(
         try:
             batches = checked_batches(segment.windows(), segment.base_offset, following, may_go_on=may_go_on)
             for position, (_, size, last_offset, timestamp, producer_id, attributes) in batches:
-                segment.note(last_offset, position, size, timestamp, last_offset)
+                segment.index_batch(last_offset, position, size, timestamp, last_offset)
                 end_offset, segment.size = last_offset + 1, position + size
                 if producer_id >= 0:
-                    producers.note(position, producer_id, attributes)
+                    producers.add_batch(position, producer_id, attributes)
                 if stop.is_set():
                     raise Stopped
         except Damage:

@@ -21,7 +21,6 @@ from hmb.client.group.interface import MemberSettings
 from hmb.client.group.member import GroupMember, ListenerCall, ListenerMethod, TopicLookup, TopicLookupResult
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call as WaitingCall
-from hmb.coordinator.classic.settings import GroupSettings as ClassicSettings
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -32,7 +31,7 @@ from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 from tests.coordinator.consumer_driver import Topics
-from tests.coordinator.settings import consumer_group_settings
+from tests.coordinator.settings import consumer_group_settings, group_settings
 
 MEMBERS = 4
 SESSION, HEARTBEAT = 10.0, 3.0  # seconds
@@ -59,7 +58,7 @@ class ClassicCoordinator:
     def __init__(self) -> None:
         self.now = 1_000
         self.topics = Topics(a=4)
-        self._group = ClassicGroup("g", ClassicSettings(initial_delay=0), lambda: self.now)
+        self._group = ClassicGroup("g", group_settings(initial_delay=0), lambda: self.now)
         self._answers: dict[WaitingCall, Any] = {}
 
     def ask(self, request: Request) -> Any:
@@ -92,9 +91,9 @@ class ClassicCoordinator:
 
     def pass_time(self) -> None:
         self._group.tick(self.now)
-        while self._group.answers or self._group.writes:
-            self._answers.update(self._group.answers)
-            self._group.answers.clear()
+        while self._group.responses or self._group.writes:
+            self._answers.update(self._group.responses)
+            self._group.responses.clear()
             writes, self._group.writes = self._group.writes, []
             for write in writes:
                 write.then(None, self.now)
