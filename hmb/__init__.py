@@ -66,7 +66,7 @@ Produce, a tour of at most 9 files:
 11. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
 In step 1, the loop uses three names that a first reading can skip. `requests.account` counts the memory of a request
-(`broker/network/request_memory.py`). `AnswerQueue` and `may_wait` are for sending several responses together
+(`broker/network/request_memory.py`). `ResponseQueue` and `may_wait` are for sending several responses together
 (`broker/network/gathering.py`).
 
 With acks=all, the broker sends the response only after `Log.flush` has written the records to disk
@@ -82,7 +82,7 @@ Fetch, a tour of at most 9 files:
 5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
 6. `storage/offset_index.py` `OffsetIndex.lookup` returns a position near that batch
 7. `protocol/connection.py` `ServerConnection.respond` encodes the response; the region stays one part of its frame
-8. `broker/network/gathering.py` `AnswerQueue.send` passes the parts of the frame to the socket's `send`
+8. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to the socket's `send`
 9. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
 
 The region that step 5 returns is an object, a `FileRegion`. The handler stores this object in the field `records` of

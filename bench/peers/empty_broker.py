@@ -16,7 +16,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from hmb.broker.dispatch import Answer, Dispatcher
+from hmb.broker.dispatch import Dispatcher, EncodedResponse
 from hmb.broker.network import server
 from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.protocol.api_keys import ApiKey
@@ -45,16 +45,16 @@ class DiscardingDispatcher(Dispatcher):
 
     _first_response = b""
 
-    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> Answer:
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse:
         if frame[:2] != PRODUCE:
             return super().begin(frame, memory)
         if not self._first_response:
             parts = super().begin(frame, memory).parts()
             self._first_response = b"".join(part for part in parts if isinstance(part, bytes))
-            return Answer(parts)
+            return EncodedResponse(parts)
         copy = bytearray(self._first_response)
         copy[CORRELATION_ID] = frame[CORRELATION_ID]
-        return Answer(wait=lambda: [bytes(copy)])
+        return EncodedResponse(wait=lambda: [bytes(copy)])
 
 
 if __name__ == "__main__":

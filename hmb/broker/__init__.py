@@ -30,7 +30,7 @@ groups. Each partition has one replica.
 Read in this order:
 
 1. `network/connection.py`    the loop of a connection's thread
-2. `dispatch.py`              from a frame to an answer
+2. `dispatch.py`              from a frame to a response
 3. `handlers/produce.py`      a handler that writes
 4. `handlers/fetch.py`        a handler that reads, and waits
 5. `topics/registry.py`       the topics, their creation and deletion

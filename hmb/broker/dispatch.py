@@ -7,7 +7,7 @@ The broker handles an error in one of three ways:
 - *An expected error*, such as an unknown topic: the handler puts an error code into its response.
 - *A client that breaks the protocol* (ProtocolError): the broker closes the connection, because it no longer knows
   where the next request begins. There is one exception: the broker answers an ApiVersions request of an unknown
-  version. From this answer, a client that is newer than the broker learns which versions the broker supports.
+  version. From this response, a client that is newer than the broker learns which versions the broker supports.
 - *An internal error*, any other exception: the broker logs the traceback and closes this one connection.
 """
 
@@ -36,7 +36,7 @@ LOGGER = logging.getLogger(__name__)
 Handler = Callable[[Any, RequestContext], Response | Deferred | None]
 
 
-class Answer:
+class EncodedResponse:
     """The encoded response to one request, as the parts of a frame.
 
     If the client expects no response, there are no parts.
@@ -45,17 +45,17 @@ class Answer:
     __slots__ = ("_parts", "_wait")
 
     def __init__(self, parts: Sequence[Part] = (), wait: Callable[[], Sequence[Part]] | None = None) -> None:
-        """Create an answer from `parts`, or a deferred answer from the function `wait`, which returns the parts."""
+        """Create a response from `parts`, or a deferred response from the function `wait`, which returns the parts."""
         self._parts = parts
         self._wait = wait
 
     @property
     def is_deferred(self) -> bool:
-        """Whether the answer is deferred, so that the method `parts` may wait."""
+        """Whether the response is deferred, so that the method `parts` may wait."""
         return self._wait is not None
 
     def parts(self) -> Sequence[Part]:
-        """Return the parts of the frame. If the answer is deferred, wait first. Raises CloseConnection."""
+        """Return the parts of the frame. If the response is deferred, wait first. Raises CloseConnection."""
         return self._parts if self._wait is None else self._wait()
 
 
@@ -77,29 +77,30 @@ class Dispatcher:
         self._is_client_gone = is_client_gone
         self._connection = ServerConnection(broker.versions)
 
-    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> Answer:
-        """Handle the request in `frame`, and return the answer. Raises CloseConnection."""
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse:
+        """Handle the request in `frame`, and return the response. Raises CloseConnection."""
         ALLOWANCE.spend = memory.take_values
         try:
             with frame:  # Free the frame after decoding. Decoded values are copies, except records.
                 header, request = self._connection.receive(frame)
         except UnsupportedVersion as error:
             offered = self._broker.versions
-            is_answered = offered is None or ApiKey.API_VERSIONS in offered
-            if error.header.api_key != ApiKey.API_VERSIONS or not is_answered:
+            is_offered = offered is None or ApiKey.API_VERSIONS in offered
+            if error.header.api_key != ApiKey.API_VERSIONS or not is_offered:
                 raise CloseConnection(str(error)) from error
-            return Answer(self._connection.respond(error.header, api_versions.for_unknown_version(offered), version=0))
+            response = api_versions.for_unknown_version(offered)
+            return EncodedResponse(self._connection.respond(error.header, response, version=0))
         except ProtocolError as error:
             raise CloseConnection(f"malformed request: {error}") from error
         return self._handle(header, request, memory)
 
-    def _handle(self, header: RequestHeader, request: Request, memory: Account) -> Answer:
+    def _handle(self, header: RequestHeader, request: Request, memory: Account) -> EncodedResponse:
         context = RequestContext(self._broker, self._listener, header, self._client_host, self._is_client_gone, memory)
         try:
             response = self._handlers[request.api_key](request, context)
             if isinstance(response, Deferred):
-                return Answer(wait=partial(self._result, header, type(request), response))
-            return Answer() if response is None else Answer(self._connection.respond(header, response))
+                return EncodedResponse(wait=partial(self._result, header, type(request), response))
+            return EncodedResponse(() if response is None else self._connection.respond(header, response))
         except CloseConnection:
             raise
         except Exception as error:

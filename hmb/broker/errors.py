@@ -22,15 +22,15 @@ class PartialResponse(Protocol):
     error_code: int
 
 
-class answering:
+class error_code_in:
     """A context manager that catches an error in its `with` block, and puts the error's code into a part of a response.
 
     For a KafkaError, this is the error's own code. For an OSError, it is KAFKA_STORAGE_ERROR. Other errors are not
     caught.
     """
 
-    def __init__(self, answer: PartialResponse) -> None:
-        self._answer = answer
+    def __init__(self, response: PartialResponse) -> None:
+        self._response = response
 
     def __enter__(self) -> None:
         pass
@@ -40,17 +40,17 @@ class answering:
     ) -> bool:
         if not isinstance(error, KafkaError | OSError):
             return False
-        answer_with(self._answer, _as_kafka_error(error))
+        put_error(self._response, _as_kafka_error(error))
         return True
 
 
-def answer_with(answer: PartialResponse, error: KafkaError | None) -> None:
+def put_error(response: PartialResponse, error: KafkaError | None) -> None:
     """Put the code and the message of `error` into a part of a response. If `error` is None, change nothing."""
     if error is None:
         return
-    answer.error_code = error.code
-    if hasattr(answer, "error_message"):
-        answer.error_message = error.message
+    response.error_code = error.code
+    if hasattr(response, "error_message"):
+        response.error_message = error.message
 
 
 def outcome_of(action: Callable[[], None]) -> KafkaError | None:

@@ -113,7 +113,7 @@ class FetchedPartition:
             or data.log_start_offset != self.log_start_offset
         )
 
-    def answered(self, data: PartitionData) -> None:
+    def store_response(self, data: PartitionData) -> None:
         """Store the high watermark and the log start offset that the response `data` contains.
 
         After an error, store -1 as the high watermark. The next response without an error then has a different high
@@ -123,7 +123,7 @@ class FetchedPartition:
         self.log_start_offset = data.log_start_offset
 
 
-Answers = Sequence[tuple[FetchedPartition, PartitionData]]
+PartitionResponses = Sequence[tuple[FetchedPartition, PartitionData]]
 
 
 @dataclass(slots=True)
@@ -148,8 +148,8 @@ class Fetching:
     def __init__(self, partitions: dict[Key, FetchedPartition]) -> None:
         self.partitions = list(partitions.values())
 
-    def respond(self, answers: Answers) -> FetchResponse:
-        return _response(answers, NO_SESSION)
+    def respond(self, responses: PartitionResponses) -> FetchResponse:
+        return _response(responses, NO_SESSION)
 
 
 class FullFetch(Fetching):
@@ -159,10 +159,10 @@ class FullFetch(Fetching):
         super().__init__(named)
         self._sessions, self._named, self._uses_ids = sessions, named, uses_ids
 
-    def respond(self, answers: Answers) -> FetchResponse:
-        for partition, data in answers:
-            partition.answered(data)
-        return _response(answers, self._sessions.create(self._named, self._uses_ids))
+    def respond(self, responses: PartitionResponses) -> FetchResponse:
+        for partition, data in responses:
+            partition.store_response(data)
+        return _response(responses, self._sessions.create(self._named, self._uses_ids))
 
 
 class IncrementalFetch(Fetching):
@@ -172,8 +172,8 @@ class IncrementalFetch(Fetching):
         super().__init__(session.partitions)
         self._sessions, self._session, self._epoch = sessions, session, session.epoch
 
-    def respond(self, answers: Answers) -> FetchResponse:
-        news = [(partition, data) for partition, data in answers if partition.is_news(data)]
+    def respond(self, responses: PartitionResponses) -> FetchResponse:
+        news = [(partition, data) for partition, data in responses if partition.is_news(data)]
         if not self._sessions.store_offsets(self._session, self._epoch, news):
             return FetchResponse(error_code=ErrorCode.INVALID_FETCH_SESSION_EPOCH, session_id=self._session.id)
         return _response(news, self._session.id)
@@ -278,7 +278,7 @@ class FetchSessions:
         session = self._sessions.pop(id, None)
         self._partitions -= len(session.partitions) if session else 0
 
-    def store_offsets(self, session: FetchSession, epoch: int, news: Answers) -> bool:
+    def store_offsets(self, session: FetchSession, epoch: int, news: PartitionResponses) -> bool:
         """Store the offsets of the response to the request with `epoch`.
 
         If a later request has already used the session, store nothing and return False.
@@ -287,7 +287,7 @@ class FetchSessions:
             if session.epoch != epoch:
                 return False
             for partition, data in news:
-                partition.answered(data)
+                partition.store_response(data)
                 if _size(data):
                     key = partition.topic_key, partition.partition
                     session.partitions[key] = session.partitions.pop(key)
@@ -323,14 +323,14 @@ def _forgotten(request: FetchRequest, uses_ids: bool) -> Iterator[Key]:
             yield (topic.topic_id.int if uses_ids else topic.topic), partition
 
 
-def _response(answers: Answers, session_id: int) -> FetchResponse:
-    """Return the response with the partitions in the order of `answers`.
+def _response(responses: PartitionResponses, session_id: int) -> FetchResponse:
+    """Return the response with the partitions in the order of `responses`.
 
     If consecutive partitions belong to the same topic, they share one topic entry in the response.
     """
     response = FetchResponse(session_id=session_id)
     last: TopicKey | None = None
-    for partition, data in answers:
+    for partition, data in responses:
         if partition.topic_key != last:
             topic = FetchResponse.FetchableTopicResponse(topic=partition.topic or "", topic_id=partition.topic_id)
             response.responses.append(topic)

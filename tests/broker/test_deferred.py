@@ -13,7 +13,7 @@ import pytest
 
 from hmb.broker import BrokerServer
 from hmb.broker.deferred import Deferred
-from hmb.broker.dispatch import Answer, Dispatcher
+from hmb.broker.dispatch import Dispatcher, EncodedResponse
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network import gathering
 from hmb.broker.network.connection import AcceptedConnection
@@ -168,8 +168,8 @@ def test_an_internal_error_in_one_of_several_requests_repeats_none_and_keeps_ear
     finished: list[int] = []
 
     class Commits:
-        def begin(self, frame: memoryview, memory: Account) -> Answer:
-            return Answer(wait=partial(self.finish, frame[-1]))
+        def begin(self, frame: memoryview, memory: Account) -> EncodedResponse:
+            return EncodedResponse(wait=partial(self.finish, frame[-1]))
 
         def finish(self, number: int) -> list[Part]:
             finished.append(number)

@@ -22,7 +22,7 @@ from hmb.broker.config.entries import ConfigDescription, broker_entries, default
 from hmb.broker.config.group_configs import GroupResource
 from hmb.broker.config.loggers import Loggers
 from hmb.broker.context import BrokerContext
-from hmb.broker.errors import PartialResponse, answer_with, answering, outcome_of
+from hmb.broker.errors import PartialResponse, error_code_in, outcome_of, put_error
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
 from hmb.protocol.enums import ALL_BROKERS, ResourceType
@@ -79,41 +79,41 @@ class Named(Protocol):
 
 
 NamedT = TypeVar("NamedT", bound=Named)
-AnswerT = TypeVar("AnswerT", bound=PartialResponse)
+ResponseT = TypeVar("ResponseT", bound=PartialResponse)
 
 
 def alter_each(
     wanted: Sequence[NamedT],
-    new_answer: Callable[..., AnswerT],
+    new_response: Callable[..., ResponseT],
     change: Callable[[NamedT, Resource], Mapping[str, str]],
     broker: BrokerContext,
     *,
     validate_only: bool,
-) -> list[AnswerT]:
+) -> list[ResponseT]:
     """Alter the settings of several resources. For each resource, `change` computes the new settings from the request.
 
-    Returns one answer for each resource. The answer contains an error code if the resource was not altered. If the
+    Returns one response for each resource. The response contains an error code if the resource was not altered. If the
     request names a resource twice, this resource is not altered.
     """
     times = Counter((each.resource_type, each.resource_name) for each in wanted)
-    answers: list[AnswerT] = []
-    accepted: dict[type[Resource], list[tuple[AnswerT, Resource, Mapping[str, str]]]] = {}
+    responses: list[ResponseT] = []
+    accepted: dict[type[Resource], list[tuple[ResponseT, Resource, Mapping[str, str]]]] = {}
     with broker.configs.alterations:
         for each in wanted:
             name = {"resource_type": each.resource_type, "resource_name": each.resource_name}
-            answers.append(answer := new_answer(**name, error_message=None))
-            with answering(answer):
+            responses.append(response := new_response(**name, error_message=None))
+            with error_code_in(response):
                 if times[each.resource_type, each.resource_name] > 1:
                     raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this resource twice")
                 resource = _find_alterable(each, broker)
                 configs = change(each, resource)
                 resource.check(configs)
-                accepted.setdefault(type(resource), []).append((answer, resource, configs))
+                accepted.setdefault(type(resource), []).append((response, resource, configs))
         for kind, together in accepted.items() if not validate_only else ():
             outcomes = kind.alter_all([(resource, configs) for _, resource, configs in together], broker)
-            for (answer, _, _), outcome in zip(together, outcomes, strict=True):
-                answer_with(answer, outcome)
-    return answers
+            for (response, _, _), outcome in zip(together, outcomes, strict=True):
+                put_error(response, outcome)
+    return responses
 
 
 def _find_alterable(named: Named, broker: BrokerContext) -> Resource:

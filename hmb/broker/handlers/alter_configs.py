@@ -18,12 +18,14 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
 
 Wanted = AlterConfigsRequest.AlterConfigsResource
-Answer = AlterConfigsResponse.AlterConfigsResourceResponse
+ResourceResponse = AlterConfigsResponse.AlterConfigsResourceResponse
 
 
 def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfigsResponse:
-    answers = alter_each(request.resources, Answer, _changed, context.broker, validate_only=request.validate_only)
-    return AlterConfigsResponse(responses=answers)
+    responses = alter_each(
+        request.resources, ResourceResponse, _changed, context.broker, validate_only=request.validate_only
+    )
+    return AlterConfigsResponse(responses=responses)
 
 
 def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:

@@ -12,7 +12,7 @@ Left out: moves, because there is no other broker.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.broker.topics.replicas import check_replicas
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.alter_partition_reassignments import (
@@ -31,16 +31,16 @@ def handle(request: AlterPartitionReassignmentsRequest, context: RequestContext)
         allow_replication_factor_change=request.allow_replication_factor_change, error_message=None
     )
     for topic in request.topics:
-        answers = [_answer(topic.name, wanted, context) for wanted in topic.partitions]
-        response.responses.append(TopicResponse(name=topic.name, partitions=answers))
+        partitions = [_partition_response(topic.name, wanted, context) for wanted in topic.partitions]
+        response.responses.append(TopicResponse(name=topic.name, partitions=partitions))
     return response
 
 
-def _answer(topic: str, wanted: Wanted, context: RequestContext) -> PartitionResponse:
-    answer = PartitionResponse(partition_index=wanted.partition_index, error_message=None)
-    with answering(answer):
+def _partition_response(topic: str, wanted: Wanted, context: RequestContext) -> PartitionResponse:
+    response = PartitionResponse(partition_index=wanted.partition_index, error_message=None)
+    with error_code_in(response):
         context.broker.topics.log(topic, NO_TOPIC_ID, wanted.partition_index)
         if wanted.replicas is None:
             raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "this partition is not being moved")
         check_replicas(wanted.replicas, context.broker.config.broker_id)
-    return answer
+    return response

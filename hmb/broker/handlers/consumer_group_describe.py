@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from hmb.broker.authorized import GROUP_OPERATIONS
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
-from hmb.broker.handlers.shared_answers import check_repetitions
+from hmb.broker.errors import error_code_in
+from hmb.broker.handlers.shared_responses import check_repetitions
 from hmb.coordinator.modern.description import DescribedConsumerGroup
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.consumer_group_describe import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
@@ -34,6 +34,6 @@ def _describe(group_id: str, context: RequestContext) -> DescribedConsumerGroup:
     if not group_id:
         group.error_code = ErrorCode.INVALID_GROUP_ID
         return group
-    with answering(group):
+    with error_code_in(group):
         return context.broker.groups.describe_consumer(group_id)
     return group

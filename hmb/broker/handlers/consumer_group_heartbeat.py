@@ -15,7 +15,7 @@ Left out: groups with members of both protocols, and racks. While a group has me
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -24,7 +24,7 @@ from hmb.protocol.messages.consumer_group_heartbeat import (
 
 def handle(request: ConsumerGroupHeartbeatRequest, context: RequestContext) -> ConsumerGroupHeartbeatResponse:
     response = ConsumerGroupHeartbeatResponse()
-    with answering(response):
+    with error_code_in(response):
         client_id, client_host = context.header.client_id or "", f"/{context.client_host}"
         return context.broker.groups.consumer_heartbeat(request, client_id, client_host, context.version)
     return response

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answer_with, answering
+from hmb.broker.errors import error_code_in, put_error
 from hmb.broker.topics.replicas import check_replicas
 from hmb.broker.topics.topic import NewPartitions
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -23,24 +23,24 @@ from hmb.protocol.messages.create_partitions import CreatePartitionsRequest, Cre
 from hmb.protocol.topics import NO_TOPIC_ID
 
 Wanted = CreatePartitionsRequest.CreatePartitionsTopic
-Answer = CreatePartitionsResponse.CreatePartitionsTopicResult
+TopicResponse = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 
 def handle(request: CreatePartitionsRequest, context: RequestContext) -> CreatePartitionsResponse:
     response = CreatePartitionsResponse()
     times = Counter(topic.name for topic in request.topics)
-    grown: list[tuple[Answer, NewPartitions]] = []
+    grown: list[tuple[TopicResponse, NewPartitions]] = []
     for wanted in {topic.name: topic for topic in request.topics}.values():
-        answer = Answer(name=wanted.name)
-        response.results.append(answer)
-        with answering(answer):
+        topic_response = TopicResponse(name=wanted.name)
+        response.results.append(topic_response)
+        with error_code_in(topic_response):
             if times[wanted.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
-            grown.append((answer, _checked(wanted, context)))
+            grown.append((topic_response, _checked(wanted, context)))
     if not request.validate_only:
         outcomes = context.broker.topics.add_partitions([partitions for _, partitions in grown])
-        for (answer, _), outcome in zip(grown, outcomes, strict=True):
-            answer_with(answer, outcome)
+        for (topic_response, _), outcome in zip(grown, outcomes, strict=True):
+            put_error(topic_response, outcome)
     return response
 
 

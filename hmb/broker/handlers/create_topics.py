@@ -19,38 +19,39 @@ from collections.abc import Sequence
 
 from hmb.broker.config.entries import topic_entries
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answer_with, answering
+from hmb.broker.errors import error_code_in, put_error
 from hmb.broker.topics.topic import NewPartitions, Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
 
 Wanted = CreateTopicsRequest.CreatableTopic
-Answer = CreateTopicsResponse.CreatableTopicResult
+TopicResponse = CreateTopicsResponse.CreatableTopicResult
 DEFAULT = -1
 
 
 def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopicsResponse:
     response = CreateTopicsResponse()
     times = Counter(topic.name for topic in request.topics)
-    new: list[tuple[Answer, NewPartitions]] = []
+    new: list[tuple[TopicResponse, NewPartitions]] = []
     for wanted in {topic.name: topic for topic in request.topics}.values():
-        answer = Answer(name=wanted.name, error_message=None)
-        response.topics.append(answer)
-        with answering(answer):
+        topic_response = TopicResponse(name=wanted.name, error_message=None)
+        response.topics.append(topic_response)
+        with error_code_in(topic_response):
             if times[wanted.name] > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
-            new.append((answer, _checked(wanted, context)))
+            new.append((topic_response, _checked(wanted, context)))
     outcomes = _create([topic for _, topic in new], request, context)
     # New topics with the same settings share one list of settings in the response. To make a list for each topic would
     # take longer than all other work of this handler.
-    configs: dict[frozenset[tuple[str, str]], list[Answer.CreatableTopicConfigs]] = {}
-    for (answer, (topic, count)), outcome in zip(new, outcomes, strict=True):
+    configs: dict[frozenset[tuple[str, str]], list[TopicResponse.CreatableTopicConfigs]] = {}
+    for (topic_response, (topic, count)), outcome in zip(new, outcomes, strict=True):
         if outcome is None:
-            answer.topic_id, answer.num_partitions, answer.replication_factor = topic.id, count, 1
+            topic_response.topic_id, topic_response.num_partitions = topic.id, count
+            topic_response.replication_factor = 1
             if (own := frozenset(topic.configs.items())) not in configs:
                 configs[own] = _configs(topic, context)
-            answer.configs = configs[own]
-        answer_with(answer, outcome)
+            topic_response.configs = configs[own]
+        put_error(topic_response, outcome)
     return response
 
 
@@ -100,8 +101,8 @@ def _check_replicas(wanted: Wanted, context: RequestContext) -> None:
         )
 
 
-def _configs(topic: Topic, context: RequestContext) -> list[Answer.CreatableTopicConfigs]:
+def _configs(topic: Topic, context: RequestContext) -> list[TopicResponse.CreatableTopicConfigs]:
     return [
-        Answer.CreatableTopicConfigs(name=entry.key.name, value=entry.value, config_source=entry.source)
+        TopicResponse.CreatableTopicConfigs(name=entry.key.name, value=entry.value, config_source=entry.source)
         for entry in topic_entries(topic.configs, context.broker.configs)
     ]

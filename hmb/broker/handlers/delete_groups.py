@@ -10,7 +10,7 @@ Left out: nothing.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.protocol.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
 
 Result = DeleteGroupsResponse.DeletableGroupResult
@@ -20,7 +20,7 @@ def handle(request: DeleteGroupsRequest, context: RequestContext) -> DeleteGroup
     response = DeleteGroupsResponse()
     for group_id in dict.fromkeys(request.groups_names):
         result = Result(group_id=group_id)
-        with answering(result):
+        with error_code_in(result):
             context.broker.groups.delete(group_id)
         response.results.append(result)
     return response

@@ -14,7 +14,7 @@ Left out: `timeout_ms`. In Kafka this is the time to wait for followers, and HMB
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
@@ -31,11 +31,11 @@ def handle(request: DeleteRecordsRequest, context: RequestContext) -> DeleteReco
         result = TopicResult(name=name)
         response.topics.append(result)
         for partition, offset in offsets.items():
-            answer = PartitionResult(partition_index=partition, low_watermark=-1)
-            result.partitions.append(answer)
-            with answering(answer):
-                answer.low_watermark = _new_start(name, partition, offset, context)
-                moved[TopicPartition(name, partition)] = answer
+            partition_result = PartitionResult(partition_index=partition, low_watermark=-1)
+            result.partitions.append(partition_result)
+            with error_code_in(partition_result):
+                partition_result.low_watermark = _new_start(name, partition, offset, context)
+                moved[TopicPartition(name, partition)] = partition_result
     if moved:
         _delete(moved, context)
     return response
@@ -58,9 +58,9 @@ def _new_start(name: str, partition: int, offset: int, context: RequestContext) 
     return deletion.new_start(log, offset)
 
 
-def _delete(answers: dict[TopicPartition, PartitionResult], context: RequestContext) -> None:
+def _delete(partition_results: dict[TopicPartition, PartitionResult], context: RequestContext) -> None:
     try:
-        context.broker.topics.delete_records({name: answer.low_watermark for name, answer in answers.items()})
+        context.broker.topics.delete_records({name: result.low_watermark for name, result in partition_results.items()})
     except KafkaError as error:
-        for answer in answers.values():
-            answer.error_code, answer.low_watermark = error.code, -1
+        for partition_result in partition_results.values():
+            partition_result.error_code, partition_result.low_watermark = error.code, -1

@@ -14,19 +14,19 @@ from __future__ import annotations
 from collections import Counter
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answer_with, answering
+from hmb.broker.errors import error_code_in, put_error
 from hmb.broker.topics.registry import Topics
 from hmb.broker.topics.topic import Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
 
 Wanted = DeleteTopicsRequest.DeleteTopicState
-Answer = DeleteTopicsResponse.DeletableTopicResult
+TopicResponse = DeleteTopicsResponse.DeletableTopicResult
 
 
 def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopicsResponse:
     response = DeleteTopicsResponse()
-    doomed: list[tuple[Answer, Topic]] = []
+    doomed: list[tuple[TopicResponse, Topic]] = []
     all_wanted = [*request.topics, *(Wanted(name=name) for name in request.topic_names)]
     identities = [_identity(wanted, context.broker.topics) for wanted in all_wanted]
     times = Counter(identities)
@@ -34,19 +34,19 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
         count, times[identity] = times[identity], 0
         if not count:
             continue  # The topic is already in the response.
-        answer = Answer(name=wanted.name, topic_id=wanted.topic_id)
-        response.responses.append(answer)
-        with answering(answer):
+        topic_response = TopicResponse(name=wanted.name, topic_id=wanted.topic_id)
+        response.responses.append(topic_response)
+        with error_code_in(topic_response):
             if (wanted.name is None) != bool(wanted.topic_id.int):
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "a topic needs either a name or an id, not both")
             if count > 1:
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
             topic = context.broker.topics.find(wanted.name, wanted.topic_id)
-            answer.name, answer.topic_id = topic.name, topic.id
-            doomed.append((answer, topic))
+            topic_response.name, topic_response.topic_id = topic.name, topic.id
+            doomed.append((topic_response, topic))
     outcomes = context.broker.topics.delete([topic for _, topic in doomed], context.broker.on_topics_deleted)
-    for (answer, _), outcome in zip(doomed, outcomes, strict=True):
-        answer_with(answer, outcome)
+    for (topic_response, _), outcome in zip(doomed, outcomes, strict=True):
+        put_error(topic_response, outcome)
     return response
 
 

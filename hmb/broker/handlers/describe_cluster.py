@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from hmb.broker.authorized import CLUSTER_OPERATIONS
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
 
@@ -22,7 +22,7 @@ BROKERS, CONTROLLERS = 1, 2
 
 def handle(request: DescribeClusterRequest, context: RequestContext) -> DescribeClusterResponse:
     response = DescribeClusterResponse()
-    with answering(response):
+    with error_code_in(response):
         if request.endpoint_type == CONTROLLERS:
             raise KafkaError(
                 ErrorCode.MISMATCHED_ENDPOINT_TYPE, "this is the endpoint of a broker, not of a controller"

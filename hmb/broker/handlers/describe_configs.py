@@ -17,8 +17,8 @@ from __future__ import annotations
 from hmb.broker.config import resources as config_resources
 from hmb.broker.config.entries import ConfigDescription
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
-from hmb.broker.handlers.shared_answers import check_repetitions
+from hmb.broker.errors import error_code_in
+from hmb.broker.handlers.shared_responses import check_repetitions
 from hmb.protocol.enums import ConfigSource, ResourceType
 from hmb.protocol.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
 
@@ -36,7 +36,7 @@ def handle(request: DescribeConfigsRequest, context: RequestContext) -> Describe
     for wanted in request.resources:
         result = Result(resource_type=wanted.resource_type, resource_name=wanted.resource_name)
         response.results.append(result)
-        with answering(result):
+        with error_code_in(result):
             resource = config_resources.find(wanted.resource_type, wanted.resource_name, context.broker)
             # Both null and an empty list of names select all settings.
             names = frozenset(wanted.configuration_keys or ())

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from hmb.broker.authorized import GROUP_OPERATIONS
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
-from hmb.broker.handlers.shared_answers import check_repetitions
+from hmb.broker.errors import error_code_in
+from hmb.broker.handlers.shared_responses import check_repetitions
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
@@ -35,7 +35,7 @@ def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeG
 
 def _describe(group_id: str, context: RequestContext) -> DescribedGroup:
     group = DescribedGroup(group_id=group_id)
-    with answering(group):
+    with error_code_in(group):
         try:
             return context.broker.groups.describe(group_id)
         except KafkaError as error:

@@ -14,34 +14,34 @@ import shutil
 from collections.abc import Iterator
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.protocol.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
 from hmb.protocol.topics import TopicPartition
 
 Directory = DescribeLogDirsResponse.DescribeLogDirsResult
-TopicAnswer = Directory.DescribeLogDirsTopic
-PartitionAnswer = TopicAnswer.DescribeLogDirsPartition
+TopicResponse = Directory.DescribeLogDirsTopic
+PartitionResponse = TopicResponse.DescribeLogDirsPartition
 
 
 def handle(request: DescribeLogDirsRequest, context: RequestContext) -> DescribeLogDirsResponse:
     path = context.broker.topics.directory.resolve()
     directory = Directory(log_dir=str(path))
-    with answering(directory):
+    with error_code_in(directory):
         disk = shutil.disk_usage(path)
         directory.total_bytes, directory.usable_bytes = disk.total, disk.free
         directory.topics = list(_topics(request, context))
     return DescribeLogDirsResponse(results=[directory])
 
 
-def _topics(request: DescribeLogDirsRequest, context: RequestContext) -> Iterator[TopicAnswer]:
+def _topics(request: DescribeLogDirsRequest, context: RequestContext) -> Iterator[TopicResponse]:
     wanted: set[TopicPartition] | None = None
     if request.topics is not None:
         wanted = {TopicPartition(topic.topic, number) for topic in request.topics for number in topic.partitions}
     for topic in context.broker.topics.all():
         partitions = [
-            PartitionAnswer(partition_index=number, partition_size=log.size)
+            PartitionResponse(partition_index=number, partition_size=log.size)
             for number, log in sorted(topic.partitions.items())
             if wanted is None or TopicPartition(topic.name, number) in wanted
         ]
         if partitions:
-            yield TopicAnswer(name=topic.name, partitions=partitions)
+            yield TopicResponse(name=topic.name, partitions=partitions)

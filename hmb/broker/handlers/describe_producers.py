@@ -12,8 +12,8 @@ Left out: nothing.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
-from hmb.broker.handlers.shared_answers import check_repetitions
+from hmb.broker.errors import error_code_in
+from hmb.broker.handlers.shared_responses import check_repetitions
 from hmb.protocol.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
 from hmb.protocol.topics import TopicPartition
 
@@ -26,12 +26,12 @@ def handle(request: DescribeProducersRequest, context: RequestContext) -> Descri
     check_repetitions((topic.name, number) for topic in request.topics for number in topic.partition_indexes)
     response = DescribeProducersResponse()
     for topic in request.topics:
-        answers = [PartitionResponse(partition_index=number) for number in topic.partition_indexes]
-        response.topics.append(TopicResponse(name=topic.name, partitions=answers))
-        for answer in answers:
-            with answering(answer):
-                log = context.broker.topics.log_of(TopicPartition(topic.name, answer.partition_index))
-                answer.active_producers = [
+        partition_responses = [PartitionResponse(partition_index=number) for number in topic.partition_indexes]
+        response.topics.append(TopicResponse(name=topic.name, partitions=partition_responses))
+        for partition_response in partition_responses:
+            with error_code_in(partition_response):
+                log = context.broker.topics.log_of(TopicPartition(topic.name, partition_response.partition_index))
+                partition_response.active_producers = [
                     ProducerState(
                         producer_id=producer_id,
                         producer_epoch=producer.epoch,

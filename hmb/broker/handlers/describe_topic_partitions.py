@@ -16,7 +16,7 @@ from bisect import bisect_left
 
 from hmb.broker.authorized import TOPIC_OPERATIONS
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.broker.topics.topic import Topic
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.describe_topic_partitions import (
@@ -25,8 +25,8 @@ from hmb.protocol.messages.describe_topic_partitions import (
 )
 from hmb.protocol.topics import NO_TOPIC_ID, check_topic_name
 
-TopicAnswer = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
-PartitionAnswer = TopicAnswer.DescribeTopicPartitionsResponsePartition
+TopicResponse = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
+PartitionResponse = TopicResponse.DescribeTopicPartitionsResponsePartition
 
 
 def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> DescribeTopicPartitionsResponse:
@@ -41,12 +41,12 @@ def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> 
         if room == 0:
             response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name)
             break
-        answer = TopicAnswer(name=name, topic_authorized_operations=TOPIC_OPERATIONS)
-        response.topics.append(answer)
-        with answering(answer):
+        topic_response = TopicResponse(name=name, topic_authorized_operations=TOPIC_OPERATIONS)
+        response.topics.append(topic_response)
+        with error_code_in(topic_response):
             check_topic_name(name)
-            left = _describe(context.broker.topics.find(name, NO_TOPIC_ID), answer, first, room, context)
-            room -= len(answer.partitions)
+            left = _describe(context.broker.topics.find(name, NO_TOPIC_ID), topic_response, first, room, context)
+            room -= len(topic_response.partitions)
             if left is not None:
                 response.next_cursor = DescribeTopicPartitionsResponse.Cursor(topic_name=name, partition_index=left)
                 break
@@ -56,20 +56,22 @@ def handle(request: DescribeTopicPartitionsRequest, context: RequestContext) -> 
 def _refuse(names: list[str]) -> DescribeTopicPartitionsResponse:
     """Return INVALID_REQUEST for all topics, because the request's cursor is invalid."""
     return DescribeTopicPartitionsResponse(
-        topics=[TopicAnswer(name=name, error_code=ErrorCode.INVALID_REQUEST) for name in names]
+        topics=[TopicResponse(name=name, error_code=ErrorCode.INVALID_REQUEST) for name in names]
     )
 
 
-def _describe(topic: Topic, answer: TopicAnswer, first: int, room: int, context: RequestContext) -> int | None:
-    """Add at most `room` partitions of a topic to `answer`, beginning with the partition `first`.
+def _describe(
+    topic: Topic, topic_response: TopicResponse, first: int, room: int, context: RequestContext
+) -> int | None:
+    """Add at most `room` partitions of a topic to `topic_response`, beginning with the partition `first`.
 
     Return the number of the next partition to describe, or None if no partition is left.
     """
     me = context.broker.config.broker_id
-    answer.topic_id, answer.is_internal = topic.id, topic.is_internal
+    topic_response.topic_id, topic_response.is_internal = topic.id, topic.is_internal
     wanted = [(number, log) for number, log in sorted(topic.partitions.items()) if number >= first]
-    answer.partitions = [
-        PartitionAnswer(
+    topic_response.partitions = [
+        PartitionResponse(
             partition_index=number,
             leader_id=me,
             leader_epoch=log.leader_epoch,

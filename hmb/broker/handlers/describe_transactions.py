@@ -11,12 +11,12 @@ Left out: while a transaction ends, Kafka returns only the partitions that do no
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
-from hmb.broker.handlers.shared_answers import check_repetitions
+from hmb.broker.errors import error_code_in
+from hmb.broker.handlers.shared_responses import check_repetitions
 from hmb.coordinator.transactions.records import by_topic
 from hmb.protocol.messages.describe_transactions import DescribeTransactionsRequest, DescribeTransactionsResponse
 
-Answer = DescribeTransactionsResponse.TransactionState
+TransactionResponse = DescribeTransactionsResponse.TransactionState
 
 
 def handle(request: DescribeTransactionsRequest, context: RequestContext) -> DescribeTransactionsResponse:
@@ -24,12 +24,14 @@ def handle(request: DescribeTransactionsRequest, context: RequestContext) -> Des
     return DescribeTransactionsResponse(transaction_states=[_describe(id, context) for id in request.transactional_ids])
 
 
-def _describe(transactional_id: str, context: RequestContext) -> Answer:
-    answer = Answer(transactional_id=transactional_id)
-    with answering(answer):
+def _describe(transactional_id: str, context: RequestContext) -> TransactionResponse:
+    response = TransactionResponse(transactional_id=transactional_id)
+    with error_code_in(response):
         found = context.broker.transactions.describe(transactional_id)
-        answer.transaction_state = found.state.label
-        answer.transaction_timeout_ms, answer.transaction_start_time_ms = found.timeout, found.started
-        answer.producer_id, answer.producer_epoch = found.producer
-        answer.topics = [Answer.TopicData(topic=topic, partitions=ids) for topic, ids in by_topic(found.partitions)]
-    return answer
+        response.transaction_state = found.state.label
+        response.transaction_timeout_ms, response.transaction_start_time_ms = found.timeout, found.started
+        response.producer_id, response.producer_epoch = found.producer
+        response.topics = [
+            TransactionResponse.TopicData(topic=topic, partitions=ids) for topic, ids in by_topic(found.partitions)
+        ]
+    return response

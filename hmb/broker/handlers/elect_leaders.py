@@ -13,7 +13,7 @@ Left out: nothing.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 from hmb.protocol.topics import NO_TOPIC_ID
@@ -38,7 +38,7 @@ def handle(request: ElectLeadersRequest, context: RequestContext) -> ElectLeader
 
 def _result(topic: str, number: int, election_type: int, context: RequestContext) -> PartitionResult:
     result = PartitionResult(partition_id=number)
-    with answering(result):
+    with error_code_in(result):
         if election_type not in (PREFERRED, UNCLEAN):
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"election type {election_type} does not exist")
         context.broker.topics.log(topic, NO_TOPIC_ID, number)

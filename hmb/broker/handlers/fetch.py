@@ -27,7 +27,7 @@ import time
 from collections.abc import Sequence
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.broker.fetch_sessions import FetchedPartition
 from hmb.broker.leader_epochs import check_epoch, set_divergence
 from hmb.broker.old_clients import converted
@@ -60,7 +60,7 @@ def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
     fetch.collect()
     if not fetch.is_satisfied and max_wait > 0:
         _wait(fetch, deadline, context)
-    return fetching.respond(fetch.answers)
+    return fetching.respond(fetch.responses)
 
 
 def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
@@ -95,21 +95,21 @@ class _Fetch:
         self._max_bytes = min(request.max_bytes, context.broker.config.fetch_max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self.logs: list[Log] = []
-        self.answers: list[tuple[FetchedPartition, PartitionData]] = []
+        self.responses: list[tuple[FetchedPartition, PartitionData]] = []
         self.is_satisfied = False
 
     def collect(self) -> None:
         self.logs.clear()
-        self.answers.clear()
+        self.responses.clear()
         self._size, failed = 0, False
         for partition in self._partitions:
-            data = self._answer(partition)
+            data = self._partition_response(partition)
             if data is not None:
                 failed |= bool(data.error_code) or data.diverging_epoch is not NO_END
-                self.answers.append((partition, data))
+                self.responses.append((partition, data))
         self.is_satisfied = failed or not self.logs or self._size >= self._min_bytes
 
-    def _answer(self, partition: FetchedPartition) -> PartitionData | None:
+    def _partition_response(self, partition: FetchedPartition) -> PartitionData | None:
         """Return the response for one partition, or None if nothing has changed since the session's last response."""
         try:
             log = partition.log(self._context.broker.topics, uses_ids=self._uses_ids)
@@ -120,7 +120,7 @@ class _Fetch:
             return None
         data = _without_records(partition)
         data.aborted_transactions = None
-        with answering(data):
+        with error_code_in(data):
             if partition.leader_epoch >= 0:
                 check_epoch(partition.leader_epoch, log)
             if partition.last_fetched_epoch < 0 or not set_divergence(partition, log, data):

@@ -12,7 +12,7 @@ Left out: share groups, which get INVALID_REQUEST.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.find_coordinator import (
@@ -36,14 +36,14 @@ def handle(request: FindCoordinatorRequest, context: RequestContext) -> FindCoor
 
 
 def _find(key: str, key_type: int, context: RequestContext) -> Coordinator:
-    answer = Coordinator(key=key, node_id=NO_NODE, host="", port=NO_NODE)
-    with answering(answer):
+    coordinator = Coordinator(key=key, node_id=NO_NODE, host="", port=NO_NODE)
+    with error_code_in(coordinator):
         if key_type == CoordinatorType.GROUP:
             context.broker.groups.make_topic()
         elif key_type == CoordinatorType.TRANSACTION:
             context.broker.transactions.make_topic()
         else:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"HMB has no coordinator for key type {key_type}")
-        answer.node_id = context.broker.config.broker_id
-        answer.host, answer.port = context.listener.advertised_host, context.listener.advertised_port
-    return answer
+        coordinator.node_id = context.broker.config.broker_id
+        coordinator.host, coordinator.port = context.listener.advertised_host, context.listener.advertised_port
+    return coordinator

@@ -10,12 +10,12 @@ Left out: nothing.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def handle(request: HeartbeatRequest, context: RequestContext) -> HeartbeatResponse:
     response = HeartbeatResponse()
-    with answering(response):
+    with error_code_in(response):
         context.broker.groups.heartbeat(request)
     return response

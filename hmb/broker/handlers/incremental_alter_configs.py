@@ -26,12 +26,14 @@ from hmb.protocol.messages.incremental_alter_configs import (
 
 Wanted = IncrementalAlterConfigsRequest.AlterConfigsResource
 Change = Wanted.AlterableConfig
-Answer = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+ResourceResponse = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
 
 
 def handle(request: IncrementalAlterConfigsRequest, context: RequestContext) -> IncrementalAlterConfigsResponse:
-    answers = alter_each(request.resources, Answer, _changed, context.broker, validate_only=request.validate_only)
-    return IncrementalAlterConfigsResponse(responses=answers)
+    responses = alter_each(
+        request.resources, ResourceResponse, _changed, context.broker, validate_only=request.validate_only
+    )
+    return IncrementalAlterConfigsResponse(responses=responses)
 
 
 def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:

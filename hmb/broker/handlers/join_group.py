@@ -15,7 +15,7 @@ Left out: members of the classic protocol in groups of the new protocol (KIP-848
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.coordinator.shared_group import WaitingCall
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -31,7 +31,7 @@ def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupRespo
     )
     context.memory.close()  # Free the request's memory, because the request may wait long.
     response = JoinGroupResponse(member_id=request.member_id)
-    with answering(response):
+    with error_code_in(response):
         response = context.broker.groups.join(call, request)
     if not response.protocol_name and context.version >= FIRST_VERSION_OF_NO_PROTOCOL:
         response.protocol_name = None

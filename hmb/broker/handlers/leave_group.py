@@ -11,7 +11,7 @@ Left out: nothing.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.protocol.messages.leave_group import FIRST_VERSION_OF_MEMBERS, LeaveGroupRequest, LeaveGroupResponse
 
 
@@ -19,7 +19,7 @@ def handle(request: LeaveGroupRequest, context: RequestContext) -> LeaveGroupRes
     several = context.version >= FIRST_VERSION_OF_MEMBERS
     leaving = request.members if several else [LeaveGroupRequest.MemberIdentity(member_id=request.member_id)]
     response = LeaveGroupResponse()
-    with answering(response):
+    with error_code_in(response):
         outcomes = context.broker.groups.leave(request.group_id, leaving)
         if not several:
             response.error_code = outcomes[0]

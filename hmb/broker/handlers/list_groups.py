@@ -12,12 +12,12 @@ Left out: nothing.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.protocol.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
 
 def handle(request: ListGroupsRequest, context: RequestContext) -> ListGroupsResponse:
     response = ListGroupsResponse()
-    with answering(response):
+    with error_code_in(response):
         response.groups = context.broker.groups.list_groups(request.states_filter, request.types_filter)
     return response

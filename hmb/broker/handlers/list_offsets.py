@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.broker.leader_epochs import check_epoch
 from hmb.protocol.enums import (
     EARLIEST,
@@ -63,18 +63,19 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
             count, times[key] = times[key], 0
             if not count:
                 continue  # The partition is already in the response.
-            answer = PartitionResponse(partition_index=wanted.partition_index)
-            topic_response.partitions.append(answer)
-            with answering(answer):
+            partition_response = PartitionResponse(partition_index=wanted.partition_index)
+            topic_response.partitions.append(partition_response)
+            with error_code_in(partition_response):
                 if count > 1:
                     why = f"the request contains {topic.name}-{wanted.partition_index} {count} times"
                     raise KafkaError(ErrorCode.INVALID_REQUEST, why)
                 _check_timestamp(wanted.timestamp, context.version)
                 log = context.broker.topics.log(topic.name, NO_TOPIC_ID, wanted.partition_index)
                 if context.version == 0:
-                    answer.old_style_offsets = _segment_starts(log, wanted.timestamp, wanted.max_num_offsets)
+                    starts = _segment_starts(log, wanted.timestamp, wanted.max_num_offsets)
+                    partition_response.old_style_offsets = starts
                 else:
-                    _answer(log, wanted, answer, context.version, request.isolation_level)
+                    _fill(log, wanted, partition_response, context.version, request.isolation_level)
     response.topics = [topic for topic in response.topics if topic.partitions]
     return response
 
@@ -87,14 +88,14 @@ def _check_timestamp(timestamp: int, version: int) -> None:
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, why)
 
 
-def _answer(log: Log, wanted: Wanted, answer: PartitionResponse, version: int, isolation_level: int) -> None:
+def _fill(log: Log, wanted: Wanted, partition_response: PartitionResponse, version: int, isolation_level: int) -> None:
     check_epoch(wanted.current_leader_epoch, log)
     end_offset = log.last_stable_offset if isolation_level == IsolationLevel.READ_COMMITTED else log.high_watermark
     found = _find(log, wanted.timestamp, end_offset)
     if found is not None:
-        answer.timestamp, answer.offset = found
+        partition_response.timestamp, partition_response.offset = found
         if version >= FIRST_VERSION_OF_EPOCHS:
-            answer.leader_epoch = log.epochs.at(answer.offset)
+            partition_response.leader_epoch = log.epochs.at(partition_response.offset)
 
 
 def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:

@@ -16,13 +16,13 @@ from collections.abc import Set
 from typing import NamedTuple
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.coordinator.modern.topic_regex import TopicRegex
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.coordinator.transactions.transactional_id import Transaction
 from hmb.protocol.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
 
-Answer = ListTransactionsResponse.TransactionState
+TransactionResponse = ListTransactionsResponse.TransactionState
 STATES = {state.label for state in TransactionState}
 
 
@@ -43,12 +43,12 @@ class Filters(NamedTuple):
 def handle(request: ListTransactionsRequest, context: RequestContext) -> ListTransactionsResponse:
     unknown = [name for name in request.state_filters if name not in STATES]
     response = ListTransactionsResponse(unknown_state_filters=list(dict.fromkeys(unknown)))
-    with answering(response):
+    with error_code_in(response):
         pattern = request.transactional_id_pattern
         regex, now = TopicRegex(pattern) if pattern else None, context.broker.clock.now_ms()
         filters = Filters(set(request.state_filters), set(request.producer_id_filters), request.duration_filter)
         response.transaction_states = [
-            Answer(
+            TransactionResponse(
                 transactional_id=each.transactional_id,
                 producer_id=each.producer_id,
                 transaction_state=each.state.label,

@@ -21,14 +21,14 @@ from collections.abc import Mapping
 
 from hmb.broker.authorized import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.broker.topics.topic import NewPartitions, Topic
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
 from hmb.protocol.topics import OFFSETS_TOPIC, check_topic_name
 
-TopicAnswer = MetadataResponse.MetadataResponseTopic
-PartitionAnswer = TopicAnswer.MetadataResponsePartition
+TopicResponse = MetadataResponse.MetadataResponseTopic
+PartitionResponse = TopicResponse.MetadataResponsePartition
 FIRST_VERSION_OF_IDS = 12
 MOST_MADE = 100
 
@@ -47,17 +47,17 @@ def handle(request: MetadataRequest, context: RequestContext) -> MetadataRespons
         controller_id=broker.config.broker_id,
     )
     if request.topics is None or (context.version == 0 and not request.topics):
-        response.topics = [_describe(topic, TopicAnswer(), context) for topic in broker.topics.all()]
+        response.topics = [_describe(topic, TopicResponse(), context) for topic in broker.topics.all()]
     else:
         failures = _make_missing(request, context)
         for wanted in {(each.name, each.topic_id): each for each in request.topics}.values():
-            answer = TopicAnswer(name=wanted.name, topic_id=wanted.topic_id)
-            response.topics.append(answer)
-            with answering(answer):
-                _describe(_find(wanted, failures, context), answer, context)
+            topic_response = TopicResponse(name=wanted.name, topic_id=wanted.topic_id)
+            response.topics.append(topic_response)
+            with error_code_in(topic_response):
+                _describe(_find(wanted, failures, context), topic_response, context)
     if request.include_topic_authorized_operations:
-        for answer in response.topics:
-            answer.topic_authorized_operations = TOPIC_OPERATIONS
+        for topic_response in response.topics:
+            topic_response.topic_authorized_operations = TOPIC_OPERATIONS
     if request.include_cluster_authorized_operations:
         response.cluster_authorized_operations = CLUSTER_OPERATIONS
     return response
@@ -67,7 +67,7 @@ def _refuse(request: MetadataRequest) -> MetadataResponse:
     """Return INVALID_REQUEST for all topics of a request. If a topic has no name, return the name "", as Kafka does."""
     return MetadataResponse(
         topics=[
-            TopicAnswer(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
+            TopicResponse(error_code=ErrorCode.INVALID_REQUEST, name=topic.name or "", topic_id=topic.topic_id)
             for topic in request.topics or ()
         ]
     )
@@ -113,13 +113,13 @@ def _find(
     return context.broker.topics.find(wanted.name, wanted.topic_id)
 
 
-def _describe(topic: Topic, answer: TopicAnswer, context: RequestContext) -> TopicAnswer:
+def _describe(topic: Topic, topic_response: TopicResponse, context: RequestContext) -> TopicResponse:
     me = context.broker.config.broker_id
-    answer.name, answer.topic_id, answer.is_internal = topic.name, topic.id, topic.is_internal
-    answer.partitions = [
-        PartitionAnswer(
+    topic_response.name, topic_response.topic_id, topic_response.is_internal = topic.name, topic.id, topic.is_internal
+    topic_response.partitions = [
+        PartitionResponse(
             partition_index=number, leader_id=me, leader_epoch=log.leader_epoch, replica_nodes=[me], isr_nodes=[me]
         )
         for number, log in sorted(topic.partitions.items())
     ]
-    return answer
+    return topic_response

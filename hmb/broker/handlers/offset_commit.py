@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
-from hmb.broker.handlers.shared_answers import committed, merged, metadata_length
+from hmb.broker.handlers.shared_responses import committed, merged, metadata_length
 from hmb.broker.topics.topic import Topic
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.partition import Pending
@@ -31,8 +31,8 @@ from hmb.protocol.messages.offset_commit import FIRST_VERSION_OF_IDS, OffsetComm
 from hmb.protocol.topics import TopicPartition
 
 Wanted = OffsetCommitRequest.OffsetCommitRequestTopic
-Answer = OffsetCommitResponse.OffsetCommitResponseTopic
-PartitionAnswer = Answer.OffsetCommitResponsePartition
+TopicResponse = OffsetCommitResponse.OffsetCommitResponseTopic
+PartitionResponse = TopicResponse.OffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
 NOW = BROKERS_RETENTION = -1  # -1 in the request: the current time, or the broker's own retention time
@@ -40,27 +40,27 @@ NOW = BROKERS_RETENTION = -1  # -1 in the request: the current time, or the brok
 
 def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse | Deferred:
     offsets: Offsets = {}
-    refused: list[Answer] = []
-    accepted: list[Answer] = []
+    refused: list[TopicResponse] = []
+    accepted: list[TopicResponse] = []
     now, longest = context.broker.clock.now_ms(), context.broker.config.offset_metadata_max
     for wanted in request.topics:
         topic, error = _find(wanted, context)
-        bad: list[PartitionAnswer] = []
-        good: list[PartitionAnswer] = []
+        bad: list[PartitionResponse] = []
+        good: list[PartitionResponse] = []
         for partition in wanted.partitions:
             index = partition.partition_index
             if topic is None or index not in topic.partitions:
-                bad.append(PartitionAnswer(partition_index=index, error_code=error))
+                bad.append(PartitionResponse(partition_index=index, error_code=error))
             elif metadata_length(partition.committed_metadata) > longest:
                 code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-                good.append(PartitionAnswer(partition_index=index, error_code=code))
+                good.append(PartitionResponse(partition_index=index, error_code=code))
             else:
-                good.append(PartitionAnswer(partition_index=index))
+                good.append(PartitionResponse(partition_index=index))
                 offsets[TopicPartition(topic.name, index)] = _committed(partition, request, topic, now)
         if bad or topic is None:
-            refused.append(Answer(name=wanted.name, topic_id=wanted.topic_id, partitions=bad))
+            refused.append(TopicResponse(name=wanted.name, topic_id=wanted.topic_id, partitions=bad))
         if good:
-            accepted.append(Answer(name=wanted.name, topic_id=wanted.topic_id, partitions=good))
+            accepted.append(TopicResponse(name=wanted.name, topic_id=wanted.topic_id, partitions=good))
     response = OffsetCommitResponse(topics=merged(refused, accepted))
     return _commit(request, offsets, accepted, response, context) if accepted else response
 
@@ -93,7 +93,7 @@ def _committed(
 def _commit(
     request: OffsetCommitRequest,
     offsets: Offsets,
-    accepted: list[Answer],
+    accepted: list[TopicResponse],
     response: OffsetCommitResponse,
     context: RequestContext,
 ) -> OffsetCommitResponse | Deferred:
@@ -111,8 +111,8 @@ def _commit(
         code = error.code
         if code is ErrorCode.GROUP_ID_NOT_FOUND and context.version < FIRST_VERSION_OF_UNKNOWN_GROUPS:
             code = ErrorCode.ILLEGAL_GENERATION
-        for answer in accepted:
-            for partition in answer.partitions:
+        for topic_response in accepted:
+            for partition in topic_response.partitions:
                 partition.error_code = code
 
     return committed(groups, begin, response, fail)

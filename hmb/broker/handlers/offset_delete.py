@@ -11,37 +11,37 @@ Left out: quotas. `throttle_time_ms` is always 0, and a client with many request
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
-from hmb.broker.handlers.shared_answers import merged
+from hmb.broker.errors import error_code_in
+from hmb.broker.handlers.shared_responses import merged
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
 from hmb.protocol.topics import TopicPartition
 
-Answer = OffsetDeleteResponse.OffsetDeleteResponseTopic
-PartitionAnswer = Answer.OffsetDeleteResponsePartition
+TopicResponse = OffsetDeleteResponse.OffsetDeleteResponseTopic
+PartitionResponse = TopicResponse.OffsetDeleteResponsePartition
 
 
 def handle(request: OffsetDeleteRequest, context: RequestContext) -> OffsetDeleteResponse:
-    refused: list[Answer] = []
-    taken: list[Answer] = []
+    refused: list[TopicResponse] = []
+    taken: list[TopicResponse] = []
     for wanted in request.topics:
         topic = context.broker.topics.get(wanted.name)
-        bad, good = Answer(name=wanted.name), Answer(name=wanted.name)
+        bad, good = TopicResponse(name=wanted.name), TopicResponse(name=wanted.name)
         for partition in wanted.partitions:
-            answer = PartitionAnswer(partition_index=partition.partition_index)
+            partition_response = PartitionResponse(partition_index=partition.partition_index)
             if topic is not None and partition.partition_index in topic.partitions:
-                good.partitions.append(answer)
+                good.partitions.append(partition_response)
             else:
-                answer.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                bad.partitions.append(answer)
+                partition_response.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                bad.partitions.append(partition_response)
         refused += [bad] if bad.partitions or topic is None else []
         taken += [good] if good.partitions else []
     response = OffsetDeleteResponse()
-    with answering(response):
+    with error_code_in(response):
         partitions = [TopicPartition(topic.name, each.partition_index) for topic in taken for each in topic.partitions]
         read = context.broker.groups.delete_offsets(request.group_id, partitions)
-        for topic_answer in taken:
-            for partition_answer in topic_answer.partitions if topic_answer.name in read else ():
-                partition_answer.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+        for topic_response in taken:
+            for partition_response in topic_response.partitions if topic_response.name in read else ():
+                partition_response.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
         response.topics = merged(refused, taken)
     return response

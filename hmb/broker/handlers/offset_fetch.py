@@ -19,7 +19,7 @@ from collections.abc import Mapping, Set
 from uuid import UUID
 
 from hmb.broker.context import RequestContext
-from hmb.broker.handlers.shared_answers import check_repetitions
+from hmb.broker.handlers.shared_responses import check_repetitions
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_fetch import (
@@ -32,11 +32,11 @@ from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 
 Group = OffsetFetchRequest.OffsetFetchRequestGroup
 Wanted = Group.OffsetFetchRequestTopics
-GroupAnswer = OffsetFetchResponse.OffsetFetchResponseGroup
-Answer = GroupAnswer.OffsetFetchResponseTopics
-PartitionAnswer = Answer.OffsetFetchResponsePartitions
-OldAnswer = OffsetFetchResponse.OffsetFetchResponseTopic
-OldPartitionAnswer = OldAnswer.OffsetFetchResponsePartition
+GroupResponse = OffsetFetchResponse.OffsetFetchResponseGroup
+TopicResponse = GroupResponse.OffsetFetchResponseTopics
+PartitionResponse = TopicResponse.OffsetFetchResponsePartitions
+OldTopic = OffsetFetchResponse.OffsetFetchResponseTopic
+OldPartition = OldTopic.OffsetFetchResponsePartition
 Committed = Mapping[TopicPartition, CommittedOffset]
 Held = Set[TopicPartition]  # partitions with offsets in a transaction that is not committed yet
 FIRST_VERSION_OF_IDS = OffsetFetchRequest.first_version("groups.topics.topic_id")
@@ -50,20 +50,20 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchR
     wanted = None
     if request.topics is not None:
         wanted = [Wanted(name=each.name, partition_indexes=each.partition_indexes) for each in request.topics]
-    answer = _group(Group(group_id=request.group_id, topics=wanted), request.require_stable, context)
-    if answer.error_code and context.version < FIRST_VERSION_OF_GROUP_ERRORS:
-        answer.topics = [_failed(each, answer.error_code) for each in wanted or ()]
+    group_response = _group(Group(group_id=request.group_id, topics=wanted), request.require_stable, context)
+    if group_response.error_code and context.version < FIRST_VERSION_OF_GROUP_ERRORS:
+        group_response.topics = [_failed(each, group_response.error_code) for each in wanted or ()]
     return OffsetFetchResponse(
-        error_code=answer.error_code,
+        error_code=group_response.error_code,
         topics=[
-            OldAnswer(name=topic.name, partitions=[OldPartitionAnswer(**vars(each)) for each in topic.partitions])
-            for topic in answer.topics
+            OldTopic(name=topic.name, partitions=[OldPartition(**vars(each)) for each in topic.partitions])
+            for topic in group_response.topics
         ],
     )
 
 
-def _group(group: Group, stable: bool, context: RequestContext) -> GroupAnswer:
-    answer = GroupAnswer(group_id=group.group_id)
+def _group(group: Group, stable: bool, context: RequestContext) -> GroupResponse:
+    group_response = GroupResponse(group_id=group.group_id)
     groups = context.broker.groups
     # First read the offsets of open transactions (pending), and then the committed offsets. If a transaction is
     # committed between these two steps, its offsets are in both results. In the other order, they could be in neither
@@ -74,17 +74,17 @@ def _group(group: Group, stable: bool, context: RequestContext) -> GroupAnswer:
             groups.make_topic()  # A client of version 0 has not sent FindCoordinator, which creates the topic.
         if group.topics is None:
             found = groups.fetch_offsets(group.group_id, None, group.member_id, group.member_epoch)
-            answer.topics = _all(found, held, context)
+            group_response.topics = _all(found, held, context)
         else:
             named = [(each, _name(each, context)) for each in group.topics]
             wanted = [
                 TopicPartition(name, i) for each, name in named if name is not None for i in each.partition_indexes
             ]
             committed = groups.fetch_offsets(group.group_id, wanted, group.member_id, group.member_epoch)
-            answer.topics = [_topic(each, name, committed, held, context) for each, name in named]
+            group_response.topics = [_topic(each, name, committed, held, context) for each, name in named]
     except KafkaError as error:
-        answer.error_code = error.code
-    return answer
+        group_response.error_code = error.code
+    return group_response
 
 
 def _name(wanted: Wanted, context: RequestContext) -> str | None:
@@ -97,32 +97,34 @@ def _name(wanted: Wanted, context: RequestContext) -> str | None:
         return None
 
 
-def _topic(wanted: Wanted, name: str | None, committed: Committed, held: Held, context: RequestContext) -> Answer:
+def _topic(
+    wanted: Wanted, name: str | None, committed: Committed, held: Held, context: RequestContext
+) -> TopicResponse:
     if name is None:
         return _failed(wanted, ErrorCode.UNKNOWN_TOPIC_ID)
-    answer, topic_id = Answer(name=wanted.name, topic_id=wanted.topic_id), _topic_id(name, context)
+    topic_response, topic_id = TopicResponse(name=wanted.name, topic_id=wanted.topic_id), _topic_id(name, context)
     for index in wanted.partition_indexes:
         partition = TopicPartition(name, index)
         found = committed.get(partition)
         if partition in held:
-            answer.partitions.append(_nothing(index, ErrorCode.UNSTABLE_OFFSET_COMMIT))
+            topic_response.partitions.append(_nothing(index, ErrorCode.UNSTABLE_OFFSET_COMMIT))
         elif found is not None and _is_of(found, topic_id):
-            answer.partitions.append(_partition(index, found))
+            topic_response.partitions.append(_partition(index, found))
         else:
             code = ErrorCode.NONE if context.version else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            answer.partitions.append(_nothing(index, code))
-    return answer
+            topic_response.partitions.append(_nothing(index, code))
+    return topic_response
 
 
-def _all(committed: Committed, held: Held, context: RequestContext) -> list[Answer]:
-    topics: dict[str, Answer] = {}
+def _all(committed: Committed, held: Held, context: RequestContext) -> list[TopicResponse]:
+    topics: dict[str, TopicResponse] = {}
     for (name, index), found in committed.items():
         topic_id = _topic_id(name, context)
         if _is_of(found, topic_id):
-            answer = topics.setdefault(name, Answer(name=name, topic_id=topic_id))
+            topic_response = topics.setdefault(name, TopicResponse(name=name, topic_id=topic_id))
             is_held = TopicPartition(name, index) in held
             unstable = ErrorCode.UNSTABLE_OFFSET_COMMIT
-            answer.partitions.append(_nothing(index, unstable) if is_held else _partition(index, found))
+            topic_response.partitions.append(_nothing(index, unstable) if is_held else _partition(index, found))
     return list(topics.values())
 
 
@@ -139,8 +141,8 @@ def _is_of(found: CommittedOffset, topic_id: UUID) -> bool:
     return found.topic_id == topic_id or NO_TOPIC_ID in (found.topic_id, topic_id)
 
 
-def _partition(index: int, found: CommittedOffset) -> PartitionAnswer:
-    return PartitionAnswer(
+def _partition(index: int, found: CommittedOffset) -> PartitionResponse:
+    return PartitionResponse(
         partition_index=index,
         committed_offset=found.offset,
         committed_leader_epoch=found.leader_epoch,
@@ -148,10 +150,10 @@ def _partition(index: int, found: CommittedOffset) -> PartitionAnswer:
     )
 
 
-def _nothing(index: int, error_code: int) -> PartitionAnswer:
-    return PartitionAnswer(partition_index=index, committed_offset=NO_OFFSET, error_code=error_code)
+def _nothing(index: int, error_code: int) -> PartitionResponse:
+    return PartitionResponse(partition_index=index, committed_offset=NO_OFFSET, error_code=error_code)
 
 
-def _failed(wanted: Wanted, error_code: int) -> Answer:
+def _failed(wanted: Wanted, error_code: int) -> TopicResponse:
     partitions = [_nothing(index, error_code) for index in wanted.partition_indexes]
-    return Answer(name=wanted.name, topic_id=wanted.topic_id, partitions=partitions)
+    return TopicResponse(name=wanted.name, topic_id=wanted.topic_id, partitions=partitions)

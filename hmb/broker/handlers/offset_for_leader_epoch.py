@@ -15,7 +15,7 @@ Left out: requests from followers. HMB has no followers, so it treats each clien
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.broker.leader_epochs import check_epoch
 from hmb.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
 from hmb.protocol.topics import NO_TOPIC_ID
@@ -30,12 +30,12 @@ def handle(request: OffsetForLeaderEpochRequest, context: RequestContext) -> Off
         result = TopicResult(topic=topic.topic)
         response.topics.append(result)
         for asked in topic.partitions:
-            answer = EpochEndOffset(partition=asked.partition)
-            result.partitions.append(answer)
-            with answering(answer):
+            epoch_end = EpochEndOffset(partition=asked.partition)
+            result.partitions.append(epoch_end)
+            with error_code_in(epoch_end):
                 log = context.broker.topics.log(topic.topic, NO_TOPIC_ID, asked.partition)
                 check_epoch(asked.current_leader_epoch, log)
                 end = log.epochs.end_of(asked.leader_epoch, log.log_start_offset, log.log_end_offset)
                 if end is not None:
-                    answer.leader_epoch, answer.end_offset = end
+                    epoch_end.leader_epoch, epoch_end.end_offset = end
     return response

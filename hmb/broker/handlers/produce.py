@@ -26,7 +26,7 @@ from functools import partial
 
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
-from hmb.broker.errors import CloseConnection, answering
+from hmb.broker.errors import CloseConnection, error_code_in
 from hmb.broker.transactional import TransactionalProduce
 from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -52,11 +52,11 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
         topic_response = TopicResponse(name=topic.name, topic_id=topic.topic_id)
         response.responses.append(topic_response)
         for partition in topic.partition_data:
-            answer = PartitionResponse(index=partition.index, base_offset=-1)
-            topic_response.partition_responses.append(answer)
-            with answering(answer):
-                log = appends.append(topic, partition, answer)
-                appended.append((log, answer))
+            partition_response = PartitionResponse(index=partition.index, base_offset=-1)
+            topic_response.partition_responses.append(partition_response)
+            with error_code_in(partition_response):
+                log = appends.append(topic, partition, partition_response)
+                appended.append((log, partition_response))
     if request.acks == Acks.NONE:
         _close_on_error(response)
         return None
@@ -66,8 +66,8 @@ def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse 
 
 
 def _synced(response: ProduceResponse, unsynced: Iterable[tuple[Log, PartitionResponse]]) -> ProduceResponse:
-    for log, answer in unsynced:
-        with answering(answer):
+    for log, partition_response in unsynced:
+        with error_code_in(partition_response):
             log.flush()
     return response
 
@@ -83,10 +83,10 @@ class _Appends:
         if request.transactional_id is not None:
             self._transaction = TransactionalProduce(request, context, self._parse, uses_ids=self._uses_ids)
 
-    def append(self, topic: TopicData, partition: PartitionData, answer: PartitionResponse) -> Log:
+    def append(self, topic: TopicData, partition: PartitionData, partition_response: PartitionResponse) -> Log:
         """Append the records of one partition to its log, and return the log. Raises KafkaError.
 
-        The offset of the first record is written into `answer`, the partition's response.
+        The offset of the first record is written into `partition_response`, the partition's response.
         """
         context, transaction = self._context, self._transaction
         target = context.broker.topics.find(None if self._uses_ids else topic.name, topic.topic_id)
@@ -95,10 +95,10 @@ class _Appends:
         if target.is_internal and context.header.client_id != ADMIN_CLIENT:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"only the broker writes to {target.name!r}")
         if transaction is None:
-            _append(log, records, answer)
+            _append(log, records, partition_response)
         else:
             with transaction.writing(records, TopicPartition(target.name, partition.index), log):
-                _append(log, records, answer)
+                _append(log, records, partition_response)
         return log
 
     def _parse(self, partition: PartitionData) -> ProducedRecords:
@@ -110,7 +110,7 @@ class _Appends:
         return parse_produced(partition.records, self._context.version, is_transactional=is_transactional)
 
 
-def _append(log: Log, records: ProducedRecords, answer: PartitionResponse) -> None:
+def _append(log: Log, records: ProducedRecords, partition_response: PartitionResponse) -> None:
     """Append records to a log, and write the offset of the first record into the partition's response.
 
     Raises KafkaError.
@@ -119,16 +119,16 @@ def _append(log: Log, records: ProducedRecords, answer: PartitionResponse) -> No
         result = log.append(records)
     except KafkaError as error:
         if error.code not in WITHOUT_LOG_START:
-            answer.log_start_offset = log.log_start_offset
+            partition_response.log_start_offset = log.log_start_offset
         if isinstance(error, InvalidRecords):
-            answer.record_errors = [
+            partition_response.record_errors = [
                 PartitionResponse.BatchIndexAndErrorMessage(batch_index=index, batch_index_error_message=why)
                 for index, why in error.errors.items()
             ]
         raise
-    answer.base_offset = result.base_offset
-    answer.log_append_time_ms = result.log_append_time
-    answer.log_start_offset = result.log_start_offset
+    partition_response.base_offset = result.base_offset
+    partition_response.log_append_time_ms = result.log_append_time
+    partition_response.log_start_offset = result.log_start_offset
 
 
 def _close_on_error(response: ProduceResponse) -> None:

@@ -13,7 +13,7 @@ Left out: nothing.
 from __future__ import annotations
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.coordinator.shared_group import WaitingCall
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
@@ -26,6 +26,6 @@ def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupRespo
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     context.memory.close()  # Free the request's memory, because the request may wait long.
     response = SyncGroupResponse()
-    with answering(response):
+    with error_code_in(response):
         return context.broker.groups.sync(WaitingCall(is_client_gone=context.is_client_gone), request)
     return response

@@ -18,7 +18,7 @@ from functools import partial
 
 from hmb.broker.context import RequestContext
 from hmb.broker.deferred import Deferred
-from hmb.broker.handlers.shared_answers import committed, metadata_length
+from hmb.broker.handlers.shared_responses import committed, metadata_length
 from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.partition import Pending
@@ -30,8 +30,8 @@ from hmb.protocol.headers import RequestHeader
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
 from hmb.protocol.topics import TopicPartition
 
-Answer = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
-PartitionAnswer = Answer.TxnOffsetCommitResponsePartition
+TopicResponse = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
+PartitionResponse = TopicResponse.TxnOffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_LOADING = 2
 FIRST_VERSION_OF_ADDING = 5
@@ -41,14 +41,14 @@ ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 
 
 def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffsetCommitResponse | Deferred:
-    response, offsets, accepted = TxnOffsetCommitResponse(), Offsets(), list[PartitionAnswer]()
+    response, offsets, accepted = TxnOffsetCommitResponse(), Offsets(), list[PartitionResponse]()
     now, longest = context.broker.clock.now_ms(), context.broker.config.offset_metadata_max
     for wanted in request.topics:
-        topic, answer = context.broker.topics.get(wanted.name), Answer(name=wanted.name)
-        response.topics.append(answer)
+        topic, topic_response = context.broker.topics.get(wanted.name), TopicResponse(name=wanted.name)
+        response.topics.append(topic_response)
         for each in wanted.partitions:
-            result = PartitionAnswer(partition_index=each.partition_index)
-            answer.partitions.append(result)
+            result = PartitionResponse(partition_index=each.partition_index)
+            topic_response.partitions.append(result)
             if topic is None or each.partition_index not in topic.partitions:
                 result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 continue

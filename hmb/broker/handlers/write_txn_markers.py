@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hmb.broker.context import RequestContext
-from hmb.broker.errors import answering
+from hmb.broker.errors import error_code_in
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.protocol.messages.write_txn_markers import WriteTxnMarkersRequest, WriteTxnMarkersResponse
 from hmb.protocol.topics import TopicPartition
@@ -32,8 +32,9 @@ Written = list[tuple[PartitionResult, Callable[[], None]]]  # a response, and a 
 def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> WriteTxnMarkersResponse:
     written: Written = []
     response = WriteTxnMarkersResponse(markers=[_write(wanted, written, context) for wanted in request.markers])
-    for answer, finish in written:  # Sync after all appends, so that one sync of a log covers several markers.
-        with answering(answer):
+    # Sync after all appends, so that one sync of a log covers several markers.
+    for partition_result, finish in written:
+        with error_code_in(partition_result):
             finish()
     return response
 
@@ -44,11 +45,11 @@ def _write(wanted: Wanted, written: Written, context: RequestContext) -> Result:
     producer = ProducerIdAndEpoch(wanted.producer_id, wanted.producer_epoch)
     result = Result(producer_id=wanted.producer_id)
     for topic in wanted.topics:
-        answers = [PartitionResult(partition_index=number) for number in topic.partition_indexes]
-        result.topics.append(TopicResult(name=topic.name, partitions=answers))
-        for answer in answers:
-            with answering(answer):
-                partition = TopicPartition(topic.name, answer.partition_index)
+        partition_results = [PartitionResult(partition_index=number) for number in topic.partition_indexes]
+        result.topics.append(TopicResult(name=topic.name, partitions=partition_results))
+        for partition_result in partition_results:
+            with error_code_in(partition_result):
+                partition = TopicPartition(topic.name, partition_result.partition_index)
                 begin = context.broker.transactions.begin_marker
-                written.append((answer, begin(marker, producer, partition, wanted.transaction_version)))
+                written.append((partition_result, begin(marker, producer, partition, wanted.transaction_version)))
     return result

@@ -1,7 +1,7 @@
 """The connection of one client, with its thread. The thread reads a frame, handles the request and sends the response.
 
 The method `_serve` contains the thread's loop. `Requests` reads the frames (requests.py), `Dispatcher.begin` handles
-one request, and `AnswerQueue.send` writes the response to the socket.
+one request, and `ResponseQueue.send` writes the response to the socket.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.errors import CloseConnection
-from hmb.broker.network.gathering import AnswerQueue
+from hmb.broker.network.gathering import ResponseQueue
 from hmb.broker.network.request_memory import RequestMemory
 from hmb.broker.network.requests import Requests
 from hmb.broker.network.sending import STALL
@@ -106,18 +106,18 @@ class AcceptedConnection:
             LOGGER.info("%s disconnected", self._peer)
 
     def _serve(self) -> None:
-        answers = AnswerQueue(self._socket)
+        responses = ResponseQueue(self._socket)
         try:
             with self._requests as requests:
                 while not self._stopping and (frame := requests.next()) is not None:
                     if self._stopping:
                         break
-                    answers.add(self._dispatcher.begin(frame, requests.account))
+                    responses.add(self._dispatcher.begin(frame, requests.account))
                     requests.account.close()
-                    if not (answers.may_wait and requests.is_another_here()):
-                        answers.send()
+                    if not (responses.may_wait and requests.is_another_here()):
+                        responses.send()
         finally:  # If a request fails, the client still gets the responses to all earlier requests.
-            answers.send()
+            responses.send()
 
 
 def has_left(client: socket.socket | int) -> bool:

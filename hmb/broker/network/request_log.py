@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from hmb.broker.dispatch import Answer, Dispatcher
+from hmb.broker.dispatch import Dispatcher, EncodedResponse
 from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.broker.network.requests import LENGTH_SIZE
 from hmb.protocol.errors import ProtocolError
@@ -37,20 +37,20 @@ class LoggedDispatcher(Dispatcher):
         super().__init__(*arguments, **options)
         self._peer = peer
 
-    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> Answer:
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse:
         started = time.perf_counter()
         request = f"{self._peer} {_described(frame)}: {len(frame) + LENGTH_SIZE} B"
-        answer = super().begin(frame, memory)
-        if not answer.is_deferred:
-            _log(request, answer.parts(), started)
-            return answer
+        response = super().begin(frame, memory)
+        if not response.is_deferred:
+            _log(request, response.parts(), started)
+            return response
 
         def wait() -> Sequence[Part]:
-            parts = answer.parts()
+            parts = response.parts()
             _log(request, parts, started)
             return parts
 
-        return Answer(wait=wait)
+        return EncodedResponse(wait=wait)
 
 
 def _described(frame: memoryview) -> str:

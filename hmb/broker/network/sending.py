@@ -1,4 +1,4 @@
-"""Sends an answer to a client. An answer consists of bytes, regions of files, and records that must be converted.
+"""Sends a response to a client. An response consists of bytes, regions of files, and records that must be converted.
 
 The records in a Fetch response are usually a region of a file. The system call `sendfile` copies this region from the
 kernel's page cache to the socket. The broker's process never reads these bytes. If an old client needs its records in
@@ -6,7 +6,7 @@ another format (old_clients.py), the broker converts and sends them in pieces.
 
 If a client does not read, the socket's buffers become full, and the sending thread waits. The kernel ends a wait after
 STALL seconds (SO_SNDTIMEO). But when a client reads a few bytes now and then, each wait is short, and sending could
-take forever. Therefore the whole answer has a time limit, too. The limit is PATIENCE seconds, and one more second for
+take forever. Therefore the whole response has a time limit, too. The limit is PATIENCE seconds, and one more second for
 each SLOWEST bytes that the client has read. Example: a client that has read 10 MiB gets 40 seconds.
 """
 
@@ -31,7 +31,7 @@ MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
 
 
 def send(client: socket.socket, parts: Sequence[Part]) -> None:
-    """Send an answer to a client.
+    """Send a response to a client.
 
     Raises OSError. Raises TimeoutError, which is an OSError, if the client reads too slowly.
     """
@@ -57,7 +57,7 @@ def send(client: socket.socket, parts: Sequence[Part]) -> None:
 
 
 class _Limit:
-    """The time limit for sending one answer. It grows with the bytes that the client reads."""
+    """The time limit for sending one response. It grows with the bytes that the client reads."""
 
     __slots__ = ("begun", "taken")
 
@@ -66,10 +66,10 @@ class _Limit:
         self.taken = 0  # bytes that the client has read
 
     def check(self) -> None:
-        """Raise TimeoutError if sending the answer has taken too long."""
+        """Raise TimeoutError if sending the response has taken too long."""
         waited = monotonic() - self.begun
         if waited > PATIENCE + self.taken / SLOWEST:
-            raise TimeoutError(f"the client took {self.taken} bytes of an answer in {waited:.0f} s")
+            raise TimeoutError(f"the client took {self.taken} bytes of a response in {waited:.0f} s")
 
 
 def _send_bytes(client: socket.socket, data: bytes | bytearray | memoryview, limit: _Limit, flags: int = 0) -> None:

@@ -8,7 +8,7 @@ several stages. Each stage has its own threads, and the stages are connected by 
         | request channel: bounded, for all connections
     API handler (num.io.threads)    decodes, handles, encodes
         | response channel, one per connection
-    responder (one per connection)  writes answers
+    responder (one per connection)  writes responses
 
 The stages should have two advantages: a slow disk does not delay the network, and N handlers use N cores. But in Python
 only one thread runs at a time, so N handlers use only one core. The stages also have a cost: each request passes from
@@ -97,7 +97,7 @@ class StagedConnection(AcceptedConnection):
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._handlers = handlers
-        self._answers: SimpleQueue[Sequence[Part] | None] = SimpleQueue()  # None ends the responder thread
+        self._responses: SimpleQueue[Sequence[Part] | None] = SimpleQueue()  # None ends the responder thread
         self._changed = threading.Condition()  # guards the fields below; a thread that holds it takes no other lock
         self._frames: deque[tuple[memoryview, Account]] = deque()  # requests that were read, but not handled yet
         self._is_queued = False
@@ -132,7 +132,7 @@ class StagedConnection(AcceptedConnection):
                     self._take(frame, requests.account)
         finally:
             self._wait_below(1)
-            self._answers.put(None)
+            self._responses.put(None)
             responder.join()
 
     def _take(self, frame: memoryview, memory: Account) -> None:
@@ -169,10 +169,10 @@ class StagedConnection(AcceptedConnection):
                     self._changed.notify_all()
                 self.stop()
         memory.close()
-        self._answers.put(parts)
+        self._responses.put(parts)
 
     def _respond(self) -> None:
-        while (parts := self._answers.get()) is not None:
+        while (parts := self._responses.get()) is not None:
             if parts:
                 try:
                     send(self._socket, parts)

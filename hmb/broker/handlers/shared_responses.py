@@ -17,31 +17,31 @@ from hmb.protocol.schema import Response
 MOST_TIMES = 2
 
 
-class TopicAnswer(Protocol):
+class TopicResponse(Protocol):
     """The entry of one topic in the response to OffsetCommit or OffsetDelete."""
 
     name: str
     partitions: list[Any]
 
 
-T = TypeVar("T", bound=TopicAnswer)
+T = TypeVar("T", bound=TopicResponse)
 R = TypeVar("R", bound=Response)
 
 
-def merged(refused: Sequence[T], answered: Sequence[T]) -> list[T]:
+def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
     """Merge two lists of topic entries into the list for a response, in the order that Kafka uses.
 
-    `refused` contains the partitions that the handler has refused, and `answered` contains all others. In the result,
+    `refused` contains the partitions that the handler has refused, and `accepted` contains all others. In the result,
     each topic has one entry, in which the refused partitions come first. But if `refused` is empty, the result is
-    `answered` without changes, and may contain a topic twice.
+    `accepted` without changes, and may contain a topic twice.
     """
     if not refused:
-        return list(answered)
+        return list(accepted)
     topics: dict[tuple[str, UUID | None], T] = {}
-    for answer in (*refused, *answered):
-        known = topics.setdefault((answer.name, getattr(answer, "topic_id", None)), answer)
-        if known is not answer:
-            known.partitions += answer.partitions
+    for topic in (*refused, *accepted):
+        known = topics.setdefault((topic.name, getattr(topic, "topic_id", None)), topic)
+        if known is not topic:
+            known.partitions += topic.partitions
     return list(topics.values())
 
 
