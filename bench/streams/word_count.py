@@ -16,7 +16,7 @@ it counted. Each processor uses one process, unless its name says otherwise:
     bytewax                             without recovery
     quixstreams                         at least once, with a changelog topic
 
-Hailstorm's spouts take 5,000 records at once, more than by default, because no sink waits for early results.
+Hailstorm's spouts take 10,000 records at once, more than by default, because no sink waits for early results.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from hmb.hailstorm import Bolt, Clock, DirectorySnapshotStore, Spout, Sum, Topol
 from hmb.hailstorm.runners import ProcessRunner, Runner
 
 TOPIC = "words"
-POLL_RECORDS = 5000
+POLL_RECORDS = 10_000
 LOOK_INTERVAL = 0.002  # seconds
 def word(record: ConsumerRecord) -> bytes | None:
     value: bytes | None = record.value
