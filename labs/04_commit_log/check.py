@@ -1,6 +1,6 @@
-"""The requirements of lab 4.
+"""Tests for the requirements of lab 4.
 
-`answer` is the student's module, `rng` a source of random cases, and `tmp_path` an empty folder.
+`answer` is the student's module. `rng` generates random test cases. `tmp_path` is an empty folder.
 """
 
 from pathlib import Path
@@ -15,7 +15,7 @@ def frame(record):
 
 
 def filled(answer, folder, records):
-    """Return a log with these records."""
+    """Return a new log in `folder` to which `records` were appended."""
     log = answer.Log(folder)
     for record in records:
         log.append(record)
@@ -23,7 +23,7 @@ def filled(answer, folder, records):
 
 
 def test_offsets(answer, tmp_path):
-    """Offsets count from 0 without a gap."""
+    """The first record gets offset 0, and each further record gets the next number."""
     log = answer.Log(tmp_path)
     assert log.end_offset == 0, f"end_offset of an empty log is 0, and not {log.end_offset!r}"
     for expected in range(4):
@@ -63,7 +63,7 @@ def test_unknown_offsets(answer, tmp_path):
 
 
 def test_reopening(answer, tmp_path, rng):
-    """A reopened log has all records, and continues with the next offset."""
+    """After the log was closed and opened again, it has all records, and the next record gets the next offset."""
     records = [*RECORDS, *(rng.randbytes(rng.randrange(40)) for _ in range(20))]
     for count in (0, 1, 2, len(records)):
         folder = tmp_path / str(count)
@@ -94,7 +94,7 @@ def test_only_appends(answer, tmp_path, rng):
 
 
 def test_a_cut_tail(answer, tmp_path, rng):
-    """After a cut at any byte of the last frame, a reopened log has all other records and no bytes of the lost one."""
+    """If the file was cut inside the last frame, a reopened log has all other records, and removes this frame."""
     for last in (b"lost", bytes(12), rng.randbytes(30)):
         records = [b"kept", b"", last]
         whole = b"".join(map(frame, records))
@@ -115,7 +115,7 @@ def test_a_cut_tail(answer, tmp_path, rng):
 
 
 def bytes_read():
-    """Return how many bytes this process has read; 0 if the operating system does not count them (only Linux does)."""
+    """Return how many bytes this process has read from files, or 0 if the system is not Linux and does not count."""
     counters = Path("/proc/self/io")
     return int(counters.read_text().split()[1]) if counters.exists() else 0
 

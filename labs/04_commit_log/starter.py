@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 class Log:
-    """A log in one directory: the file `log` contains a frame for each record.
+    """A log in one directory. The file `log` in it contains a frame for each record.
 
     A frame is the length of the record (int32, most significant byte first), and then the record.
     """
@@ -22,12 +22,12 @@ class Log:
         return len(self.records)
 
     def append(self, record):
-        """Write a record to the end, and return its offset."""
+        """Write a record to the end of the log, and return the record's offset."""
         self.records.append(record)
         return len(self.records) - 1
 
     def read(self, offset):
-        """Return the record with this offset. Raise IndexError if no record has it."""
+        """Return the record with the given offset. Raise IndexError if no record has this offset."""
         return self.records[offset]
 
     def close(self):

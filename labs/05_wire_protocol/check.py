@@ -36,7 +36,7 @@ def expected_record(delta, key, value):
 
 
 def test_record(answer, rng):
-    """`record` encodes keys, values and their absence."""
+    """`record` encodes keys and values, and encodes a missing key or value as null."""
     cases = [(0, None, b"tea"), (1, b"anna", b"tea"), (2, b"", b""), (0, b"anna", None), (70, None, None)]
     cases += [(rng.randrange(1000), rng.randbytes(rng.randrange(200)), rng.randbytes(70)) for _ in range(20)]
     for case in cases:
@@ -52,7 +52,7 @@ FIELDS = [
 
 
 def test_batch(answer, rng):
-    """`batch` has the right header, length and CRC."""
+    """The result of `batch` has the right header fields, length, records and CRC."""
     time = 1_700_000_000_000
     for records in ([(None, b"tea")], [(b"anna", b"tea"), (None, rng.randbytes(80)), (b"ben", None)]):
         expected = encode_batch([Record(delta, time, key, value) for delta, (key, value) in enumerate(records)])
@@ -72,7 +72,10 @@ def test_batch(answer, rng):
 
 
 def ask(broker, frame):
-    """Send a frame through a plain socket. Return the response without its length; None if the broker refuses it."""
+    """Send a frame to the broker through a plain socket. Return the response without its length field.
+
+    Return None if the broker closes the connection without a response.
+    """
     host, _, port = broker.bootstrap_servers.rpartition(":")
     with socket.create_connection((host, int(port)), timeout=5) as connection, connection.makefile("rb") as stream:
         connection.sendall(frame)
@@ -82,7 +85,7 @@ def ask(broker, frame):
 
 
 def test_a_real_broker(answer, rng):
-    """A broker appends the records of your frame, and answers without an error."""
+    """A real broker appends the records of your frame to the log, and answers without an error."""
     with hmb.Broker() as broker:
         broker.create_topic("orders")
         for records in ([(None, b"tea")], [(b"anna", rng.randbytes(300)), (b"ben", b"milk")]):

@@ -9,7 +9,7 @@ from hmb.records import crc32c
 
 
 def varint(number):
-    """Encode a number in zigzag form, 7 bits a byte, the lowest ones first."""
+    """Encode a number as a varint: in zigzag form, with 7 bits in each byte, the lowest 7 bits first."""
     return b""
 
 
@@ -25,5 +25,5 @@ def batch(records, timestamp):
 
 
 def produce(topic, records, correlation_id):
-    """Return the frame of a Produce request, version 3, for partition 0 of a topic."""
+    """Return the frame of a Produce request in version 3, for partition 0 of a topic."""
     return b""

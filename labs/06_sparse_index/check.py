@@ -1,6 +1,6 @@
-"""The requirements of lab 6.
+"""Tests for the requirements of lab 6.
 
-The files are those of a real broker. `answer` is the student's module, and `rng` a source of random cases.
+A real broker writes the files for the tests. `answer` is the student's module. `rng` generates random test cases.
 """
 
 import struct
@@ -10,20 +10,20 @@ import pytest
 
 import hmb
 
-INTERVAL = 300  # bytes of log for each entry of the index
+INTERVAL = 300  # bytes: the broker writes an index entry for about every 300 bytes of the log file
 
 
 class Files(NamedTuple):
-    """A log file, its index, and the batches of the log."""
+    """The contents of a log file and its index, and the entries and batches that they contain."""
 
     log: bytes
     index: bytes
-    entries: list  # the entries, as the requirements expect them
-    batches: list  # (position, first offset, last offset)
+    entries: list  # the right result of `read_index`: pairs (offset, position)
+    batches: list  # a triple (position, first offset, last offset) for each batch
 
 
 def read_files(rng):
-    """Let a broker write a partition, and return its files."""
+    """Let a broker write 60 random batches to a partition, and return the contents of the partition's files."""
     with hmb.Broker(config={"log.index.interval.bytes": INTERVAL}) as broker:
         broker.create_topic("orders")
         for _ in range(60):
@@ -58,7 +58,7 @@ def test_reading(answer, files):
 
 
 def test_lookup(answer, files):
-    """`lookup` returns the right position below, at, between and after the entries."""
+    """`lookup` returns the right position for offsets before, at, between and after the entries."""
     cases = [[], [(9, 100)], [(9, 100), (19, 250)], files.entries]
     for entries in cases:
         offsets = {0, 8, 9, 10, 18, 19, 20, 1000}
@@ -71,7 +71,7 @@ def test_lookup(answer, files):
 
 
 class CountingList(list):
-    """A list that counts how often an entry is read."""
+    """A list that counts how many of its items are read."""
 
     reads = 0
 
@@ -85,7 +85,7 @@ class CountingList(list):
 
 
 def test_binary_search(answer, rng):
-    """`lookup` reads at most 12 of 1,000 entries."""
+    """`lookup` reads at most 12 entries of an index with 1,000 entries."""
     for offset in [0, 5000, 9999, rng.randrange(10_000)]:
         entries = CountingList((10 * number + 9, 100 * number) for number in range(1000))
         answer.lookup(entries, offset)
@@ -93,7 +93,7 @@ def test_binary_search(answer, rng):
 
 
 def test_find_batch(answer, files):
-    """`find_batch` finds the batch of each offset, from each position at or before it."""
+    """`find_batch` finds the batch of each offset if the scan starts at this batch or at any batch before it."""
     for number, (position, first, last) in enumerate(files.batches):
         for begin in (position, files.batches[max(0, number - 3)][0], 0):
             for offset in {first, last}:
@@ -103,7 +103,7 @@ def test_find_batch(answer, files):
 
 
 def test_the_end(answer, files):
-    """`find_batch` returns None for offsets after the end, and stops at an incomplete batch."""
+    """`find_batch` returns None for an offset after the end of the log, and stops at an incomplete batch."""
     position, first, last = files.batches[-1]
     found = answer.find_batch(files.log, 0, last + 1)
     case = f"the log ends at offset {last}"
@@ -115,7 +115,7 @@ def test_the_end(answer, files):
 
 
 def test_wrong_entries(answer, files, rng):
-    """`wrong_entries` finds damaged offsets and positions, and no intact entry."""
+    """`wrong_entries` finds entries with a damaged offset or position, and reports no correct entry."""
     found = answer.wrong_entries(files.log, files.entries)
     assert list(found) == [], f"all entries are right; wrong_entries returns {found!r}"
     for _ in range(40):

@@ -10,15 +10,15 @@ def read_index(data, base_offset):
 
 
 def lookup(entries, offset):
-    """Return the position at which a scan for an offset begins. Use a binary search."""
+    """Return the position at which the scan for `offset` begins. Use a binary search."""
     return 0
 
 
 def find_batch(log, position, offset):
-    """Return the position of the batch that contains an offset, or None. Scan from `position` on."""
+    """Scan the log from `position` on. Return the position of the batch that contains `offset`, or None."""
     raise NotImplementedError("find_batch is not written yet")
 
 
 def wrong_entries(log, entries):
-    """Return the numbers of the entries that contradict the log."""
+    """Return the indexes of the wrong entries in the list `entries`."""
     return []
