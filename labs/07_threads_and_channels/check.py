@@ -8,11 +8,11 @@ import time
 
 import pytest
 
-LIMIT = 5.0  # seconds until a thread counts as stuck
+LIMIT = 5.0  # seconds: the check fails if a thread has not ended after this time
 
 
 class Runner(threading.Thread):
-    """A thread that keeps the result of its function, or its error."""
+    """A thread that calls a function, and stores the function's result or exception."""
 
     def __init__(self, function, *arguments):
         super().__init__(daemon=True)
@@ -22,7 +22,7 @@ class Runner(threading.Thread):
     def run(self):
         try:
             self.result = self.function(*self.arguments)
-        except Exception as error:  # noqa: BLE001  # whatever the student's code raises
+        except Exception as error:  # noqa: BLE001  # The student's code may raise any exception.
             self.error = error
 
     def ended(self, seconds=LIMIT):
@@ -41,7 +41,7 @@ def test_order(answer, rng):
 
 
 def test_a_full_channel(answer):
-    """`put` waits while the channel is full, and goes on when an item is taken."""
+    """`put` waits while the channel is full, and appends its item as soon as another item is taken."""
     for capacity in (1, 3):
         channel = answer.Channel(capacity)
         for item in range(capacity):
@@ -56,7 +56,7 @@ def test_a_full_channel(answer):
 
 
 def test_an_empty_channel(answer):
-    """`get` waits while the channel is empty, and goes on when an item comes."""
+    """`get` waits while the channel is empty, and returns as soon as an item is put into it."""
     channel = answer.Channel(3)
     waiting = Runner(channel.get)
     assert not waiting.ended(0.2), f"the channel is empty, and get does not wait: {waiting.result!r} {waiting.error!r}"
@@ -66,7 +66,7 @@ def test_an_empty_channel(answer):
 
 
 def test_waiting_takes_no_processor(answer):
-    """A waiting thread sleeps, and does not look again and again."""
+    """A waiting thread uses no processor time: it sleeps until it is notified."""
     channel = answer.Channel(1)
     waiting, before = Runner(channel.get), time.process_time()
     time.sleep(0.5)
@@ -77,7 +77,7 @@ def test_waiting_takes_no_processor(answer):
 
 
 def test_time_limits(answer):
-    """`put` and `get` raise TimeoutError after `timeout` seconds, and change nothing."""
+    """`put` and `get` raise TimeoutError after `timeout` seconds, and leave the channel unchanged."""
     channel = answer.Channel(1)
     for name, call in (("get", lambda: channel.get(timeout=0.2)), ("put", lambda: channel.put("late", timeout=0.2))):
         if name == "put":
@@ -94,7 +94,7 @@ def test_time_limits(answer):
 
 
 def test_one_item_for_several_threads(answer):
-    """If several threads wait in `get`, one item ends the wait of one thread."""
+    """If several threads wait in `get` and one item comes, exactly one thread returns."""
     channel = answer.Channel(3)
     waiting = [Runner(channel.get) for _ in range(3)]
     time.sleep(0.1)
@@ -111,7 +111,7 @@ def test_one_item_for_several_threads(answer):
 
 
 def test_a_time_limit_is_a_deadline(answer):
-    """Other threads that use the channel do not extend the time limit."""
+    """When other threads use the channel, the waiting time of `get` does not start again."""
     for _ in range(10):
         channel = answer.Channel(1)
         waiting, end = Runner(channel.get, 0.4), time.monotonic() + 1.5
@@ -120,14 +120,14 @@ def test_a_time_limit_is_a_deadline(answer):
                 time.sleep(0.02)
                 channel.put("taken again")
                 channel.get(timeout=0.05)
-        except TimeoutError:  # The waiting thread was faster, so this attempt shows nothing.
+        except TimeoutError:  # The waiting thread took the item, so this attempt proves nothing: try again.
             continue
         assert not waiting.is_alive(), "get(timeout=0.4) still waits after 1.5 s; another thread puts and gets"
         return
 
 
 def test_closing(answer):
-    """`close` ends waiting threads with `Closed`. `get` still returns the items of a closed channel."""
+    """`close` makes all waiting threads raise `Closed`. `get` still returns the items of a closed channel."""
     channel = answer.Channel(1)
     getting = [Runner(channel.get) for _ in range(3)]
     time.sleep(0.1)
@@ -150,7 +150,7 @@ def test_closing(answer):
 
 
 def test_nothing_is_lost(answer):
-    """With many threads no item is lost, and none is taken twice."""
+    """When many threads use a channel, no item is lost, and no item is taken twice."""
     channel = answer.Channel(2)
     taken = []
 
@@ -178,12 +178,12 @@ def test_nothing_is_lost(answer):
 
 
 def test_a_stage(answer, rng):
-    """`run_stage` returns the responses in the order of the requests, with handlers that work at the same time."""
+    """`run_stage` returns the responses in the order of the requests. Its handlers work at the same time."""
     pauses = [rng.random() / 100 for _ in range(20)]
     together = threading.Barrier(4)
 
     def handle(number):
-        together.wait(3)  # Four handlers must be here at the same time.
+        together.wait(3)  # Wait until four handlers are at this line, or raise BrokenBarrierError after 3 seconds.
         time.sleep(pauses[number])
         return f"response {number}"
 
@@ -198,7 +198,7 @@ def test_a_stage(answer, rng):
 
 
 def test_an_error_in_a_handler(answer):
-    """An exception of `handle` is the response of its request. The handler goes on."""
+    """If `handle` raises an exception, the exception is the response to its request. The handler continues."""
 
     def handle(number):
         if number % 2:

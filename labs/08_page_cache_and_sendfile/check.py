@@ -12,12 +12,12 @@ import zlib
 
 import pytest
 
-SIZE = 3_000_000  # bytes of the file
+SIZE = 3_000_000  # the size of the file in bytes
 
 
 @pytest.fixture
 def data(tmp_path, rng):
-    """The bytes of a file whose descriptor is `data.descriptor`."""
+    """Yield the content of a new file, and a descriptor of the open file."""
     content = rng.randbytes(SIZE)
     path = tmp_path / "log"
     path.write_bytes(content)
@@ -27,7 +27,10 @@ def data(tmp_path, rng):
 
 
 def transferred(send, descriptor, offset, count, *, pause=0.0, keep=True):
-    """Send through a connection with small buffers. Return the result of `send`, and the bytes that arrive."""
+    """Call `send` with a connection that has small buffers. Return the result of `send`, and the bytes that arrive.
+
+    The receiver sleeps for `pause` seconds after each chunk. If `keep` is false, it does not store the bytes.
+    """
     here, there = socket.socketpair()
     here.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)
     arrived = bytearray()
@@ -59,12 +62,12 @@ def check_parts(name, send, data):
 
 
 def test_copy(answer, data):
-    """`send_copy` sends exactly the bytes that were asked for, and returns their number."""
+    """`send_copy` sends exactly the bytes from `offset` to `offset + count`, and returns their number."""
     check_parts("send_copy", answer.send_copy, data)
 
 
 def test_zero_copy(answer, data):
-    """`send_zero_copy` sends exactly the bytes that were asked for, and returns their number."""
+    """`send_zero_copy` sends exactly the bytes from `offset` to `offset + count`, and returns their number."""
     check_parts("send_zero_copy", answer.send_zero_copy, data)
 
 
@@ -79,7 +82,7 @@ def test_slow_reader(answer, data):
 
 
 def test_short_calls(answer, data, monkeypatch):
-    """A call of the system may transfer fewer bytes than it was asked for."""
+    """All bytes arrive, even if a system call transfers fewer bytes than the program asked for."""
     content, descriptor = data
     sendfile, pread = os.sendfile, os.pread
     monkeypatch.setattr(os, "sendfile", lambda out, source, at, count: sendfile(out, source, at, min(count, 9000)))
@@ -92,7 +95,7 @@ def test_short_calls(answer, data, monkeypatch):
 
 
 def test_end_of_file(answer, data):
-    """At the end of the file the functions stop, and return the number of bytes sent."""
+    """If the file ends before `offset + count`, the functions stop at its end, and return the number of bytes sent."""
     content, descriptor = data
     for name in ("send_copy", "send_zero_copy"):
         for offset, expected in ((SIZE - 10, 10), (SIZE, 0), (SIZE + 10, 0)):
@@ -103,7 +106,7 @@ def test_end_of_file(answer, data):
 
 
 def test_the_position(answer, data):
-    """The functions do not move the position of the file."""
+    """`send_copy`, `send_zero_copy` and `checksum` do not move the position of the open file."""
     _, descriptor = data
     for name in ("send_copy", "send_zero_copy", "checksum"):
         os.lseek(descriptor, 77, os.SEEK_SET)
@@ -116,7 +119,7 @@ def test_the_position(answer, data):
 
 
 def test_memory(answer, data):
-    """`send_copy` and `checksum` need less than 1 MB of memory for a file of 3 MB."""
+    """`send_copy` and `checksum` use less than 1 MB of memory for a file of 3 MB."""
     _, descriptor = data
     for name, call in (
         ("send_copy", lambda: transferred(answer.send_copy, descriptor, 0, SIZE, keep=False)),
@@ -130,7 +133,7 @@ def test_memory(answer, data):
 
 
 def test_no_copy(answer, data, monkeypatch):
-    """`send_zero_copy` reads no byte into the program."""
+    """`send_zero_copy` reads no byte of the file into the memory of the program."""
     _, descriptor = data
 
     def refuse(*arguments):
@@ -144,7 +147,7 @@ def test_no_copy(answer, data, monkeypatch):
 
 
 def test_checksum(answer, data, rng):
-    """`checksum` is the CRC-32 of the part, so that a receiver can compare it."""
+    """`checksum` returns the CRC-32 of `count` bytes from `offset` on."""
     content, descriptor = data
     for offset, count in ((0, 0), (0, 1), (10, 100_000), (0, SIZE), (SIZE - 5, 100), (rng.randrange(SIZE), 70_000)):
         found, expected = answer.checksum(descriptor, offset, count), zlib.crc32(content[offset : offset + count])

@@ -18,7 +18,7 @@ def batches_of(answer, records, linger, batch_size):
 
 
 def test_a_full_batch(answer):
-    """A batch leaves when the next record does not fit into it."""
+    """`cut_batches` ends a batch when the next record does not fit into it."""
     for records, expected in (
         ([(0, 10)], [(5, [10])]),
         ([(0, 10), (1, 10)], [(5, [10, 10])]),
@@ -33,7 +33,7 @@ def test_a_full_batch(answer):
 
 
 def test_linger(answer):
-    """A batch leaves when its first record has waited for `linger`."""
+    """`cut_batches` ends a batch when the first record of the batch has waited for `linger`."""
     for records, linger, expected in (
         ([(0, 10), (4, 10), (6, 10)], 5, [(5, [10, 10]), (11, [10])]),
         ([(0, 10), (5, 10)], 5, [(5, [10]), (10, [10])]),
@@ -47,7 +47,7 @@ def test_linger(answer):
 
 
 def test_random_batches(answer, rng):
-    """All records leave in their order, no batch is too large, and none waits too long."""
+    """`cut_batches` keeps the order of the records, and no batch is too large or waits too long."""
     for _ in range(200):
         times = sorted(rng.randrange(60) for _ in range(rng.randrange(1, 12)))
         records = [(time, rng.randrange(1, 60)) for time in times]
@@ -66,7 +66,7 @@ def test_random_batches(answer, rng):
 
 
 def test_compression(answer, rng):
-    """`compressed_sizes` compresses the values of a batch together."""
+    """`compressed_sizes` compresses the values of each batch together."""
     values = [b'{"shop": "north", "order": %d}' % rng.randrange(10**6) for _ in range(25)]
     for count in (1, 10, 25, 100):
         expected = []
@@ -92,7 +92,7 @@ def test_frontier(answer, rng):
 
 
 def test_choose(answer):
-    """`choose` returns the settings with the highest rate that meet both goals, or None."""
+    """`choose` returns the settings with the highest rate among the runs that meet both goals, or None."""
     runs = [("linger 0", 1.0, 100.0), ("linger 5", 5.0, 300.0), ("linger 50", 50.0, 400.0)]
     compare(answer, "choose", (runs, 10.0, 200.0), "linger 5")
     compare(answer, "choose", (runs, 5.0, 300.0), "linger 5")

@@ -4,7 +4,7 @@
 def cut_batches(records, linger, batch_size):
     batches, sizes, due = [], [], 0
     for time, size in records:
-        if sizes and due <= time:  # The wait was over before this record came.
+        if sizes and due <= time:  # The `linger` of the batch was over before this record arrived.
             batches.append((due, sizes))
             sizes = []
         elif sizes and sum(sizes) + size > batch_size:

@@ -5,7 +5,7 @@ Complete this file, and check it with `hmb lab check 9`.
 
 
 def cut_batches(records, linger, batch_size):
-    """Return the batches that a producer sends: pairs of a time and a list of sizes."""
+    """Return the batches that a producer sends, as pairs of the time of sending and a list of record sizes."""
     return [(time, [size]) for time, size in records]
 
 
@@ -15,10 +15,10 @@ def compressed_sizes(values, compress, count):
 
 
 def frontier(runs):
-    """Return the runs that no other run beats in both latency and rate."""
+    """Return the runs (settings, latency, rate) that no other run beats, sorted by latency."""
     return runs
 
 
 def choose(runs, max_latency, min_rate):
-    """Return the settings of the fastest run that meets both goals, or None."""
+    """Return the settings with the highest rate among the runs that meet both goals, or None."""
     return runs[0][0]
