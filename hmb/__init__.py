@@ -111,9 +111,9 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 19. `coordinator/classic/rebalance.py` `ClassicRebalance._assign` queues a response with each member's partitions
 20. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
-A state machine only queues responses and records. At the end of each step, `SharedGroup._settle` passes the responses
-to the waiting threads, and adds the records to the queue of the journal. With the default settings, a new group waits
-3 s for further members. The timer (`coordinator/group_timer.py`) then calls `SharedGroup.wake`.
+A state machine only queues responses and records. At the end of each step, `SharedGroup._carry_out_effects` passes the
+responses to the waiting threads, and adds the records to the queue of the journal. With the default settings, a new
+group waits 3 s for further members. The timer (`coordinator/group_timer.py`) then calls `SharedGroup.wake`.
 
 Producer.send, a tour of at most 10 files:
 

@@ -18,7 +18,7 @@ LOGGER = logging.getLogger(__name__)
 Task = Callable[[], None]
 
 
-LOOK_AGAIN = 1.0  # longest wait in seconds, because a client may shorten an interval during the wait
+LONGEST_WAIT = 1.0  # longest wait in seconds, because a client may shorten an interval during the wait
 
 
 class Housekeeper:
@@ -64,9 +64,9 @@ class Housekeeper:
         while True:
             interval, task, last = min(self._runs, key=lambda entry: entry[0]() + entry[2])
             remaining = last + interval() - time.monotonic()
-            if self._stop.requested.wait(min(max(0.0, remaining), LOOK_AGAIN)):
+            if self._stop.requested.wait(min(max(0.0, remaining), LONGEST_WAIT)):
                 return
-            if remaining > LOOK_AGAIN:
+            if remaining > LONGEST_WAIT:
                 continue
             self._runs.remove((interval, task, last))
             self._runs.append((interval, task, time.monotonic()))

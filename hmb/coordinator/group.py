@@ -6,7 +6,7 @@ effects to two lists: `responses` contains responses to waiting requests, and `w
 The caller (shared_group.py) then sends the responses and stores the records.
 
 For example, the leader of a classic group sends SyncGroup. This step adds one `Write` with the group's record to
-`writes`. After the record is on disk, the caller runs `Write.then`, which adds the responses to all members to
+`writes`. After the record is on disk, the caller runs `Write.on_stored`, which adds the responses to all members to
 `responses`.
 """
 
@@ -25,10 +25,10 @@ from hmb.protocol.topics import TopicPartition
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Write:
-    """Records that the journal must store together. The caller then runs `then(error, now)` as the next step."""
+    """Records that the journal must store together. The caller then runs `on_stored(error, now)` as the next step."""
 
     records: Sequence[KeyAndValue]
-    then: Callable[[KafkaError | None, int], None] = lambda error, now: None
+    on_stored: Callable[[KafkaError | None, int], None] = lambda error, now: None
 
 
 class Commit(NamedTuple):

@@ -67,7 +67,7 @@ class GroupTimer:
         with self._changed:
             return self._heap[0][0] if self._heap else None
 
-    def settle(self) -> None:
+    def wait_until_idle(self) -> None:
         """Wait until the timer has woken all groups whose wake-up is due. Tests call this after they move the clock.
 
         The wait ends because waking a group does no unlimited wait, and because `stop` ends it, too.

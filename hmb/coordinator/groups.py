@@ -27,7 +27,7 @@ from hmb.coordinator.group_expiry import expiry, is_subscribed
 from hmb.coordinator.group_listing import ListedGroup, listed
 from hmb.coordinator.group_table import GroupTable
 from hmb.coordinator.group_timer import GroupTimer
-from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -301,7 +301,7 @@ class GroupCoordinator:
 
     # -- offsets
 
-    def begin_commit(self, group_id: str, commit: Commit) -> Pending:
+    def begin_commit(self, group_id: str, commit: Commit) -> QueuedRecords:
         """Add a commit of offsets to the journal's queue. `finish` waits until it is on disk. Raises KafkaError.
 
         A negative epoch in the commit means that the sender is not a member and uses the group only to store offsets.
@@ -315,7 +315,7 @@ class GroupCoordinator:
             group.group.check_commit(commit, self._clock())
             return self._offsets.begin_commit(group_id, commit.offsets, commit.producer)
 
-    def finish(self, commit: Pending) -> None:
+    def finish(self, commit: QueuedRecords) -> None:
         """Wait until all records of `commit` are on disk. If this method raises KafkaError, none of them is stored."""
         self._journal.write(commit)
 
@@ -342,7 +342,7 @@ class GroupCoordinator:
         """Return the partition of `__consumer_offsets` that stores the offsets of a group. Raises NOT_COORDINATOR."""
         return TopicPartition(OFFSETS_TOPIC, self._journal.partition_for(group_id))
 
-    def begin_marker(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> Pending:
+    def begin_marker(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> QueuedRecords:
         """Add a transaction marker to the queue of journal partition `number`. Raises KafkaError."""
         return self._offsets.begin_end_transaction(number, marker, producer)
 

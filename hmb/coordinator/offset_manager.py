@@ -25,7 +25,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import partial
 from uuid import UUID
 
-from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.records import (
     KeyAndValue,
     LegacyOffsetCommitKey,
@@ -64,7 +64,7 @@ class OffsetManager:
         group_id: str,
         offsets: Mapping[TopicPartition, CommittedOffset],
         producer: ProducerIdAndEpoch | None = None,
-    ) -> Pending:
+    ) -> QueuedRecords:
         """Add a commit of offsets to the journal's queue.
 
         If `producer` is set, the offsets stay pending until the producer's transaction ends. Raises NOT_COORDINATOR,
@@ -76,7 +76,7 @@ class OffsetManager:
 
     def begin_end_transaction(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch
-    ) -> Pending:
+    ) -> QueuedRecords:
         """Add the end marker of a transaction to the queue of journal partition `number`.
 
         After the marker is written, the pending offsets of the producer in this partition are committed or discarded.
@@ -89,12 +89,12 @@ class OffsetManager:
 
     def begin_delete(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, also: Sequence[KeyAndValue] = ()
-    ) -> Pending:
+    ) -> QueuedRecords:
         """Add tombstones for the offsets of `partitions`, and the records `also`, to the journal's queue.
 
         If `partitions` is None, delete all offsets of the group. Raises the errors of `begin_commit`.
         """
-        self._journal.settle(group_id)
+        self._journal.write_all_queued(group_id)
         wanted = None if partitions is None else dict.fromkeys(partitions)
         pending = self.pending(group_id)
         pending = pending if wanted is None else pending & wanted.keys()
@@ -104,7 +104,7 @@ class OffsetManager:
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
         """Return the partitions with expired offsets. The caller must hold the group's lock until `begin_delete`."""
-        self._journal.settle(group_id)
+        self._journal.write_all_queued(group_id)
         with self._lock:
             return self._offsets.expired(group_id, now, retention_ms, expiry)
 
@@ -122,7 +122,7 @@ class OffsetManager:
         if not self._has_any(group_id, ids):
             return
         try:
-            self._journal.settle(group_id)
+            self._journal.write_all_queued(group_id)
             gone = [partition for partition, committed in self.fetch(group_id).items() if is_gone(partition, committed)]
             self._journal.write(self.begin_delete(group_id, gone))
         except KafkaError as error:

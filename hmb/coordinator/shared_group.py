@@ -26,16 +26,16 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import Call
 from hmb.coordinator.group import Group, Write
 from hmb.coordinator.group_timer import GroupTimer
-from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.modern.group import ConsumerGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.storage.clock import monotonic_ms
 
 LOGGER = logging.getLogger(__name__)
-LOOK_AGAIN = 5.0  # seconds between two checks whether a waiting client is still connected
+CLIENT_CHECK_INTERVAL = 5.0  # seconds between two checks whether a waiting client is still connected
 Outcome = TypeVar("Outcome")
-Queued: TypeAlias = Pending | KafkaError  # a queued write, or the error that prevents it
+Queued: TypeAlias = QueuedRecords | KafkaError  # a queued write, or the error that prevents it
 
 
 @dataclass(slots=True, eq=False)
@@ -56,7 +56,7 @@ class WaitingCall(Call):
         Raises NETWORK_EXCEPTION if the client has disconnected. Its member stays in the group until the session ends,
         because the client can connect again.
         """
-        while not self._has_response.wait(LOOK_AGAIN):
+        while not self._has_response.wait(CLIENT_CHECK_INTERVAL):
             if self.is_client_gone():
                 raise KafkaError(ErrorCode.NETWORK_EXCEPTION, "the client disconnected while its request waited")
         return self._response
@@ -120,7 +120,7 @@ class SharedGroup:
                 try:
                     outcome = change(self._clock())
                 finally:
-                    writes = self._settle()
+                    writes = self._carry_out_effects()
         finally:
             errors = self._store_records(writes)
         if durable and errors:
@@ -135,7 +135,7 @@ class SharedGroup:
         """Unload the group and answer its waiting requests, because the broker stops or the group was discarded."""
         self.step(lambda now: self.group.unload())
 
-    def _settle(self) -> list[tuple[Write, Queued]]:
+    def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
         """Apply deadlines, wake waiting threads and schedule the next wake-up. The caller must hold the group's lock.
 
         Return the writes of this step, each with its queued records or the error that prevented them.
@@ -156,7 +156,7 @@ class SharedGroup:
             return error
 
     def _store_records(self, writes: list[tuple[Write, Queued]]) -> list[KafkaError]:
-        """Write the queued records to disk without the group's lock, and then run `then` of each write.
+        """Write the queued records to disk without the group's lock, and then run `on_stored` of each write.
 
         Return the errors of all writes.
         """
@@ -165,8 +165,8 @@ class SharedGroup:
             if (error := self._try_store(queued)) is not None:
                 errors.append(error)
             with self.lock:
-                write.then(error, self._clock())
-                more = self._settle()
+                write.on_stored(error, self._clock())
+                more = self._carry_out_effects()
             errors += self._store_records(more)
         return errors
 

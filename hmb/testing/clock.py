@@ -173,7 +173,7 @@ class ManualClock:
     def _meet_deadlines(self) -> None:
         """Expire members and abort transactions whose deadlines have passed, and wait until this is done."""
         for server in list(self._servers):
-            server.context.groups.timer.settle()
+            server.context.groups.timer.wait_until_idle()
             transactions = server.context.transactions
             deadline = transactions.next_deadline()
             if deadline is not None and deadline <= self.now_ms():

@@ -45,8 +45,8 @@ def test_no_fetch_waits_longer_than_a_connection_may_be_idle(make_asker: Callabl
 
 
 def test_a_long_poll_finds_a_topic_that_was_created_again(ask: Asker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A long poll watches the log of the deleted topic. Every LOOK_AGAIN seconds it looks the topic up again."""
-    monkeypatch.setattr("hmb.broker.handlers.fetch.LOOK_AGAIN", 0.01)
+    """A long poll watches the log of the deleted topic, and looks the topic up every LOG_CHECK_INTERVAL seconds."""
+    monkeypatch.setattr("hmb.broker.handlers.fetch.LOG_CHECK_INTERVAL", 0.01)
     old = ask.broker.topics.create("t", 1)
     looks = itertools.count()
 

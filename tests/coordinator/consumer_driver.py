@@ -154,13 +154,13 @@ class ConsumerDriver:
                     self.disk.pop(key, None)
                 else:
                     self.disk[key] = value
-            write.then(None, self.now)
+            write.on_stored(None, self.now)
 
     def lose(self) -> None:
         """Let the writes of all held records fail."""
         held, self.held = self.held, []
         for write in held:
-            write.then(DISK_FULL, self.now)
+            write.on_stored(DISK_FULL, self.now)
 
 
 @dataclass

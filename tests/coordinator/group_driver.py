@@ -152,7 +152,7 @@ class GroupDriver:
         for write in held:
             ((_, value),) = write.records
             self.written = value if error is None else self.written
-            write.then(error, self.now)
+            write.on_stored(error, self.now)
         self.settle()
 
     def restart(self) -> None:

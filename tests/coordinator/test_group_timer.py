@@ -90,13 +90,13 @@ def test_settle_returned_before_a_group_that_became_due_was_woken(woken: queue.Q
     timer.start()
     for name, deadline in {"first": 1_000_000, "second": 2_000_000, "not due": 9_000_000}.items():
         timer.schedule(Slow(name, woken), deadline)
-    timer.settle()
+    timer.wait_until_idle()
     assert woken.empty()
     assert timer.next_deadline() == 1_000_000
     now[0] = 2_000_000
-    timer.settle()
+    timer.wait_until_idle()
     assert [woken.get_nowait(), woken.get_nowait()] == ["first", "second"]
     assert woken.empty()
     timer.stop()
-    timer.settle()  # A stopped timer wakes nobody, so there is nothing to wait for.
+    timer.wait_until_idle()  # A stopped timer wakes nobody, so there is nothing to wait for.
     timer.thread.join(30)

@@ -16,7 +16,7 @@ from hmb.coordinator import shared_group
 from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.protocol.enums import GroupState
@@ -153,7 +153,7 @@ def test_the_timer_ends_requests_that_no_member_ends(
 def test_a_waiting_client_that_disconnects_frees_its_thread(
     groups: GroupCoordinator, threads: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_group, "LOOK_AGAIN", 0.001)
+    monkeypatch.setattr(shared_group, "CLIENT_CHECK_INTERVAL", 0.001)
     first = join(groups).member_id
     gone = threading.Event()
     waiting = threads.submit(groups.join, WaitingCall(is_client_gone=gone.is_set), joining())
@@ -285,7 +285,7 @@ def test_deleting_consumer_offsets_does_not_delete_a_new_group(
 ) -> None:
     old = groups._table.find_or_make("g")
 
-    def write(place: Pending, write: Callable[[Pending], None] = journal.write) -> None:
+    def write(place: QueuedRecords, write: Callable[[QueuedRecords], None] = journal.write) -> None:
         write(place)
         threads.submit(groups.on_topics_deleted, {OFFSETS_TOPIC: UUID(int=0)})
         until(lambda: groups._table.get("g") is not old)

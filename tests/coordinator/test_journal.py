@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hmb.coordinator.journal.loading import READ_BYTES
-from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -133,7 +133,7 @@ def test_records_that_are_too_large_fail_alone_and_are_never_split(journal: Jour
     half = b"x" * (limit // 2 - 100)
     applied: list[str] = []
 
-    def enqueue(name: str, *values: bytes) -> Pending:
+    def enqueue(name: str, *values: bytes) -> QueuedRecords:
         return journal.enqueue("g", [(name.encode(), value) for value in values], lambda: applied.append(name))
 
     queued = [enqueue("a", half), enqueue("b", half, half, half), enqueue("c", half), enqueue("d", half)]
@@ -173,7 +173,7 @@ def test_a_deleted_topic_accepts_no_records(journal: Journal, topic: Topic) -> N
 def test_settling_writes_all_queued_records(journal: Journal) -> None:
     applied: list[str] = []
     pending = journal.enqueue("g", [RECORD], lambda: applied.append("done"))
-    journal.settle("g")
+    journal.write_all_queued("g")
     assert applied == ["done"] and pending.done
 
 

@@ -6,10 +6,10 @@ Behavior: the broker waits until `min_bytes` bytes exist, a partition has an err
     `partition_max_bytes` bytes of each partition, and at most `max_bytes` bytes in total. The first batch is always
     returned completely, even if it is larger than these limits. The broker does not parse the records: the response
     refers to regions of log files, which the connection sends with `sendfile`. An append to a log wakes the fetches
-    that wait for it. A waiting fetch also checks its logs every LOOK_AGAIN seconds. In this way the broker notices that
-    the client has disconnected, or that a topic was deleted and created again. A consumer with the isolation level
-    READ_COMMITTED gets only records below the last stable offset. The consumer also gets a list of aborted
-    transactions, and has to skip the records of these transactions.
+    that wait for it. A waiting fetch also checks its logs every LOG_CHECK_INTERVAL seconds. In this way the broker
+    notices that the client has disconnected, or that a topic was deleted and created again. A consumer with the
+    isolation level READ_COMMITTED gets only records below the last stable offset. The consumer also gets a list of
+    aborted transactions, and has to skip the records of these transactions.
 Version notes: clients that send versions below 4 do not know record batches. The broker converts the records for them
     while it sends the response (old_clients.py). Versions 0 and 1 get messages of magic 0, and versions 2 and 3 get
     messages of magic 1. During the conversion the broker checks the batches. If the first batch is damaged, the error
@@ -41,7 +41,7 @@ from hmb.storage.watchers import Watcher
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 AbortedTransaction = PartitionData.AbortedTransaction
-LOOK_AGAIN = 1.0  # longest time in seconds until a waiting fetch checks its logs again
+LOG_CHECK_INTERVAL = 1.0  # longest time in seconds until a waiting fetch checks its logs again
 # The responses for all partitions share these objects. To create new objects for each partition would take longer than
 # to read the records.
 NO_RECORDS = memoryview(b"")
@@ -77,7 +77,7 @@ def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:
             is_over = remaining <= 0 or context.broker.stop.requested.is_set() or context.is_client_gone()
             if fetch.is_satisfied or is_over or context.memory.is_wanted:
                 return
-            watcher.wait(min(remaining, LOOK_AGAIN))
+            watcher.wait(min(remaining, LOG_CHECK_INTERVAL))
     finally:
         for watchers in watched:
             watchers.discard(watcher)

@@ -23,7 +23,7 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.handlers.shared_responses import committed, merged, metadata_length
 from hmb.broker.topics.topic import Topic
 from hmb.coordinator.group import Commit
-from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.offsets import NO_EXPIRY, CommittedOffset
 from hmb.protocol.enums import INT64_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -100,7 +100,7 @@ def _commit(
     """Commit all offsets together. If the group refuses them, each accepted partition gets the group's error."""
     groups = context.broker.groups
 
-    def begin() -> Pending:
+    def begin() -> QueuedRecords:
         if context.version == 0:
             groups.make_topic()  # A client of version 0 has not sent FindCoordinator, which creates the topic.
         generation, instance_id = request.generation_id_or_member_epoch, request.group_instance_id

@@ -10,7 +10,7 @@ from uuid import UUID
 from hmb.broker.deferred import Deferred
 from hmb.broker.errors import CloseConnection
 from hmb.coordinator.groups import GroupCoordinator
-from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.protocol.errors import KafkaError
 from hmb.protocol.schema import Response
 
@@ -46,7 +46,7 @@ def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
 
 
 def committed(
-    groups: GroupCoordinator, begin: Callable[[], Pending], response: R, fail: Callable[[KafkaError], None]
+    groups: GroupCoordinator, begin: Callable[[], QueuedRecords], response: R, fail: Callable[[KafkaError], None]
 ) -> R | Deferred:
     """Commit offsets. Return a response that is deferred until the offsets are on disk.
 

@@ -21,7 +21,7 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.handlers.shared_responses import committed, metadata_length
 from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.group import Commit
-from hmb.coordinator.journal.partition import Pending
+from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.transactions.transactional_id import VERSION_2
@@ -70,7 +70,7 @@ def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffse
     return committed(context.broker.groups, partial(_begin, request, offsets, context), response, fail)
 
 
-def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> Pending:
+def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> QueuedRecords:
     """Append the offsets to the journal's queue, and keep the transaction open until this is done.
 
     Raises KafkaError.

@@ -1,4 +1,4 @@
-"""Sends a response to a client. An response consists of bytes, regions of files, and records that must be converted.
+"""Sends a response to a client. A response consists of bytes, regions of files, and records that must be converted.
 
 The records in a Fetch response are usually a region of a file. The system call `sendfile` copies this region from the
 kernel's page cache to the socket. The broker's process never reads these bytes. If an old client needs its records in

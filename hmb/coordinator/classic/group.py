@@ -4,8 +4,8 @@ A *step* is a request (`join`, `sync`, `heartbeat`, `leave`, `check_commit`) or 
 step changes the state of the group. After each step, the caller (shared_group.py) uses these results:
 
 - `responses` contains requests together with their responses. The caller sends the responses.
-- `writes` contains records for the journal. The caller stores the records and then runs `Write.then`. This function is
-  another step: it produces the responses that the caller must not send before the records are on disk.
+- `writes` contains records for the journal. The caller stores the records and then runs `Write.on_stored`. This
+  function is another step: it produces the responses that the caller must not send before the records are on disk.
 - `next_deadline()` returns the time at which the caller must call `tick`.
 
 A client becomes a member of a group in these steps:

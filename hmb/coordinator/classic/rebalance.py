@@ -88,7 +88,7 @@ class ClassicRebalance:
         self.responses.append((call, response))
 
     def queue_write(
-        self, assignments: Mapping[str, bytes], then: Callable[[KafkaError | None, int], None] | None = None
+        self, assignments: Mapping[str, bytes], on_stored: Callable[[KafkaError | None, int], None] | None = None
     ) -> None:
         value = encode_group(
             self.protocol_type,
@@ -99,7 +99,7 @@ class ClassicRebalance:
             assignments,
         )
         records = [(encode_key(GroupMetadataKey(group=self.group_id)), value)]
-        self.writes.append(Write(records) if then is None else Write(records, then))
+        self.writes.append(Write(records) if on_stored is None else Write(records, on_stored))
 
     def _move(self, event: GroupEvent) -> None:
         self.state = TRANSITIONS.next(self.state, event)
@@ -224,7 +224,7 @@ class ClassicRebalance:
         """Write the leader's assignment to the journal. The members receive the assignment after it is on disk."""
         generation = self.generation
 
-        def then(error: KafkaError | None, now: int) -> None:
+        def on_stored(error: KafkaError | None, now: int) -> None:
             if self.state is not GroupState.COMPLETING_REBALANCE or self.generation != generation:
                 return  # Another rebalance has started and has already answered the members.
             if error is not None:
@@ -234,7 +234,7 @@ class ClassicRebalance:
             self._move(GroupEvent.ASSIGNED)
             self._assign(assignments, now)
 
-        self.queue_write(assignments, then)
+        self.queue_write(assignments, on_stored)
 
     def _assign(self, assignments: Mapping[str, bytes], now: int, error: ErrorCode = ErrorCode.NONE) -> None:
         """Set the assignment of each member. Answer waiting SyncGroup requests with the assignment, or with `error`."""

@@ -52,7 +52,7 @@ def replace_member(
         group.rebalance(because, now)
         return
 
-    def then(error: KafkaError | None, now: int) -> None:
+    def on_stored(error: KafkaError | None, now: int) -> None:
         if group.state is not GroupState.STABLE or member.joining is not call:
             return  # A rebalance has started in the meantime and will answer the request.
         member.joining = None
@@ -66,7 +66,7 @@ def replace_member(
         member.extend_session(now)
         group.queue_response(call, JoinGroupResponse(error_code=error.code))
 
-    group.queue_write({other.member_id: other.assignment for other in group.members}, then)
+    group.queue_write({other.member_id: other.assignment for other in group.members}, on_stored)
 
 
 def _rename(group: ClassicRebalance, member: ClassicMember, member_id: str) -> None:

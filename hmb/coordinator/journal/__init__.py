@@ -18,7 +18,7 @@ thread gets the lock, and writes all three commits as one batch with one sync. T
 
 Read the modules of this folder in this order:
 
-- `partition`   one partition with its queue; `Pending` is an entry of the queue
+- `partition`   one partition with its queue; `QueuedRecords` is an entry of the queue
 - `writing`     the journal with its methods enqueue, write and load
 - `topic`       all partitions of the topic, and the hash that selects one
 - `records`     the keys and values of `__consumer_offsets`

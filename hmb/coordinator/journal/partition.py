@@ -26,7 +26,7 @@ class LoadingState(Enum):
     FAILED = auto()  # A record cannot be read, so the coordinator answers requests for this partition with errors.
 
 
-class Pending:
+class QueuedRecords:
     """Records in the queue of a partition. `Journal.write` makes them durable.
 
     - `done` is true after a thread has written the records, or has failed to write them.
@@ -63,7 +63,7 @@ class JournalPartition:
 
     def __init__(self, log: Log, state: LoadingState) -> None:
         self.log, self.state = log, state
-        self.queue: deque[Pending] = deque()
+        self.queue: deque[QueuedRecords] = deque()
         # A thread must hold this lock while it writes queued records. A thread that needs several locks takes the lock
         # of a group first, then this lock, and then the locks of the log.
         self.write_lock = threading.Lock()

@@ -8,8 +8,8 @@ producer with acks=all: the setting `log.flush.acks.all` decides whether they mu
 The records of a transaction are in a separate batch, which contains the producer's id and epoch. The marker that ends
 the transaction passes through the same queue, so it follows all records of its transaction.
 
-Invariant: when a thread releases the `write_lock` of a partition, every `Pending` that the thread has taken from the
-queue is marked as done.
+Invariant: when a thread releases the `write_lock` of a partition, all `QueuedRecords` that the thread has taken from
+the queue are marked as done.
 
 Source: Kafka's `CoordinatorRuntime`.
 """
@@ -21,7 +21,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 
 from hmb.coordinator.journal.loading import Replay, newest_records
-from hmb.coordinator.journal.partition import Apply, JournalPartition, LoadingState, Pending
+from hmb.coordinator.journal.partition import Apply, JournalPartition, LoadingState, QueuedRecords
 from hmb.coordinator.journal.records import KEYS, KeyAndValue, Keys
 from hmb.coordinator.journal.topic import JournaledTopic, JournalPartitions
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
@@ -83,28 +83,28 @@ class Journal:
         records: Sequence[KeyAndValue],
         apply: Apply | None = None,
         producer: ProducerIdAndEpoch | None = None,
-    ) -> Pending:
+    ) -> QueuedRecords:
         """Add records to the queue of the partition to which `id` belongs.
 
         If `producer` is set, the records belong to the producer's transaction. Raises the errors of
         `check_coordinates`.
         """
-        return self._enqueue(Pending(self._partition(id), records, apply, producer, None))
+        return self._enqueue(QueuedRecords(self._partition(id), records, apply, producer, None))
 
     def enqueue_marker(
         self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch, apply: Apply
-    ) -> Pending:
+    ) -> QueuedRecords:
         """Add a transaction marker to the queue of partition `number`.
 
         Raises UNKNOWN_TOPIC_OR_PARTITION if the partition does not exist, and the errors of `check_coordinates`.
         """
-        return self._enqueue(Pending(self._partitions.existing(number), (), apply, producer, marker))
+        return self._enqueue(QueuedRecords(self._partitions.existing(number), (), apply, producer, marker))
 
-    def _enqueue(self, pending: Pending) -> Pending:
+    def _enqueue(self, pending: QueuedRecords) -> QueuedRecords:
         pending.partition.queue.append(pending)
         return pending
 
-    def write(self, pending: Pending) -> None:
+    def write(self, pending: QueuedRecords) -> None:
         """Wait until the records are durable. If this method raises an error, the coordinator ignores the records.
 
         Raises NOT_COORDINATOR if the disk fails, and UNKNOWN_SERVER_ERROR if the records are too large. For a
@@ -121,7 +121,7 @@ class Journal:
         """Add records to the queue, and wait until they are durable."""
         self.write(self.enqueue(id, records, apply))
 
-    def settle(self, id: str) -> None:
+    def write_all_queued(self, id: str) -> None:
         """Write all queued records of the partition to which `id` belongs.
 
         The caller must hold the group's lock, so that no other thread adds records of this group.
@@ -140,8 +140,8 @@ class Journal:
                 if not pending.done:
                     pending.failure, pending.done = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "write failed"), True
 
-    def _write_all(self, log: Log, taken: Sequence[Pending]) -> None:
-        written: list[Pending] = []
+    def _write_all(self, log: Log, taken: Sequence[QueuedRecords]) -> None:
+        written: list[QueuedRecords] = []
         for together in _batches(taken, log.config.max_message_bytes):
             failure = self._append(log, together)
             if failure is None:
@@ -154,7 +154,7 @@ class Journal:
                 pending.apply()
             pending.failure, pending.done = failure, True
 
-    def _append(self, log: Log, together: Sequence[Pending]) -> KafkaError | None:
+    def _append(self, log: Log, together: Sequence[QueuedRecords]) -> KafkaError | None:
         now, producer, marker = self._clock(), together[0].producer, together[0].marker
         records = [Record(timestamp=now, key=key, value=value) for each in together for key, value in each.records]
         try:
@@ -219,13 +219,13 @@ class Journal:
                 LOGGER.exception("%s-%d cannot be loaded; requests for this partition fail", self._name, number)
 
 
-def _batches(taken: Sequence[Pending], limit: int) -> Iterator[list[Pending]]:
+def _batches(taken: Sequence[QueuedRecords], limit: int) -> Iterator[list[QueuedRecords]]:
     """Divide entries of the queue into batches of at most `limit` bytes. The records of one entry stay together.
 
     Each entry that belongs to a transaction becomes a separate batch, because a batch contains only one producer's id
     and epoch.
     """
-    together: list[Pending] = []
+    together: list[QueuedRecords] = []
     room = limit - RECORD_BATCH_OVERHEAD
     for pending in taken:
         is_alone = pending.producer is not None or (together and together[0].producer is not None)

@@ -51,7 +51,7 @@ from hmb.storage.isolation import isolated
 from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
-LOOK_AGAIN = 0.5  # seconds between two checks whether the loader must stop
+STOP_CHECK_INTERVAL = 0.5  # seconds between two checks whether the loader must stop
 Change = Callable[[Transaction, int], Transaction]
 
 
@@ -106,7 +106,7 @@ class TransactionCoordinator:
 
         First wait until the groups are loaded, because some markers go to the journal of the groups.
         """
-        while not self._markers.groups.loaded.wait(LOOK_AGAIN):
+        while not self._markers.groups.loaded.wait(STOP_CHECK_INTERVAL):
             if self._stopping.is_set():
                 return
         self._journal.load(self._replay, self._stopping, KEYS)

@@ -24,6 +24,7 @@ import logging
 import queue
 import socket
 import threading
+from contextlib import suppress
 from typing import Any
 
 from hmb.hailstorm.errors import HailstormError
@@ -32,6 +33,7 @@ from hmb.hailstorm.registry.sessions import SessionExpiredError
 from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
+MOST_OUTGOING = 10_000  # answers and changes that one client has not read yet
 SESSION_TIMEOUT = 5.0  # seconds without a heartbeat; long enough that a busy process does not look dead
 
 
@@ -87,7 +89,8 @@ class RegistryConnection(threading.Thread):
         self._server = server
         self._socket = FrameSocket(client)
         self._session: LocalSession | None = None
-        self._outgoing: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        # The thread that takes from this queue ends when the connection is closed, so its waits need no time limit.
+        self._outgoing: queue.Queue[Any] = queue.Queue(MOST_OUTGOING)
 
     def run(self) -> None:
         threading.Thread(target=self._send_all, name="hailstorm-registry-sender", daemon=True).start()
@@ -106,9 +109,19 @@ class RegistryConnection(threading.Thread):
         """End the session and the connection."""
         if self._session is not None:
             self._session.close()
-        self._outgoing.put(None)
+        with suppress(queue.Full):  # If the queue is full, its thread ends when it uses the closed socket.
+            self._outgoing.put_nowait(None)
         self._socket.close()
         self._server.forget(self)
+
+    def _send(self, value: Any) -> None:
+        """Add an answer or a change to the queue. If the client does not read, the queue is full: end the session."""
+        try:
+            self._outgoing.put_nowait(value)
+        except queue.Full:
+            who = self._session and self._session.name
+            LOGGER.warning("the session of %s has ended: the client reads nothing", who)
+            self._socket.close()  # The reading thread then gets an error, and ends the session.
 
     def _serve(self, request: Any) -> None:
         what, *arguments = request
@@ -116,14 +129,14 @@ class RegistryConnection(threading.Thread):
             return
         if what == "join":
             self._session = self._server.registry.join(*arguments)
-            self._outgoing.put(["ok", self._server.session_timeout])
+            self._send(["ok", self._server.session_timeout])
             return
         if self._session is None:
             raise ValueError("the first request of a connection is join")
         try:
-            self._outgoing.put(["ok", self._perform(self._session, what, arguments)])
+            self._send(["ok", self._perform(self._session, what, arguments)])
         except SessionExpiredError as error:
-            self._outgoing.put(["expired", str(error)])
+            self._send(["expired", str(error)])
 
     def _perform(self, session: LocalSession, what: str, arguments: list[Any]) -> bool | None:
         match what:
@@ -133,7 +146,7 @@ class RegistryConnection(threading.Thread):
                 session.write(*arguments)
             case "watch":
                 (prefix,) = arguments
-                session.watch(prefix, lambda path, value: self._outgoing.put(["changed", path, value]))
+                session.watch(prefix, lambda path, value: self._send(["changed", path, value]))
             case _:
                 raise ValueError(f"{what!r} is not a request")
         return None

@@ -24,7 +24,7 @@ LOGGER = logging.getLogger(__name__)
 
 # Each semaphore stands for one purpose for which threads read the records of batches. It lets at most two threads read
 # records for this purpose at the same time. A thread that holds a semaphore takes no other lock and waits for no
-# client.
+# client. A thread that waits for a semaphore needs no time limit, because the records of one batch are limited.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 

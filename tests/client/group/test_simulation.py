@@ -96,7 +96,7 @@ class ClassicCoordinator:
             self._group.responses.clear()
             writes, self._group.writes = self._group.writes, []
             for write in writes:
-                write.then(None, self.now)
+                write.on_stored(None, self.now)
 
     def known(self) -> Iterable[str]:
         return self._group.members.by_id
