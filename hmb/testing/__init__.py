@@ -1,24 +1,24 @@
-"""Tests of programs that use Kafka: a broker in the test's process, and fixtures for pytest.
+"""Tools for tests of programs that use Kafka: a broker in the test's process, and fixtures for pytest.
 
-A test of a producer or a consumer needs a broker, and a topic that no other test uses. pytest loads `plugin.py`
-wherever HMB is installed, through the entry point `pytest11`. The plugin offers fixtures:
+A test of a producer or a consumer needs a broker, and a topic that no other test uses. If HMB is installed, pytest
+loads the module `plugin.py` through the entry point `pytest11`. The plugin offers these fixtures:
 
-- `hmb_broker`, an embedded broker for the whole session (`hmb.Broker`)
-- `hmb_topic`, the name of a fresh topic for each test
-- `hmb_faults`, the faults of this broker, which end with the test
-- `hmb_clock`, the clock of this broker, which a test moves forward
-- `kafka_bootstrap_servers`, the address that a client of any library needs
+- `hmb_broker`, an embedded broker for the whole test session (`hmb.Broker`)
+- `hmb_topic`, the name of a new topic for each test
+- `hmb_faults`, the faults of the embedded broker; they are removed at the end of the test
+- `hmb_clock`, the clock of the embedded broker; a test can move it forward
+- `kafka_bootstrap_servers`, the address to which a client of any library connects
 
-Every start of pytest loads the plugin, also in projects that do not test with Kafka. So the plugin imports the broker
-only when a test uses a fixture.
+Every start of pytest loads the plugin, even in a project that does not use Kafka. To keep this start fast, the plugin
+imports the broker only when a test uses a fixture.
 
-The fixtures are safe with pytest-xdist. Each worker is a process and has its own broker, on a free port and with its
-own temporary directory. With `--hmb-bootstrap` all workers share one broker, and random letters in the names of the
-topics keep the workers apart.
+The fixtures work with pytest-xdist, which runs tests in several worker processes. Each worker has its own broker, with
+a free port and a temporary directory. With `--hmb-bootstrap`, all workers share one broker. In this case the name of
+each topic ends with random letters, so no two workers use the same topic.
 
 Read in this order:
 
-1. `embedded.py`   the broker of a test: restarts, and access without a client
+1. `embedded.py`   the broker of a test: restarts, and access to records without a client
 2. `plugin.py`     the options, the fixtures, and the report of a failed test
 3. `faults.py`     errors, delays, lost responses and cut connections
 4. `refusal.py`    the response with an error code, for any API
@@ -26,13 +26,13 @@ Read in this order:
 6. `clock.py`      a clock that a test moves forward
 7. `rounds.py`     rounds of retention and compaction that a test starts
 8. `fault_objects.py`  faults as objects of YAML or JSON
-9. `control.py`    faults of a broker in another process, by HTTP and JSON
-10. `versions.py`   the APIs and versions of older brokers
-11. `cluster.py`    a simulated cluster, for clients that follow the leaders
-12. `report.py`     the broker's log and the last records, as the report shows them
+9. `control.py`    an HTTP port that adds faults to a broker in another process
+10. `versions.py`   the APIs and versions of older releases of Kafka
+11. `cluster.py`    a simulated cluster, for clients that send each request to the leader of a partition
+12. `report.py`     the lines of the broker's log and the last records that the report of a failed test shows
 """
 
-# This name replaces `typing.TYPE_CHECKING`. Type checkers treat it as true. An import of typing would take 3 ms.
+# Type checkers treat any name TYPE_CHECKING as true. The standard constant is in `typing`, whose import takes 3 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.testing.clock import ManualClock
@@ -42,7 +42,7 @@ __all__ = ["Cluster", "ManualClock"]
 
 
 def __getattr__(name: str) -> object:
-    """Import a class when it is first used, because each start of pytest imports this package."""
+    """Import the class `name` at its first use, so that `import hmb.testing` stays fast at each start of pytest."""
     if name == "Cluster":
         from hmb.testing.cluster import SimulatedCluster
 

@@ -1,41 +1,42 @@
-"""A clock that a test moves forward: an hour passes in milliseconds.
+"""A clock that a test moves forward. For the broker, an hour then passes in a few milliseconds.
 
-A test of retention, of a transaction's timeout or of expired offsets cannot wait for hours. `ManualClock` is the clock
-of an embedded broker, and `advance` moves it::
+A test of retention, of a transaction's timeout or of expired offsets cannot wait for hours. Therefore an embedded
+broker accepts a `ManualClock`. The method `advance` moves this clock forward::
 
     clock = ManualClock()
     with hmb.Broker(clock=clock) as broker:
         ...
         clock.advance(hours=1)
 
-The clock runs on in real time between two calls of `advance`. Therefore nothing in the broker stops while the test
-does not move the clock.
+Between two calls of `advance`, the clock runs at the speed of real time. The broker therefore works as usual while a
+test does not move the clock.
 
-`advance` moves the time in steps, because one thing that becomes due can make another thing due. For example, the
-members of a group expire after 45 s. The group is then empty, and its offsets expire 7 days later. One call of
-`advance(days=8, expire_members=True)` shows both::
+`advance` moves the time in several steps, because one expiry can start the wait for another one. For example, the
+members of a group expire after 45 s without a heartbeat. From this moment the group is empty. The offsets of an empty
+group expire after 7 days. One call of `advance(days=8, expire_members=True)` expires both::
 
     0 s            advance begins
-    45 s           the timer of the groups expires the members
-    7 d 45 s       the offsets' retention ends; the next periodic check deletes them
+    45 s           the coordinator removes the members from the group
+    7 d 45 s       the retention of the offsets ends; the next periodic check deletes the offsets
     8 d            each periodic task runs once more, and advance returns
 
-A step ends at the next deadline of a transaction or of a group member, or at the next run of a periodic task. The tasks
-run in the thread that calls `advance`. When `advance` returns, everything that became due is done.
+Each step ends at the next deadline of a transaction or of a group member, or at the next run of a periodic task. The
+thread that calls `advance` runs the periodic tasks. `advance` returns when all work is done that was due in this time.
 
-In a long advance a task does not run in each of its intervals, because one year contains three million intervals of 10
-seconds. The task then waits for one twentieth of the remaining time, which becomes shorter with each run. So an advance
-of one year has about 250 runs of this task. The runs are rare at first, and have their usual interval at the end.
+A periodic task does not run at each of its intervals during a long advance, because one year contains three million
+intervals of 10 seconds. Instead, the task waits for one twentieth of the remaining time, but at least for its interval.
+An advance of one year runs this task about 250 times. The pauses are long at the beginning, and 10 seconds at the end.
 
-Group members send heartbeats in real time. If the clock moved their deadlines, a member that is alive would lose its
-session. Therefore their deadlines (session, rebalance, initial delay, revocation) run in real time, and only
-`expire_members=True` moves them, too. All members then expire, and clients that are alive join again.
+Clients send heartbeats in real time. If `advance` moved the deadlines of group members, running clients would lose
+their sessions. Therefore these deadlines (session, rebalance, initial delay, revocation) follow the real time. Only
+`advance(..., expire_members=True)` moves these deadlines. All members then expire, and running clients join again.
 
-The module hmb/storage/clock.py lists what uses the clock. The wait of a fetch and the timeouts of requests and of
-connections always run in real time, so no client hangs.
+The module hmb/storage/clock.py lists the parts of the broker that use this clock. Three times always follow the real
+time: the wait of a Fetch request, the timeout of a request, and the timeout of a connection. So no client hangs.
 
-A limit: producers set the timestamps of their records by the real time. After `advance(days=8)` a new record looks 8
-days old, and the default retention deletes it. Topics with `message.timestamp.type=LogAppendTime` use the clock.
+A limit: a producer writes the real time into its records, and the broker of the test uses the moved clock. After
+`advance(days=8)`, a new record therefore looks 8 days old, and the default retention of 7 days deletes it. For topics
+with `message.timestamp.type=LogAppendTime`, the broker writes the time of the moved clock into the records.
 """
 
 from __future__ import annotations
@@ -51,56 +52,57 @@ from hmb.storage import clock
 from hmb.storage.clock import BrokerClock
 from hmb.units import now_ms
 
-PARTS = 20  # a task waits at most for this part of the remaining time
+PARTS = 20  # During an advance, a task waits for the remaining time divided by PARTS, or for its interval if longer.
 MS = timedelta(milliseconds=1)
 
 
 class _TaskRun(NamedTuple):
-    """The next run of a periodic task: `at` and `interval` in ms. `at` counts from the start of the advance."""
+    """The next run of a periodic task during an advance."""
 
-    at: int
-    number: int  # the order of the tasks that run at the same time
-    interval: int
+    at: int  # the time of the run, in ms after the start of the advance
+    number: int  # If two tasks run at the same time, the task with the lower number runs first.
+    interval: int  # the usual time between two runs of the task, in ms
     housekeeper: Housekeeper
     task: Task
 
 
 class ManualClock:
-    """The time of the system plus the time by which a test has moved it forward. Several brokers can share a clock."""
+    """A clock that shows the system's time plus the sum of all advances. Several brokers can share one clock."""
 
     def __init__(self) -> None:
         self._moved = self._members_moved = 0  # ms
         self._servers: list[BrokerServer] = []
-        self._advancing = threading.Lock()  # One advance runs at a time.
+        self._advancing = threading.Lock()  # held during an advance, because only one may run at a time
         self.functions = BrokerClock(self.now_ms, self.monotonic_ms)
 
     def now_ms(self) -> int:
-        """Return the time of the clock in ms since 1970."""
+        """Return the time that the clock shows, in ms since 1970."""
         return now_ms() + self._moved
 
     def monotonic_ms(self) -> int:
-        """Return the time (ms) with which the coordinator compares the deadlines of group members."""
+        """Return the time (ms) of the clock for the deadlines of group members. The number 0 has no special meaning."""
         return clock.monotonic_ms() + self._members_moved
 
     @property
     def has_moved(self) -> bool:
-        """Whether the clock differs from the time of the system."""
+        """Whether the clock shows a later time than the system's clock."""
         return self._moved > 0
 
     def restore_real_time(self) -> None:
-        """Return to the time of the system. Only a broker without data accepts that its time moves back.
+        """Set the clock back to the system's time. The broker must have no topics and no groups at this moment.
 
-        The plugin calls this method after `Broker.reset`. The deadlines of group members do not move back.
+        The reason: a broker with data would find timestamps that are in the future. The pytest plugin therefore calls
+        `Broker.reset` first. This method does not set back the clock for the deadlines of group members.
         """
         with self._advancing:
             self._moved = 0
 
     def attach(self, server: BrokerServer) -> None:
-        """Run the periodic tasks of a started broker when the clock moves."""
+        """Add a started broker. From now on, `advance` runs the periodic tasks of this broker."""
         self._servers.append(server)
 
     def detach(self, server: BrokerServer) -> None:
-        """Forget a broker. A broker that is not attached is ignored."""
+        """Remove a broker, so that `advance` no longer runs its tasks. Do nothing if the broker is not attached."""
         if server in self._servers:
             self._servers.remove(server)
 
@@ -115,10 +117,10 @@ class ManualClock:
         milliseconds: float = 0,
         expire_members: bool = False,
     ) -> None:
-        """Move the clock forward by the sum of the arguments. Return when everything that became due is done.
+        """Move the clock forward by the sum of the arguments. Do all work that is due in this time, and then return.
 
-        `expire_members` also moves the deadlines of group members. Raises ValueError for less than 1 ms, and for a time
-        that a timedelta cannot contain.
+        With `expire_members`, group members expire too. Otherwise their deadlines follow the real time. Raises
+        ValueError if the sum is below 1 ms, or too large for a `timedelta`.
         """
         try:
             by += timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds, milliseconds=milliseconds)
@@ -148,7 +150,7 @@ class ManualClock:
             run.housekeeper.run(run.task)
 
     def _runs(self, length: int) -> list[_TaskRun]:
-        """Return a heap with the first run of each periodic task in an advance by `length` ms."""
+        """Return the first run of each periodic task in an advance by `length` ms, as a heap that is sorted by time."""
         runs: list[_TaskRun] = []
         for housekeeper in (each for server in self._servers for each in server.housekeepers):
             for seconds, task in housekeeper.tasks:
@@ -158,9 +160,10 @@ class ManualClock:
         return runs
 
     def _times_to_deadlines(self, *, with_members: bool) -> list[int]:
-        """Return the times (ms) to the next deadlines of transactions and, with members, of groups.
+        """Return how many ms remain until the next deadline of a transaction, for each broker.
 
-        Deadlines that have passed are left out. The housekeepers retry what a passed deadline has left undone.
+        If `with_members` is true, the list also contains the ms until the next deadline of a group member. The list
+        contains no deadline of the past. If the work at such a deadline failed, the broker's periodic tasks try again.
         """
         times: list[int] = []
         for context in [server.context for server in self._servers]:
@@ -171,7 +174,7 @@ class ManualClock:
         return [each for each in times if each > 0]
 
     def _meet_deadlines(self) -> None:
-        """Expire members and abort transactions whose deadlines have passed, and wait until this is done."""
+        """Remove group members and abort transactions whose deadlines have passed. Return when this work is done."""
         for server in list(self._servers):
             server.context.groups.timer.wait_until_idle()
             transactions = server.context.transactions
@@ -181,5 +184,5 @@ class ManualClock:
 
 
 def _pause(interval: int, left: int) -> int:
-    """Return the time (ms) to the next run of a task, if `left` ms of the advance are left."""
+    """Return how long (ms) a task with this interval waits for its next run, when `left` ms of the advance remain."""
     return max(interval, left // PARTS)

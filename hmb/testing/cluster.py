@@ -1,24 +1,28 @@
-"""A simulated cluster: three brokers for tests of a client that follows a partition's leader.
+"""A simulated cluster of several nodes, to test how a client reacts when the leader of a partition changes.
 
-A client of a cluster sends each request to the leader of a partition. When the leader changes, the old leader answers
-NOT_LEADER_OR_FOLLOWER, and the client asks for the new one. With one broker this code of a client never runs.
+In a Kafka cluster, a client sends the requests for a partition to the leader of this partition. After a change of the
+leader, the old leader answers NOT_LEADER_OR_FOLLOWER. The client then asks which node is the new leader. A test with
+one broker never runs this part of a client.
 
-`hmb.testing.Cluster` (class `SimulatedCluster`) is a simulation for clients. Its nodes share one set of logs, and
-nothing is replicated. One broker has a listener for each node. The listener of a request therefore identifies its node.
-Handlers in front of the broker's own handlers decide what the node answers::
+`hmb.testing.Cluster` (class `SimulatedCluster`) looks like a cluster to clients. In reality all nodes are one broker
+with one set of logs, and it replicates nothing. The broker has one listener for each node. So the listener that
+receives a request shows which node the client has chosen. Wrappers around the broker's handlers change the response to
+what this node would answer::
 
     node 0   127.0.0.1:40001   leads events-0   --+
     node 1   127.0.0.1:40002   leads events-1   --+--  one broker, one set of logs
     node 2   127.0.0.1:40003   leads events-2   --+
 
-- Metadata and DescribeCluster list the running nodes. Partition P of a topic begins at node P modulo the number of
-  nodes. `move_leader` changes this.
-- Produce, Fetch, ListOffsets and OffsetForLeaderEpoch get NOT_LEADER_OR_FOLLOWER for partitions of other leaders.
-- The first running node coordinates all groups and transactions. Other nodes answer NOT_COORDINATOR.
-- A stopped node leads nothing. It closes a connection at its next request. Its port still accepts connections.
+- The responses to Metadata and DescribeCluster list the running nodes. The first leader of partition P is the node P
+  modulo the number of nodes. `move_leader` chooses another leader.
+- If a node does not lead a partition, it answers NOT_LEADER_OR_FOLLOWER for this partition in Produce, Fetch,
+  ListOffsets and OffsetForLeaderEpoch.
+- The running node with the lowest number coordinates all groups and transactions. Other nodes answer NOT_COORDINATOR.
+- A stopped node leads no partition. Its port still accepts connections, but the node closes a connection as soon as it
+  receives a request.
 
-Limits: all records survive each change, because the nodes share the logs. Leader epochs do not change. The replicas of
-a partition are all nodes, also those that are stopped.
+Limits: no record is lost when a leader changes, because all nodes share the logs. Leader epochs do not change. Every
+partition has all nodes as its replicas, even the stopped nodes.
 """
 
 from __future__ import annotations
@@ -56,12 +60,15 @@ OF_COORDINATORS = (
 class SimulatedCluster:
     """A simulated cluster of several nodes in this process. It has no replication.
 
-    `with hmb.testing.Cluster(3) as cluster:` runs nodes 0, 1 and 2. `broker` is the broker of all nodes. Its methods
-    create topics, and read records and offsets.
+    `with hmb.testing.Cluster(3) as cluster:` runs the nodes 0, 1 and 2. All nodes share one broker, which is the
+    attribute `broker`. A test creates topics and reads records and offsets with the methods of `broker`.
     """
 
     def __init__(self, nodes: int = 3, config: Mapping[str, Setting] | None = None) -> None:
-        """Raises ValueError if `nodes` is not positive, and ConfigError for a wrong setting."""
+        """Prepare a cluster with the nodes 0 to `nodes - 1`. `config` contains broker settings.
+
+        Raises ValueError if `nodes` is below 1, and ConfigError for a wrong setting.
+        """
         if nodes < 1:
             raise ValueError(f"a cluster has at least one node, not {nodes}")
         self._names = [f"NODE{number}" for number in range(nodes)]
@@ -70,14 +77,14 @@ class SimulatedCluster:
         fixed: dict[str, Setting] = {
             "listeners": listeners,
             "listener.security.protocol.map": protocols,
-            # Without fetch sessions, each Fetch request names all its partitions. So a node sees which partitions it
-            # must refuse.
+            # In a fetch session, a Fetch request names only the partitions that have changed. Without sessions it names
+            # all of them, so that a node can refuse the partitions that it does not lead.
             "max.incremental.fetch.session.cache.slots": 0,
         }
         self.broker = Broker(config={**(config or {}), **fixed})
         for key, handler in self.broker.handlers.items():
             self.broker.handlers[key] = partial(self._answer, handler)
-        self._lock = threading.Lock()  # This lock guards the leaders and the stopped nodes.
+        self._lock = threading.Lock()  # guards `_leaders` and `_stopped`
         self._leaders: dict[TopicPartition, int] = {}
         self._stopped: set[int] = set()
 
@@ -92,11 +99,11 @@ class SimulatedCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses of all nodes, comma-separated."""
+        """The addresses of all nodes, separated by commas: `host:port,host:port`."""
         return self.broker.bootstrap_servers
 
     def leader(self, topic: str, partition: int) -> int | None:
-        """Return the node that leads a partition, or None if all nodes are stopped."""
+        """Return the number of the node that leads a partition. Return None if all nodes are stopped."""
         running = self._running()
         if not running:
             return None
@@ -104,7 +111,10 @@ class SimulatedCluster:
         return chosen if chosen in running else running[partition % len(running)]
 
     def move_leader(self, topic: str, partition: int, node: int) -> None:
-        """Let a node lead a partition. Raises ValueError for an unknown or stopped node, and KafkaError."""
+        """Make a node the leader of a partition.
+
+        Raises ValueError for an unknown or stopped node, and KafkaError for an unknown topic or partition.
+        """
         self._check_node(node)
         if partition not in range(count := self.broker.partitions(topic)):
             why = f"{topic!r} has no partition {partition}; its partitions are 0 to {count - 1}"
@@ -115,13 +125,13 @@ class SimulatedCluster:
             self._leaders[TopicPartition(topic, partition)] = node
 
     def stop(self, node: int) -> None:
-        """Stop a node. Other nodes lead its partitions until it starts again. Raises ValueError."""
+        """Stop a node. Other nodes lead its partitions until `start`. Raises ValueError for an unknown node."""
         self._check_node(node)
         with self._lock:
             self._stopped.add(node)
 
     def start(self, node: int) -> None:
-        """Start a stopped node. It leads its partitions again. Raises ValueError."""
+        """Start a stopped node. The node leads its partitions again. Raises ValueError for an unknown node."""
         self._check_node(node)
         with self._lock:
             self._stopped.discard(node)
@@ -134,7 +144,7 @@ class SimulatedCluster:
         with self._lock:
             return [node for node in range(len(self._names)) if node not in self._stopped]
 
-    # -- what a node answers
+    # -- the responses of a node
 
     def _answer(self, handler: Handler, request: Request, context: RequestContext) -> Response | Deferred | None:
         node = self._names.index(context.listener.name)
@@ -172,7 +182,7 @@ class SimulatedCluster:
                 raise CloseConnection(f"node {node} does not lead the partitions of a Produce with acks=0")
             return errors
         if isinstance(rest, FetchRequest):
-            rest.max_wait_ms = 0  # The client must receive the error at once.
+            rest.max_wait_ms = 0  # Do not wait for records, because the client must receive the error at once.
         answer = handler(rest, context)
         if isinstance(answer, Deferred):
             return Deferred(lambda: merge(answer.result(), errors, context.version))
@@ -184,7 +194,7 @@ class SimulatedCluster:
 
     def _describe_nodes(self, response: Any, running: list[int]) -> None:
         response.controller_id = running[0]
-        if not response.brokers:  # A response with an error lists no brokers.
+        if not response.brokers:  # The response has an error code, so it lists no brokers that must be replaced.
             return
         addresses = [self._address(node) for node in running]
         if isinstance(response, DescribeClusterResponse):

@@ -1,32 +1,34 @@
-"""The control port: faults of a broker in another process, by HTTP and JSON.
+"""The control port: a test adds faults to a broker in another process, with HTTP and JSON.
 
 A test in Go, Java or JavaScript starts `hmb broker --faults FILE` or `hmb broker --embedded`. The test cannot call
-`broker.faults`, so it sends HTTP requests to a second port, the control port:
+Python methods such as `broker.faults.add`. Instead, it sends HTTP requests to a second port of the broker, the control
+port:
 
-    GET    /faults        the faults, as a list of objects
-    POST   /faults        add a fault (an object) or several (a list); the response is a list of the new faults
+    GET    /faults        return the existing faults, as a list of objects
+    POST   /faults        add one fault (an object) or several (a list); return a list of the new faults
     DELETE /faults        remove all faults
-    GET    /requests      the requests of clients, as a list of objects, oldest first
-    DELETE /requests      forget all requests
+    GET    /requests      return the recorded requests of clients, as a list of objects, oldest first
+    DELETE /requests      remove all recorded requests
     POST   /corrupt       damage a batch on the disk
-    GET    /clock         the time of the broker's clock, `{"now_ms": ...}`
-    POST   /clock         move the clock forward; the response has the new time
+    GET    /clock         return the time of the broker's clock, `{"now_ms": ...}`
+    POST   /clock         move the clock forward, and return the new time
 
-The objects for `/faults` are those of a file of faults (fault_objects.py), for example
-`{"api": "PRODUCE", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}` or `{"disk": "full"}`. A response also has `count`,
-the number of requests that the fault has changed. An error is one line: `{"error": "..."}`.
+An object for `/faults` looks the same as in a file of faults (fault_objects.py). Two examples are
+`{"api": "PRODUCE", "error": "NOT_LEADER_OR_FOLLOWER", "times": 2}` and `{"disk": "full"}`. In a response, a fault of
+requests also has the key `count`: the number of requests that the fault has changed. If a request to the control port
+is wrong, the response is one line: `{"error": "..."}`.
 
-The broker records requests from the first use of `/requests` on. So a test sends DELETE before its client begins, and
-GET afterwards.
+The broker begins to record the requests of clients when a test first uses `/requests`. So a test sends
+`DELETE /requests` before its client starts, and `GET /requests` afterwards.
 
-The object for `/clock` has the names of the arguments of `ManualClock.advance`, for example
-`{"hours": 1, "expire_members": true}`. The response comes when everything that became due is done. The object for
-`/corrupt` has the names of the arguments of `DiskFaults.corrupt`, for example `{"topic": "orders", "offset": 5}`.
+The keys of the object for `/clock` are the arguments of `ManualClock.advance`, for example
+`{"hours": 1, "expire_members": true}`. The server responds when all work is done that was due in this time. The keys of
+the object for `/corrupt` are the arguments of `DiskFaults.corrupt`, for example `{"topic": "orders", "offset": 5}`.
 
-*Safety.* A web page in a browser on the same computer can send requests to this port. Three checks refuse them. Each
-request needs the token that the broker prints at its start, in the header `Authorization: Bearer TOKEN`. The header
-Host must name the loopback address, because a foreign name could point to it (DNS rebinding). A header Origin with
-another address is refused.
+*Security.* A web page in a browser on the same computer could send requests to this port. Three checks refuse these
+requests. First, the header `Authorization: Bearer TOKEN` must contain the token that the broker prints at its start.
+Second, the header Host must be 127.0.0.1 or localhost. Otherwise the owner of another name could point this name to
+127.0.0.1 (DNS rebinding). Third, if a request has the header Origin, this header must name the control port itself.
 """
 
 from __future__ import annotations
@@ -48,12 +50,12 @@ from hmb.testing.request_record import RequestRecord
 
 FAULTS, REQUESTS, CLOCK, CORRUPT = "/faults", "/requests", "/clock", "/corrupt"
 TIME_KEYS = dict.fromkeys(("days", "hours", "minutes", "seconds", "milliseconds"), float) | {"expire_members": bool}
-MOST_BYTES = 1 << 20  # bytes of a request's body
-IDLE = 30  # seconds after which a silent connection is closed
+MOST_BYTES = 1 << 20  # the largest size of a request's body, in bytes
+IDLE = 30  # The server closes a connection that sends nothing for this time (seconds).
 
 
 class Refused(Exception):
-    """A request that the control port does not serve, with the status of its response."""
+    """An error for a request that the control port refuses. `status` is the HTTP status of the response."""
 
     def __init__(self, status: HTTPStatus, message: str) -> None:
         super().__init__(message)
@@ -64,7 +66,7 @@ class Refused(Exception):
 
 
 def advance(clock: ManualClock, given: Any) -> None:
-    """Advance a clock by the time in an object of JSON. Raises ValueError."""
+    """Advance a clock by the time in a JSON object, for example {"hours": 1}. Raises ValueError for a wrong object."""
     if not isinstance(given, dict):
         raise ValueError('the time must be a mapping, for example {"hours": 1}')
     for name, value in given.items():
@@ -80,10 +82,10 @@ def advance(clock: ManualClock, given: Any) -> None:
 
 
 class ControlPort:
-    """A server of HTTP on the loopback address, for the faults, the record of requests and the clock of a broker."""
+    """An HTTP server on 127.0.0.1 that controls the faults, the record of requests and the clock of a broker."""
 
     def __init__(self, faults: AllFaults, requests: RequestRecord, clock: ManualClock) -> None:
-        """Bind a free port. Raises OSError."""
+        """Create the server on a free port. `start` begins to serve requests. Raises OSError."""
         self.clock = clock
         self.token = secrets.token_urlsafe(24)
         self._faults = faults
@@ -96,7 +98,7 @@ class ControlPort:
         return f"127.0.0.1:{self._server.server_port}"
 
     def attach(self, server: BrokerServer) -> None:
-        """Let the clock and the faults of the disk concern a started broker."""
+        """Apply the clock and the disk faults of this control port to a started broker."""
         self.clock.attach(server)
         self._faults.disk.attach(server)
 
@@ -121,7 +123,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers one request. `http.server` calls the methods `do_GET`, `do_POST` and `do_DELETE`."""
+    """The handler of one HTTP request. `http.server` calls `do_GET`, `do_POST` or `do_DELETE`."""
 
     server: _Server
     timeout = IDLE
@@ -141,11 +143,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.OK, self._result())
         except Refused as error:
             self._send(error.status, {"error": str(error)})
-        except (KafkaError, ValueError) as error:  # also FaultError, the errors of JSON and of Unicode
+        except (KafkaError, ValueError) as error:  # FaultError and errors of JSON or Unicode are ValueErrors.
             self._send(HTTPStatus.BAD_REQUEST, {"error": str(error)})
 
     def _check(self) -> None:
-        """Raise Refused for a request that does not come from a test on this computer."""
+        """Raise Refused if a request lacks the token, comes from a web page, or has an unknown path."""
         port = self.server.server_port
         ours = [f"127.0.0.1:{port}", f"localhost:{port}"]
         if self.headers.get("Host") not in ours:
@@ -210,4 +212,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Write no line for a request. A test reads the broker's standard error."""
+        """Write no line for a request, because a test may read the broker's standard error."""

@@ -1,17 +1,19 @@
 """Faults of the disk: a disk that is slow, full or failing, and a damaged batch.
 
-A test cannot fill the disk of the computer that it runs on. While a fault exists, `DiskFaults` replaces the two system
-calls that write the files of logs: `os.pwritev` and `os.fdatasync`. A broker without faults does no additional work::
+A test cannot fill the real disk of its computer. The log writes its files with two functions: `os.pwritev` and
+`os.fdatasync`. While a fault exists, `DiskFaults` replaces these two functions. A broker without faults calls the
+original functions, so it does no additional work::
 
     Log.append -> VirtualFile.write -> os.pwritev     without a fault: the system call
                                                       with a fault:    OSError(ENOSPC), or a wait and the system call
 
-The calls of the whole process are replaced. A fault therefore compares the path of each file with the broker's
-directory, or with the directories of one topic. A fault of a broker that is not started yet concerns no file.
+The replaced functions belong to the whole process, but a fault belongs to one broker. Therefore each fault checks the
+path of the file: the file must be in the broker's data directory. If the fault is for one topic, the file must be in a
+directory of this topic. Before the broker's first start, its faults change no writes.
 
-Limits: faults concern writes and syncs of segments. Reads work, because `sendfile` reads most records. The path of an
-open file comes from /proc/self/fd, which only Linux has. After a failed sync, a log refuses writes until the broker
-starts again, as it does on a real disk.
+Limits: faults change only writes and syncs of the log's files. Reads never fail, because the system call `sendfile`
+reads most records. Faults need Linux, because the path of an open file comes from /proc/self/fd. If a sync fails, the
+log refuses writes until the next start of the broker. The log does the same when a real disk fails.
 """
 
 from __future__ import annotations
@@ -36,16 +38,19 @@ from hmb.testing.faults import FaultError
 Kind = Literal["full", "failing", "slow"]
 ERRORS = {"full": errno.ENOSPC, "failing": errno.EIO}
 PWRITEV, FDATASYNC = os.pwritev, os.fdatasync
-CHANGED = threading.Lock()  # guards ACTIVE and the two functions of `os`
+CHANGED = threading.Lock()  # guards ACTIVE, os.pwritev and os.fdatasync
 
 
 @dataclass(eq=False, slots=True)
 class DiskFault:
-    """A fault of the files of one broker, or of one topic's files. Two faults with the same values are two faults."""
+    """A fault for all log files of one broker, or only for one topic's files.
+
+    Two faults are never equal, even if all their values are the same.
+    """
 
     kind: Kind
     topic: str | None
-    seconds: float  # the wait before each write and each sync of a slow disk
+    seconds: float  # how long a slow disk waits before each write and each sync; 0 for other kinds
     broker: DiskFaults
 
     def concerns(self, descriptor: int) -> bool:
@@ -55,14 +60,14 @@ class DiskFault:
         return is_topic and directory is not None and path.is_relative_to(directory)
 
     def on_write(self) -> None:
-        """Wait, or raise OSError, before a write."""
+        """Do what the fault does before each write: a slow disk waits, and other kinds raise OSError."""
         if self.kind == "slow":
             time.sleep(self.seconds)
         else:
             raise OSError(ERRORS[self.kind], os.strerror(ERRORS[self.kind]))
 
     def on_sync(self) -> None:
-        """Wait, or raise OSError, before a sync. A full disk can sync what it has stored."""
+        """Do what the fault does before each sync. A full disk does nothing, because a sync needs no more space."""
         if self.kind != "full":
             self.on_write()
 
@@ -72,19 +77,19 @@ class DiskFaults:
 
     def __init__(self) -> None:
         self._server: BrokerServer | None = None
-        self.directory: Path | None = None  # the directory of the broker's logs, or None before its first start
+        self.directory: Path | None = None  # the broker's data directory; None before the broker's first start
 
     def attach(self, server: BrokerServer) -> None:
-        """Let the faults concern the files of a started broker."""
+        """Apply the faults to the files of a started broker."""
         self._server = server
         self.directory = server.data_dir.resolve()
 
     def detach(self) -> None:
-        """Forget the broker, because it ends. The faults still concern its files, so they also hit its next start."""
+        """Forget a broker that stops. Its faults remain, so they also apply to the same files at its next start."""
         self._server = None
 
     def add(self, kind: Kind, *, topic: str | None = None, seconds: float = 0.0) -> DiskFault:
-        """Add a fault of all files, or of one topic's files, and return it.
+        """Add a fault for all log files of the broker, or only for one topic's files, and return the fault.
 
         The kinds:
 
@@ -92,7 +97,7 @@ class DiskFaults:
         - `failing`: a write and a sync fail with an input/output error
         - `slow`: each write and each sync waits for `seconds` first
 
-        Raises FaultError if the fault is not possible.
+        Raises FaultError for an unknown kind, for a slow disk without `seconds`, and for `seconds` with other kinds.
         """
         if kind not in get_args(Kind):
             raise FaultError(f"the disk cannot be {kind!r}; possible: {', '.join(get_args(Kind))}")
@@ -106,10 +111,11 @@ class DiskFaults:
         return fault
 
     def remove(self, fault: DiskFault) -> None:
-        """Remove a fault. Do nothing if it is removed already, for example by `clear`.
+        """Remove a fault. Do nothing if the fault is already removed, for example by `clear`.
 
-        A broker whose disk was full looks for free space once a second. After a fault it looks at once, so that the
-        next test finds a broker that accepts records.
+        When the disk is full, the broker refuses records and checks once a second whether the disk has space again.
+        After the removal of a fault `full`, this method makes the check at once. So the broker accepts the records of
+        the next test.
         """
         with CHANGED:
             if fault in ACTIVE:
@@ -126,7 +132,7 @@ class DiskFaults:
 
     @property
     def added(self) -> list[DiskFault]:
-        """The faults that exist, in the order in which they were added."""
+        """The existing faults of this broker's disk, oldest first."""
         with CHANGED:
             return [fault for fault in ACTIVE if fault.broker is self]
 
@@ -139,22 +145,23 @@ class DiskFaults:
             self.remove(fault)
 
     def full(self, topic: str | None = None) -> AbstractContextManager[None]:
-        """While a `with` block runs, writes fail with "no space left on device" (see `add`)."""
+        """Make each write fail with "no space left on device" until the end of the `with` block (see `add`)."""
         return self._during("full", topic)
 
     def failing(self, topic: str | None = None) -> AbstractContextManager[None]:
-        """While a `with` block runs, writes and syncs fail with an input/output error (see `add`)."""
+        """Make each write and each sync fail with an I/O error until the end of the `with` block (see `add`)."""
         return self._during("failing", topic)
 
     def slow(self, seconds: float, topic: str | None = None) -> AbstractContextManager[None]:
-        """While a `with` block runs, each write and each sync waits for `seconds` first (see `add`)."""
+        """Delay each write and each sync by `seconds` until the end of the `with` block (see `add`)."""
         return self._during("slow", topic, seconds)
 
     def corrupt(self, topic: str, offset: int = 0, partition: int = 0) -> None:
-        """Change one byte of the batch that contains `offset`, so that its CRC is wrong.
+        """Change one byte of the batch that contains `offset`, so that the batch's CRC is wrong.
 
-        A client that fetches the batch with others finds the damage. If a fetch begins with the batch, the broker
-        finds the damage, repairs the segment, and continues after the batch.
+        If a fetch begins with the damaged batch, the broker detects the damage. The broker then removes the batch from
+        the segment, and returns the batches after it. If a fetch begins with an earlier batch, the client receives the
+        damaged batch and detects the wrong CRC.
 
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE.
         """
@@ -176,7 +183,7 @@ class DiskFaults:
         return self._server
 
 
-ACTIVE: list[DiskFault] = []  # the faults of all brokers in this process
+ACTIVE: list[DiskFault] = []  # the existing faults of all brokers in this process
 
 
 def _pwritev(descriptor: int, parts: Parts, position: int) -> int:

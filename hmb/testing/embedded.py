@@ -1,20 +1,22 @@
-"""The embedded broker: a broker inside a test, a notebook or a program.
+"""The embedded broker: a broker that runs inside a test, a notebook or a program.
 
-A test needs more of a broker than a server does. It arranges records before its program runs and looks at the records
-afterwards. It stops the broker in the middle, as a crash does, and starts it again. It empties the broker for the next
-test, because a new broker for each test would cost more.
+A test does more with a broker than a program does. Before the program runs, the test writes records into topics. After
+the run, the test reads records. A test also kills the broker during a run, as a crash would do, and starts it again.
+At its end, a test deletes all topics for the next test, because this is faster than a new broker for each test.
 
-`Broker` is this broker. A `BrokerServer` starts and stops once, so each restart of a `Broker` makes a new one::
+The class `Broker` has methods for these tasks. A `BrokerServer` can start and stop only once. Therefore a `Broker`
+creates a new `BrokerServer` at each restart::
 
     Broker      port 40001, directory /tmp/hmb-x
-      |-- BrokerServer 1     start ... kill       the directory stays as the crash left it
+      |-- BrokerServer 1     start ... kill       the directory stays as the kill left it
       `-- BrokerServer 2     start ... stop       same port, same directory; the start repairs the logs
 
-The defaults of four settings differ from those of a server, because a test wants speed rather than safety after a
-power cut (EMBEDDED_DEFAULTS). With Kafka's value of `group.initial.rebalance.delay.ms`, each new group waits for 3 s.
+Four settings have other defaults than in a server (EMBEDDED_DEFAULTS), because tests must be fast and need no
+protection against a power cut. For example, `group.initial.rebalance.delay.ms` is 0. With Kafka's default, each new
+group would wait for 3 s.
 
-A limit: `produce` and `records` use the logs directly. They are for the arrange and assert steps of a test. A test of
-serializers, partitioners or transactions uses a client.
+A limit: `produce` and `records` write and read the logs directly, without a client. Use them to prepare records and to
+check results. To test serializers, partitioners or transactions, use a client.
 """
 
 from __future__ import annotations
@@ -62,10 +64,11 @@ READ_BYTES = 1 << 20
 
 
 def setting_text(name: str, value: Setting) -> str:
-    """Return the text of a setting's value, as in `server.properties`.
+    """Convert the value of a setting into the text that `server.properties` would contain.
 
-    A text may have a unit, as in `1h` or `1MiB`. A `timedelta` becomes a number in the unit that the setting's name
-    ends with. Raises ConfigError if the name ends with no unit, or if the time is not a whole number of units.
+    `value` may be a text with a unit, such as `1h` or `1MiB`, or a `timedelta`. The result is a number in the unit at
+    the end of the setting's name, such as `.ms`. Raises ConfigError if the name has no unit, or if the value is not a
+    whole number of units.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -85,17 +88,19 @@ def setting_text(name: str, value: Setting) -> str:
 class Broker:
     """A broker in this process, for tests and experiments.
 
-    `with Broker() as broker:` runs a broker on a free port with a temporary directory, which is removed at the end.
-    With `data_dir` the records stay. `config` contains names and values of `server.properties`. A value is a text, a
-    number, a bool or a `timedelta`. `host` and `port` are short for `listeners`, and `data_dir` for `log.dirs`.
+    `with Broker() as broker:` runs a broker on a free port. Its data is in a temporary directory, which is deleted at
+    the end of the block. With `data_dir`, the broker uses this directory and does not delete it. `config` contains
+    settings of `server.properties`. A value is a text, a number, a bool or a `timedelta`. Instead of the setting
+    `listeners`, use `host` and `port`. Instead of the setting `log.dirs`, use `data_dir`.
 
     The defaults suit tests: a new group does not wait for further members, the broker's own topics have one partition,
-    and `acks=all` does not wait for the disk. `faults` makes the broker fail (hmb/testing/faults.py), `disk` makes its
-    disk fail (hmb/testing/disk.py), and `requests` shows what clients have sent (hmb/testing/request_record.py).
+    and `acks=all` does not wait for the disk. Three attributes are made for tests. `faults` adds faults of requests
+    (hmb/testing/faults.py). `disk` adds faults of the disk (hmb/testing/disk.py). `requests` contains the requests of
+    clients (hmb/testing/request_record.py).
 
-    With `clock` a test moves the time of the broker forward (hmb/testing/clock.py).
+    With `clock=ManualClock()`, a test can move the time of the broker forward (hmb/testing/clock.py).
 
-    With `as_version="2.8"` the broker offers only the APIs and the versions that this version of Kafka has.
+    With `as_version="2.8"`, the broker offers only the APIs and the API versions of Kafka 2.8.
     """
 
     def __init__(
@@ -107,7 +112,10 @@ class Broker:
         as_version: str | None = None,
         clock: ManualClock | None = None,
     ) -> None:
-        """Raises ConfigError, also for an unknown setting or an unknown version of Kafka."""
+        """Check the settings. The broker does not run before `start`.
+
+        Raises ConfigError for a wrong value, an unknown setting or an unknown version of Kafka.
+        """
         config = config or {}
         for name in config:
             if name not in BROKER_CONFIGS:
@@ -124,12 +132,12 @@ class Broker:
         self._versions = None if as_version is None else kafka_versions(as_version)
         self.clock = clock
         self.disk = DiskFaults()
-        self._server = self._new_server()  # This checks the settings.
+        self._server = self._new_server()  # This call checks the settings.
         self._is_running = False
 
     def _new_server(self) -> BrokerServer:
-        # A killed broker loses no records that are in the system's cache, so a temporary directory needs no syncs:
-        # nobody uses it after a power cut.
+        # Records without a sync survive the kill of the broker, but not a power cut. Nobody uses a temporary directory
+        # after a power cut, so a broker with such a directory makes no syncs.
         syncs = self._names_directory and self._remove_temporary is None
         return BrokerServer(
             *(self._data_dir, *self._address, self._config, self.handlers, self._versions),
@@ -143,17 +151,17 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """The addresses that clients connect to first: `host:port`, comma-separated. A started broker knows them."""
+        """The addresses to which clients connect first: `host:port`, separated by commas. Start the broker first."""
         return self._server.bootstrap_servers
 
     @property
     def listeners(self) -> list[Listener]:
-        """The listeners, with the ports that the system has assigned."""
+        """The broker's listeners, with the ports that the operating system has assigned to them."""
         return self._server.listeners
 
     @property
     def data_dir(self) -> Path:
-        """The directory of the logs. A started broker knows it."""
+        """The directory of the logs. Start the broker before you use this property."""
         return self._context.topics.directory
 
     @property
@@ -166,32 +174,35 @@ class Broker:
 
     @property
     def requests(self) -> RequestRecord:
-        """The requests of clients since the first use of this property, across restarts."""
+        """The requests of clients, also from before a restart. The first use of this property starts the recording."""
         self._requests.start()
         return self._requests
 
     @property
     def open_connections(self) -> int:
-        """The number of connections that clients keep open. A stopped broker has none."""
+        """The number of open connections from clients. The number is 0 while the broker is stopped."""
         return self._server.open_connections if self._is_running else 0
 
     @property
     def recorded_requests(self) -> list[RecordedRequest]:
-        """The requests that were recorded until now. Reading this property does not begin the record."""
+        """The requests that are already recorded. Unlike `requests`, this property does not start the recording."""
         return list(self._requests)
 
     def wait_for(
         self, api: str | ApiKey, count: int = 1, *, timeout: float = 10.0, **selection: Any
     ) -> list[RecordedRequest]:
-        """Wait until clients have sent `count` requests of an API, and return them (`RequestRecord.wait_for`)."""
+        """Wait until clients have sent `count` requests of an API, and return the requests.
+
+        The arguments are those of `RequestRecord.wait_for`.
+        """
         return self.requests.wait_for(api, count, timeout=timeout, **selection)
 
     # -- start and stop
 
     def start(self) -> Self:
-        """Start the broker. After a stop or a kill it has the same port and the same directory as before.
+        """Start the broker. If it ran before, it uses the same port and the same directory as before.
 
-        Raises RuntimeError if the broker runs, BindError, DataDirectoryError.
+        Raises RuntimeError if the broker is running already, BindError if the port is not free, and DataDirectoryError.
         """
         if self._is_running:
             raise RuntimeError("the broker is running already; `restart` stops it first")
@@ -210,14 +221,18 @@ class Broker:
         return self
 
     def stop(self) -> None:
-        """Answer the requests that have begun, close the connections, sync and close the logs. The data stays."""
+        """Stop the broker cleanly: finish the current requests, close the connections, and sync and close the logs.
+
+        The directory is not deleted, so the broker can start again with the same records.
+        """
         self._end_run()
         self._server.stop()
 
     def kill(self) -> None:
-        """Stop as `kill -9` does: cut the connections, sync nothing, and leave no marker of a clean stop.
+        """Stop the broker as `kill -9` would: close the connections, sync nothing, and write no marker of a clean stop.
 
-        The operating system still writes appended records to the files. Only a power cut loses these records.
+        Appended records are not lost, because the operating system still writes them to the disk. Only a power cut
+        would lose them.
         """
         self._end_run()
         self._server.kill()
@@ -229,13 +244,13 @@ class Broker:
             self.clock.detach(self._server)
 
     def restart(self) -> Self:
-        """Start the broker again on the same port and directory. A running broker is stopped first."""
+        """Stop the broker if it is running, and start it again with the same port and directory."""
         if self._is_running:
             self.stop()
         return self.start()
 
     def close(self) -> None:
-        """Stop the broker, and remove its temporary directory."""
+        """Stop the broker. If the broker uses a temporary directory, delete this directory."""
         self.stop()
         if self._remove_temporary is not None:
             self._remove_temporary()
@@ -251,7 +266,10 @@ class Broker:
     # -- topics, records and groups
 
     def create_topic(self, name: str, partitions: int = 1, config: Mapping[str, Setting] | None = None) -> None:
-        """Create a topic. Raises KafkaError, and ConfigError for an unknown setting."""
+        """Create a topic. `config` contains topic settings.
+
+        Raises KafkaError, for example if the topic exists, and ConfigError for an unknown setting.
+        """
         config = config or {}
         for key in config:
             if key not in TOPIC_KEYS:
@@ -260,20 +278,20 @@ class Broker:
         self._context.topics.create(name, partitions, texts)
 
     def delete_topic(self, name: str) -> None:
-        """Delete a topic, its records, and the offsets that groups have committed in it. Raises KafkaError."""
+        """Delete a topic, its records, and the offsets that groups have committed for it. Raises KafkaError."""
         topic = self._context.topics.find(name, NO_TOPIC_ID)
         self._delete([topic])
 
     def topics(self) -> list[str]:
-        """Return the names of the topics, without the broker's own, in order."""
+        """Return the names of all topics, sorted. Internal topics, such as `__consumer_offsets`, are left out."""
         return [topic.name for topic in self._context.topics.all() if not topic.is_internal]
 
     def partitions(self, topic: str) -> int:
-        """Return the number of partitions of a topic. Raises UNKNOWN_TOPIC_OR_PARTITION."""
+        """Return the number of partitions of a topic. Raises KafkaError if the topic does not exist."""
         return len(self._topic(topic).partitions)
 
     def reset(self) -> None:
-        """Delete all topics, records, groups and transactions. The connections stay. Raises KafkaError."""
+        """Delete all topics, records, groups and transactions. Connections of clients stay open. Raises KafkaError."""
         self._delete(self._context.topics.all())
 
     def _delete(self, topics: Sequence[Topic]) -> None:
@@ -290,10 +308,10 @@ class Broker:
         headers: tuple[Header, ...] = (),
         timestamp: int | None = None,
     ) -> int:
-        """Append a record for each value to a partition, and return the offset of the first one.
+        """Append one record for each value to a partition, and return the offset of the first record.
 
-        A topic that does not exist is created. Each record gets `key`, `headers` and `timestamp` (ms; None: now). Texts
-        are encoded as UTF-8. Raises KafkaError, and ValueError without values.
+        If the topic does not exist, create it. Each record has the given `key`, `headers` and `timestamp` (ms; None
+        means now). Texts are encoded as UTF-8. Raises KafkaError, and ValueError if `values` is empty.
         """
         if not values:
             raise ValueError("name at least one value; None is a tombstone")
@@ -305,9 +323,10 @@ class Broker:
         return log.append(memoryview(encode_batch(records))).base_offset
 
     def records(self, topic: str) -> list[ConsumerRecord]:
-        """Return the records of a topic, partition after partition, without control records.
+        """Return all records of a topic: first those of partition 0, next those of partition 1, and so on.
 
-        Records of open and aborted transactions are among them (`read_uncommitted`). Raises UNKNOWN_TOPIC_OR_PARTITION.
+        The result contains records of open and aborted transactions, but no control records. Raises KafkaError if the
+        topic does not exist.
         """
         return [
             ConsumerRecord(
@@ -324,7 +343,7 @@ class Broker:
         return found
 
     def committed(self, group: str) -> dict[TopicPartition, int]:
-        """Return the offsets that a group has committed. A group that does not exist has none. Raises KafkaError."""
+        """Return the offsets that a group has committed. Return {} for an unknown group. Raises KafkaError."""
         if OFFSETS_TOPIC not in self._context.topics:
             return {}
         return {name: each.offset for name, each in self._context.groups.fetch_offsets(group, None).items()}
@@ -332,13 +351,13 @@ class Broker:
     # -- time
 
     def run_retention(self) -> dict[TopicPartition, int]:
-        """Delete expired records now. Return the number of deleted offsets of each partition that lost records."""
+        """Delete expired segments now. Return how many offsets were deleted, for each partition that lost records."""
         return rounds.run_retention(self._server)
 
     def compact(self) -> dict[TopicPartition, int]:
-        """Compact the compacted topics now. Return the number of removed bytes of each partition that lost records.
+        """Compact all compacted topics now. Return how many bytes were removed, for each partition that lost records.
 
-        The round also compacts the active segments, but it keeps the last record of each partition.
+        The active segments are compacted too. Each partition keeps its last record.
         """
         return rounds.compact(self._server)
 
@@ -348,7 +367,7 @@ def _bytes(text: bytes | str | None) -> bytes | None:
 
 
 def _records_of(log: Log) -> Iterator[Record]:
-    """Yield the records of a log from its start offset on."""
+    """Yield all records of a log, except control records, beginning at the log start offset."""
     offset = start = log.log_start_offset
     while (region := log.read(offset, READ_BYTES).records) is not None:
         previous = offset

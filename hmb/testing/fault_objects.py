@@ -1,14 +1,15 @@
-"""Faults as objects of YAML or JSON: a file of faults, and the bodies of the control port.
+"""Faults as YAML or JSON objects, for a file of faults and for HTTP requests to the control port.
 
-A file of faults is a list of objects. An object with `api` is a fault of requests, and has the names of the arguments
-of `Faults.add`. An object with `disk` is a fault of the disk, and has the names of the arguments of `DiskFaults.add`:
+A file of faults is a list of objects, one object for each fault. A fault of requests has the key `api`, and its other
+keys are the arguments of `Faults.add`. A fault of the disk has the key `disk`, which is the argument `kind` of
+`DiskFaults.add`. Its other keys are the other arguments of this method:
 
     - {api: PRODUCE, error: NOT_LEADER_OR_FOLLOWER, times: 2}
     - {api: FETCH, topic: orders, delay: 0.5}
     - {disk: slow, seconds: 0.2, topic: orders}
 
-A mistake in one object refuses the whole list, so that a test never runs with half of its faults. The message names
-the number of the object and the wrong key or value.
+If one object contains a mistake, no fault of the list is added. A test therefore never runs with half of its faults.
+The error message names the number of the object in the list, and the wrong key or value.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ CORRUPT_KEYS = _parameters(DiskFaults.corrupt)
 
 @dataclass(frozen=True, slots=True)
 class AllFaults:
-    """The faults of a broker: those of its requests and those of its disk."""
+    """All faults of a broker: the faults of requests, and the faults of the disk."""
 
     requests: Faults
     disk: DiskFaults
@@ -55,7 +56,10 @@ class AllFaults:
 
 
 def load_faults(faults: AllFaults, path: Path) -> None:
-    """Add the faults of a YAML or JSON file, or none of them. Raises FaultError with one line, and OSError."""
+    """Add the faults that a YAML or JSON file describes. If one of them is wrong, add none.
+
+    Raises FaultError with a message of one line, and OSError if the file cannot be read.
+    """
     text = path.read_text(encoding="utf-8")
     try:
         yaml = importlib.import_module("yaml")
@@ -72,7 +76,10 @@ def load_faults(faults: AllFaults, path: Path) -> None:
 
 
 def add_all(faults: AllFaults, given: list[Any], origin: str = "") -> list[Fault | DiskFault]:
-    """Add several faults, or none of them. Raises FaultError, whose message begins with `origin`."""
+    """Add several faults, and return them. If one of them is wrong, add none and raise FaultError.
+
+    The error message begins with `origin`, for example the path of the file.
+    """
     added: list[Fault | DiskFault] = []
     for number, each in enumerate(given, 1):
         try:
@@ -92,7 +99,7 @@ def _remove(faults: AllFaults, fault: Fault | DiskFault) -> None:
 
 
 def add_fault(faults: AllFaults, given: object) -> Fault | DiskFault:
-    """Add the fault that an object describes. Raises FaultError."""
+    """Add the fault that an object of YAML or JSON describes, and return it. Raises FaultError."""
     if not isinstance(given, Mapping):
         raise FaultError(f"a fault must be a mapping such as {{api: PRODUCE, drop: true}}, not {given!r}")
     if "disk" in given:
@@ -105,7 +112,10 @@ def add_fault(faults: AllFaults, given: object) -> Fault | DiskFault:
 
 
 def corrupt(disk: DiskFaults, given: object) -> None:
-    """Damage the batch that an object describes. Raises FaultError and KafkaError."""
+    """Damage one batch on the disk. The object `given` names its topic, offset and partition.
+
+    Raises FaultError for a wrong object, and KafkaError if the batch does not exist.
+    """
     if not isinstance(given, Mapping) or "topic" not in given:
         raise FaultError('the batch must be a mapping, for example {"topic": "orders", "offset": 5}')
     _check_types(CORRUPT_KEYS, given)
@@ -133,7 +143,7 @@ def _check_type(name: str, value: object, default: object) -> None:
 
 
 def described(fault: Fault | DiskFault) -> dict[str, Any]:
-    """Return a fault as an object for JSON, without the values that are defaults."""
+    """Return a fault as an object for JSON. The object contains only values that differ from the defaults."""
     if isinstance(fault, DiskFault):
         of_disk = {"disk": fault.kind, "topic": fault.topic, "seconds": fault.seconds}
         return {name: value for name, value in of_disk.items() if value != DISK_KEYS[name].default}

@@ -1,24 +1,26 @@
-"""Faults: a broker that answers an error, late, or not at all, when a test wants it.
+"""Faults of requests: a test makes the broker answer with an error, answer late, or not answer at all.
 
-A program that uses Kafka has code for errors, for slow answers and for lost connections. A healthy broker never makes
-that code run. `Faults` wraps handlers of the broker (handler_layers.py). A broker without faults does no additional
-work::
+A program that uses Kafka has code for errors, for slow responses and for lost connections. A healthy broker never
+causes these problems, so a test never runs this code. `Faults` therefore puts wrappers around the broker's handlers
+(handler_layers.py). Without faults there are no wrappers, so requests cost no extra time. An example::
 
     faults.add("PRODUCE", error="NOT_LEADER_OR_FOLLOWER", times=2)
 
-    request 1, 2 (Produce)    error, nothing is appended
-    request 3    (Produce)    the broker's own handler again
-    Fetch                     the broker's own handler all the time
+    Produce, request 1 and 2    the response contains the error; the broker appends nothing
+    Produce, from request 3     the broker's own handler answers
+    Fetch, all requests         the broker's own handler answers
 
-A request that is lost before it takes effect and one that is lost afterwards look the same to a client. Only the
-broker's log shows the difference, and idempotent producers exist because of it. So `cut` has both forms.
+The argument `cut="before"` closes the connection before the request takes effect, and `cut="after"` closes it
+afterwards. A client sees no difference: in both cases it gets no response. But after a Produce request, the records are
+in the log in the second case only. Idempotent producers exist because of this difference.
 
-An error answers for the whole request, or for the topic and partition that the fault selects. The handler answers for
-the others. `refusal.py` builds the response of any API from its message class.
+If a fault has no topic, its error is the response to the whole request. If a fault selects a topic, the error is only
+in this topic's part of the response, and the broker's handler answers the other parts. The module `refusal.py` builds
+the response with the error for any API.
 
-A request of a fetch session (KIP-227) names only the partitions that changed. A fault with a topic or an error needs
-all names. So while such a fault exists, the broker ends fetch sessions: the client gets FETCH_SESSION_ID_NOT_FOUND
-once, and then names all partitions in each request.
+In a fetch session (KIP-227), a Fetch request names only the partitions that have changed. A fault with a topic or an
+error needs the names of all partitions. Therefore the broker uses no fetch sessions while it has such a fault. A client
+in a session gets FETCH_SESSION_ID_NOT_FOUND once, and after this response names all partitions in each request.
 """
 
 from __future__ import annotations
@@ -50,30 +52,33 @@ NO_SESSION_EPOCH = -1  # the epoch of a Fetch request without a fetch session
 
 
 class FaultError(ValueError):
-    """A fault that cannot exist: the message names the wrong value and the possible ones."""
+    """An error for a fault that is not possible, for example a negative delay. The message names the wrong value."""
 
 
 @dataclass(slots=True, eq=False)
 class Fault:
-    """One fault, and how often it has happened. Two faults with the same values are two faults."""
+    """One fault of requests, with the number of requests that it has changed.
+
+    Two faults are never equal, even if all their values are the same.
+    """
 
     api: ApiKey
     topic: str | None
     partition: int | None
     client_id: str | None
-    skip: int  # matching requests that the fault does not change at first
-    times: int | None  # None: without a limit
+    skip: int  # The fault leaves this number of matching requests unchanged before its first effect.
+    times: int | None  # the largest number of requests that the fault changes; None: no limit
     error: ErrorCode | None
     delay: float  # seconds
     drop: bool
     cut: Cut | None
     throttle_ms: int
     takes_effect: bool
-    count: int = 0  # requests that the fault has changed
+    count: int = 0  # the number of requests that the fault has changed
 
     @property
     def needs_names(self) -> bool:
-        """Whether the fault applies only to requests that name their topics and partitions."""
+        """Whether the fault needs Fetch requests that name all their topics and partitions."""
         return self.topic is not None or self.error is not None
 
     @property
@@ -81,7 +86,7 @@ class Fault:
         return self.times is not None and self.count >= self.times
 
     def is_for(self, request: Request, context: RequestContext) -> bool:
-        """Return whether the fault concerns the API and the client of a request."""
+        """Return whether the fault is for the API and the client of this request, and has not reached its `times`."""
         return self.api == request.api_key and self.client_id in (None, context.header.client_id) and not self.is_over
 
     def selects(self, topic: str, partition: int | None) -> bool:
@@ -89,13 +94,13 @@ class Fault:
 
 
 class Faults:
-    """The faults of one broker. Thread-safe. As a context manager, it removes all faults at the end."""
+    """The faults of one broker's requests. Thread-safe. A `with faults:` block removes all faults at its end."""
 
     def __init__(self, layers: HandlerLayers) -> None:
-        """Create an empty list of faults. `layers` contains the broker's handlers."""
+        """Create an object without faults. `layers` contains the broker's handlers, which the faults wrap."""
         self._layers = layers
         self._faults: list[Fault] = []
-        self._lock = threading.Lock()  # This lock guards the list of faults and their counts.
+        self._lock = threading.Lock()  # guards the list of faults and the counts of each fault
 
     def add(
         self,
@@ -115,15 +120,16 @@ class Faults:
     ) -> Fault:
         """Add a fault for requests of an API, and return it.
 
-        `topic`, `partition` and `client_id` select requests. The fault begins with the `nth` request that matches, and
-        happens `times` times (None: always). Raises FaultError if the fault is not possible. The effects:
+        `topic`, `partition` and `client_id` select requests. Without them, all requests of the API match. The fault
+        changes the `nth` matching request and later ones, at most `times` requests in total (None: no limit). Raises
+        FaultError if the fault is not possible. The arguments for the effect:
 
-        - `error`: answer this error code for the selected topics; the request has no effect on them
-        - `takes_effect`: with `error`, the request takes effect nevertheless
-        - `delay`: handle the request after this time (seconds)
+        - `error`: answer with this error code for the selected topics, and leave these topics unchanged
+        - `takes_effect`: answer with `error`, but handle the request as without a fault
+        - `delay`: wait for this time (seconds) before the request is handled
         - `drop`: handle the request, but send no response
-        - `cut`: close the connection `before` the request takes effect, or `after` it
-        - `throttle_ms`: report this throttle time to the client (ms)
+        - `cut`: close the connection, either "before" or "after" the request takes effect
+        - `throttle_ms`: put this throttle time (ms) into the response
         """
         try:
             key, code = api_key(api), None if error is None else error_code(error)
@@ -140,7 +146,7 @@ class Faults:
         return fault
 
     def remove(self, fault: Fault) -> None:
-        """Remove a fault. Do nothing if it is removed already, for example by `clear`."""
+        """Remove a fault. Do nothing if the fault is already removed, for example by `clear`."""
         with self._lock:
             if fault not in self._faults:
                 return
@@ -155,13 +161,13 @@ class Faults:
 
     @property
     def added(self) -> list[Fault]:
-        """The faults that exist, in the order in which they were added."""
+        """The existing faults, oldest first."""
         with self._lock:
             return list(self._faults)
 
     @contextmanager
     def during(self, api: str | ApiKey, **options: Any) -> Iterator[Fault]:
-        """Add a fault (see `add`), and remove it at the end of the `with` block."""
+        """Add a fault with the arguments of `add`, and remove this fault at the end of the `with` block."""
         fault = self.add(api, **options)
         try:
             yield fault
@@ -183,7 +189,7 @@ class Faults:
         if fault is None:
             return handler(request, context)
         if fault.delay:
-            context.broker.stop.requested.wait(fault.delay)  # A stop of the broker ends the wait.
+            context.broker.stop.requested.wait(fault.delay)  # If the broker stops, the wait ends early.
         if fault.cut == "before":
             raise CloseConnection("a fault cuts the connection before the request takes effect")
         response = _answer(fault, handler, request, context)
@@ -198,7 +204,7 @@ class Faults:
             return any(fault.needs_names and fault.is_for(request, context) for fault in self._faults)
 
     def _find(self, request: Request, context: RequestContext) -> Fault | None:
-        """Return the first fault that changes this request, and count the request."""
+        """Return the first fault that changes this request, or None. Increase the fault's count by one."""
         with self._lock:
             for fault in self._faults:
                 if not fault.is_for(request, context):
@@ -214,7 +220,10 @@ class Faults:
 
 
 def _answer(fault: Fault, handler: Handler, request: Request, context: RequestContext) -> Response | None:
-    """Return the handler's response, with the fault's error in the parts that the fault selects."""
+    """Return the response to a request with a fault. The topics that the fault selects get the fault's error code.
+
+    The broker's handler answers for the other topics.
+    """
     if fault.error is None:
         return _final(handler(request, context))
     refused, rest = request, None
@@ -224,7 +233,7 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     if fault.takes_effect:
         rest = request
     elif isinstance(request, MetadataRequest) and rest is None:
-        rest = copy(request)  # A client ignores metadata without brokers.
+        rest = copy(request)  # The handler must add the list of brokers, because clients ignore a response without it.
         rest.topics = []
     if rest is not None:
         response = _final(handler(rest, context))
@@ -237,7 +246,7 @@ def _final(response: Answered) -> Response | None:
 
 
 def _check(fault: Fault) -> None:
-    """Raise FaultError for a fault that cannot exist."""
+    """Raise FaultError if the values of a fault do not fit together or are out of range."""
     name = fault.api.name
     if fault.error is not None and not error_places(fault.api):
         raise FaultError(f"responses of {name} have no error code")

@@ -1,11 +1,13 @@
-"""The wrappers around a broker's handlers. A test adds them while the broker runs, and removes them again.
+"""Wrappers around a broker's handlers. A test adds and removes wrappers while the broker runs.
 
-Two parts of this folder wrap handlers. The faults are the inner layer, and the record of requests is the outer layer.
-So the record shows the answers that a client really gets::
+Two modules of this folder wrap handlers: `faults.py` and `request_record.py`. The faults are the inner layer, and the
+record of requests is the outer layer. The record therefore contains the responses that the client receives, with the
+errors of the faults::
 
     dispatcher -> [record of requests] -> [faults] -> the broker's handler
 
-The table contains a handler without wrappers itself, so a broker pays nothing for layers that it does not use.
+The dispatcher looks up the handler of each API in a table. For an API without wrappers, the table contains the broker's
+own handler, so requests of this API cost no extra time.
 """
 
 from __future__ import annotations
@@ -23,35 +25,35 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response
 
 Answered = Response | Deferred | None
-Wrapper = Callable[[Handler, Request, RequestContext], Answered]  # It can call the handler.
+Wrapper = Callable[[Handler, Request, RequestContext], Answered]  # A wrapper may call the handler that it wraps.
 
 
 class Layer(IntEnum):
-    """The layers of wrappers around a handler, from the innermost layer to the outermost one."""
+    """The position of a wrapper around a handler. The layer with the lowest number is next to the handler."""
 
     FAULTS = 0
     RECORD = 1
 
 
 class HandlerLayers:
-    """A broker's table of handlers, in which tests wrap handlers. Thread-safe."""
+    """A broker's table of handlers, to which tests add wrappers. Thread-safe."""
 
     def __init__(self, handlers: dict[ApiKey, Handler] | None = None) -> None:
-        """Wrap handlers in this table of a broker; None creates a table with all handlers."""
+        """Add wrappers to the table `handlers`. If `handlers` is None, create a table with all handlers of HMB."""
         self.handlers = dict(HANDLERS) if handlers is None else handlers
-        self._unwrapped: dict[ApiKey, Handler] = {}  # the handlers that the wrappers replace
+        self._unwrapped: dict[ApiKey, Handler] = {}  # the broker's own handlers of the wrapped APIs
         self._wrappers: dict[ApiKey, dict[Layer, Wrapper]] = {}
         self._lock = threading.Lock()  # guards all tables
 
     def wrap(self, api: ApiKey, layer: Layer, wrapper: Wrapper) -> None:
-        """Put a wrapper around the handler of an API. It replaces an earlier wrapper of the same layer."""
+        """Put a wrapper around the handler of an API. If this layer already has a wrapper, replace it."""
         with self._lock:
             self._unwrapped.setdefault(api, self.handlers[api])
             self._wrappers.setdefault(api, {})[layer] = wrapper
             self._install(api)
 
     def unwrap(self, api: ApiKey, layer: Layer) -> None:
-        """Remove the wrapper of a layer. Do nothing if the API has no such wrapper."""
+        """Remove an API's wrapper of this layer. Do nothing if this layer has no wrapper."""
         with self._lock:
             if self._wrappers.get(api, {}).pop(layer, None) is not None:
                 self._install(api)

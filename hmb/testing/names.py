@@ -1,4 +1,4 @@
-"""The names of APIs and errors, as a test writes them."""
+"""Conversion of the names that a test writes into APIs and error codes, for example "JoinGroup"."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ _BY_LETTERS = {key.name.replace("_", ""): key for key in HANDLERS}  # "JOINGROUP
 
 
 class NameNotFound(ValueError):
-    """No API or no error code has this name. The message has the nearest name."""
+    """An error for a name that no API or no error code has. The message suggests the most similar name."""
 
 
 def api_key(api: str | ApiKey) -> ApiKey:
-    """Return the API with a name such as `JoinGroup`, `JOIN_GROUP` or `join_group`. Raises NameNotFound."""
+    """Return the key of the API with this name. `JoinGroup`, `JOIN_GROUP` and `join_group` name the same API.
+
+    Raises NameNotFound.
+    """
     found = api if isinstance(api, ApiKey) else _BY_LETTERS.get(api.replace("_", "").upper())
     if found is None:
         near = nearest(str(api), [*map(api_name, HANDLERS), *(key.name for key in HANDLERS)])

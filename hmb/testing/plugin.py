@@ -1,7 +1,7 @@
 """The pytest plugin: options, fixtures, and the report of a failed test.
 
-pytest imports this module at each start, also in projects that do not use Kafka. So the module imports pytest at its
-top, and the broker only in the fixtures.
+pytest imports this module at each start, even in a project that does not use Kafka. To keep this start fast, only the
+fixtures import the broker.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from hmb.testing.report import LastLines
     from hmb.testing.request_record import RequestRecord
 
-LONGEST_NAME = 200  # characters of a topic's name, without the random letters; Kafka allows 249
+LONGEST_NAME = 200  # characters of a topic's name before the random letters; Kafka allows 249 characters in total
 
 
 class Session(NamedTuple):
-    """The broker of a test session, and its log."""
+    """The embedded broker of a test session, and the last lines that this broker has logged."""
 
     broker: Broker
     log: LastLines
 
 
 SESSION = pytest.StashKey[Session]()
-LEFT_OPEN = pytest.StashKey[int]()  # connections that were open when the broker stopped
-KEPT = pytest.StashKey[str]()  # the data directory, with --hmb-keep
+LEFT_OPEN = pytest.StashKey[int]()  # the number of connections that were still open when the broker stopped
+KEPT = pytest.StashKey[str]()  # the broker's data directory, if the user gave --hmb-keep
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,9 +60,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(scope="session")
 def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """Return the embedded broker of this session, or of this worker of pytest-xdist.
+    """Return the embedded broker of this test session. With pytest-xdist, each worker process has its own broker.
 
-    With `--hmb-bootstrap` no embedded broker exists, so the test is skipped.
+    With `--hmb-bootstrap` the tests use another broker, so pytest skips a test that needs the embedded one.
     """
     from hmb.testing.clock import ManualClock
     from hmb.testing.embedded import Broker
@@ -87,7 +87,7 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
 
 @pytest.fixture
 def hmb_faults(hmb_broker: Broker) -> Iterator[Faults]:
-    """Return the faults of the session's broker. The end of the test removes them, and those of its disk."""
+    """Return the faults of the embedded broker. After the test, remove all faults, also those of the disk."""
     with hmb_broker.faults as faults:
         yield faults
     hmb_broker.disk.clear()
@@ -95,7 +95,7 @@ def hmb_faults(hmb_broker: Broker) -> Iterator[Faults]:
 
 @pytest.fixture
 def hmb_requests(hmb_broker: Broker) -> Iterator[RequestRecord]:
-    """Return the record of requests, which is empty at the beginning of the test and ends with it."""
+    """Return the record of the requests that clients send during this test. It is empty when the test begins."""
     requests = hmb_broker.requests
     requests.clear()
     yield requests
@@ -104,10 +104,10 @@ def hmb_requests(hmb_broker: Broker) -> Iterator[RequestRecord]:
 
 @pytest.fixture
 def hmb_clock(hmb_broker: Broker) -> Iterator[ManualClock]:
-    """Return the clock of the session's broker.
+    """Return the clock of the embedded broker.
 
-    After a test that has moved the clock, all topics and groups are deleted, and the broker has the real time again.
-    Data with times in the future would disturb the next test.
+    If a test has moved the clock, the fixture deletes all topics and groups after the test, and sets the clock back to
+    the real time. Records with timestamps in the future would otherwise disturb the next test.
     """
     clock = hmb_broker.clock
     assert clock is not None
@@ -121,7 +121,7 @@ def hmb_clock(hmb_broker: Broker) -> Iterator[ManualClock]:
 
 @pytest.fixture(scope="session")
 def kafka_bootstrap_servers(request: pytest.FixtureRequest) -> str:
-    """Return the address of the broker (`host:port`), for a client of any library."""
+    """Return the address of the broker (`host:port`). Clients of every Kafka library can connect to it."""
     given: str | None = request.config.getoption("--hmb-bootstrap")
     return given or request.getfixturevalue("hmb_broker").bootstrap_servers
 
@@ -137,7 +137,7 @@ def hmb_topic(request: pytest.FixtureRequest, kafka_bootstrap_servers: str) -> I
         yield from _remote_topic(kafka_bootstrap_servers, name, is_kept=is_kept)
         return
     broker = session.broker
-    if not broker.is_running:  # An earlier test has stopped it.
+    if not broker.is_running:  # A test that ran before this test has stopped the broker.
         broker.start()
     broker.create_topic(name)
     yield name

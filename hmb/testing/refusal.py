@@ -1,24 +1,27 @@
-"""Refusals: a response with an error code for any API, derived from the message classes.
+"""Refusals: the construction of a response with an error code, for any API.
 
-A fault answers an error without running the handler. Each API has its own response, with error codes in different
-places: one for the whole response, or one for each topic, partition, group or transactional id. Forty functions would
-be forty places for mistakes. This module reads the places from the fields that the message classes declare.
+A fault answers a request with an error, and the broker's handler does not run. Each API has its own response, with
+error codes in different fields. Some responses have one error code in total. Others have one for each topic,
+partition, group or transactional id. To write a function for each of about 40 APIs would be long and easy to get wrong.
+Therefore this module reads from the message classes which fields contain error codes.
 
-The mechanism has three steps. The example is a Produce request for "a", partitions 0 and 1. A fault refuses partition
-1 with NOT_LEADER_OR_FOLLOWER, which is error 6::
+The module works in three steps. The example is a Produce request for the partitions 0 and 1 of topic "a". A fault
+refuses partition 1 with NOT_LEADER_OR_FOLLOWER, whose code is 6::
 
     split      refused: topic_data [a: [1]]           rest: topic_data [a: [0]]
     refuse     responses [a: [index 1, error 6]]      the handler answers the rest: responses [a: [index 0, error 0]]
     merge      responses [a: [index 0, error 0], [index 1, error 6]]
 
-`refuse` pairs each array of the response that has error codes with the array of the request that names the same
-things. "The same things" means fields of one identity, such as a topic's name (IDENTITIES).
+`refuse` creates one item in the response for each refused item of the request. To do so, it must find the array of the
+request that belongs to an array of the response. Two arrays belong together if their items have fields with the same
+meaning, for example a topic's name (see IDENTITIES).
 
-Most errors are set in every error code of the response. Two groups of errors have fixed places, because clients look
-for them only there. PARTITION_ERRORS are set in topics and partitions, and SESSION_ERRORS for the whole response.
+`refuse` writes most errors into all error codes of the response. Two groups of errors are exceptions, because clients
+look for them only in certain fields. An error of PARTITION_ERRORS is written only into topics and partitions. An error
+of SESSION_ERRORS is written only into the error code of the whole response.
 
-Limits: a Metadata request names topics, but no partitions. A request of a fetch session does not name all its
-partitions, so `faults.py` ends fetch sessions first.
+Limits: a fault of Metadata cannot select a partition, because a Metadata request names only topics. A Fetch request of
+a fetch session does not name all its partitions, so `faults.py` ends fetch sessions first.
 """
 
 from __future__ import annotations
@@ -37,7 +40,7 @@ from hmb.protocol.schema import Field, Request, Response, Struct, version_range
 from hmb.protocol.topics import NO_TOPIC_ID
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)
-Selects = Callable[[str, int | None], bool]  # whether a fault selects this topic and partition (None: a whole topic)
+Selects = Callable[[str, int | None], bool]  # (topic, partition or None for the whole topic) -> does a fault select it?
 IDENTITIES: Mapping[str, str] = {
     **dict.fromkeys(("name", "topic", "topic_name"), "topic"),
     "topic_id": "topic id",
@@ -45,15 +48,15 @@ IDENTITIES: Mapping[str, str] = {
     **dict.fromkeys(("key", "group_id", "transactional_id", "producer_id", "member_id", "group_instance_id"), ""),
     **dict.fromkeys(("resource_type", "resource_name"), ""),
 }
-"""The fields that identify an item of an array. Kafka has several names for a topic and for a partition.
+"""The meaning of each field that identifies an item of an array. For example, "name" and "topic_name" mean a topic.
 
-An identity with an empty text has only one name, which is the field's name.
+An empty text says that the field's name is also its meaning, because Kafka always uses the same name.
 """
 ERROR_FIELDS = frozenset({"error_code", "partition_error_code"})
-TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions", "topic_names")  # in requests
+TOPIC_LISTS = ("topics", "topic_data", "v3_and_below_topics", "topic_partitions", "topic_names")  # fields of requests
 MESSAGE = "a fault of the test"
 FAILED_VALUES = dict.fromkeys(("base_offset", "committed_offset", "high_watermark", "node_id", "port"), -1)
-"""The values of fields in a failed response, as Kafka's broker sends them. The other fields have their defaults."""
+"""The values of fields in a response with an error, as in Kafka. All other fields have their default values."""
 SESSION_ERRORS = frozenset(
     {
         ErrorCode.FETCH_SESSION_ID_NOT_FOUND,
@@ -81,19 +84,19 @@ PARTITION_ERRORS = frozenset(
         ErrorCode.UNSTABLE_OFFSET_COMMIT,
     }
 )
-WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # Their error code for the whole response is for SESSION_ERRORS.
+WITHOUT_WHOLE = (ApiKey.FETCH, ApiKey.METADATA)  # The top error code of these responses is only for SESSION_ERRORS.
 
 
 # -- the fields of a message class
 
 
 def _identity(name: str) -> str | None:
-    """Return the identity that a field stands for, or None for other fields."""
+    """Return what a field identifies, for example "topic". Return None if the field identifies nothing."""
     return IDENTITIES[name] or name if name in IDENTITIES else None
 
 
 def _item_struct(field: Field) -> type[Struct] | None:
-    """Return the struct of an array's items, or None for other fields."""
+    """Return the class of an array's items. Return None if the field is no array of structs."""
     return None if field.item is None else field.item.struct
 
 
@@ -102,7 +105,7 @@ def _existing(struct: type[Struct], version: int) -> dict[str, Field]:
 
 
 def _error_arrays(struct: type[Struct], version: int) -> dict[str, type[Struct]]:
-    """Return the arrays of a struct in a response whose items contain error codes."""
+    """Return the arrays of `struct` whose items contain an error code: the array's name and the class of its items."""
     items = {name: item for name, field in _existing(struct, version).items() if (item := _item_struct(field))}
     return {name: item for name, item in items.items() if _has_error(item, version)}
 
@@ -113,7 +116,7 @@ def _has_error(struct: type[Struct], version: int) -> bool:
 
 @cache
 def error_places(api: ApiKey) -> list[type[Struct]]:
-    """Return the structs of an API's responses that have an error code, in any version."""
+    """Return the structs with an error code in an API's response. Fields of all versions count."""
 
     def walk(struct: type[Struct]) -> Iterator[type[Struct]]:
         if struct.fields.keys() & ERROR_FIELDS:
@@ -127,7 +130,7 @@ def error_places(api: ApiKey) -> list[type[Struct]]:
 
 @cache
 def named_by(api: ApiKey) -> frozenset[str]:
-    """Return what the requests of an API name: "topic", "partition", both or neither, in any version."""
+    """Return whether requests of an API name topics ("topic") and partitions ("partition"). All versions count."""
     found = set[str]()
 
     def walk(struct: type[Struct]) -> None:
@@ -147,7 +150,7 @@ def named_by(api: ApiKey) -> frozenset[str]:
 
 
 def _partition_list(topic: type[Struct]) -> str | None:
-    """Return the name of the array of partitions in a topic of a request."""
+    """Return the name of the field with the partitions of a topic, or None if the topic has no such field."""
     return next((name for name, field in topic.fields.items() if field.item and "partition" in name), None)
 
 
@@ -155,11 +158,11 @@ def _partition_list(topic: type[Struct]) -> str | None:
 
 
 def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[Any, Any]:
-    """Divide a request into the topics and partitions that a fault selects, and all others.
+    """Split a request into two requests: one with the topics and partitions that a fault selects, one with the others.
 
-    Return two requests. The first is None if the fault selects nothing, the second if the fault selects everything. If
-    a list of topics is null, which means all topics, the two requests name all topics. Structs inside a request that
-    contain topics are divided in the same way.
+    The first request is None if the fault selects nothing. The second request is None if the fault selects everything.
+    If the list of topics is null, the request means all topics. The function then replaces null by the list of all
+    topics. If `struct` is a part of a request, the function splits this part in the same way.
     """
     refused, rest = copy(struct), copy(struct)
     is_refused = is_rest = False
@@ -176,7 +179,7 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
         else:
             continue
         if items is None and not pairs:
-            continue  # The list stays null, which means "as before" in a heartbeat.
+            continue  # Keep the null, because it means "unchanged" in ConsumerGroupHeartbeat.
         ours, others = [one for one, _ in pairs if one is not None], [other for _, other in pairs if other is not None]
         setattr(refused, name, ours)
         setattr(rest, name, others)
@@ -185,10 +188,10 @@ def split(struct: Struct, context: RequestContext, selects: Selects) -> tuple[An
 
 
 def _topics(items: list[Any] | None, field: Field, context: RequestContext) -> list[Any]:
-    """Return the topics of a request.
+    """Return the topics of a request. If the request means all topics, return all topics of the broker.
 
-    In Metadata 0 an empty list means all topics, as null does in later versions. In a heartbeat (KIP-848) null means
-    that the member's topics have not changed; its list identifies topics by id only.
+    A list that is null means all topics. In Metadata 0, an empty list also means all topics. ConsumerGroupHeartbeat
+    (KIP-848) is an exception: null means "unchanged", so return an empty list. Its topics have an id but no name.
     """
     struct = _item_struct(field)
     is_empty_metadata = context.header.api_key == ApiKey.METADATA and context.version == 0 and not items
@@ -227,14 +230,17 @@ def _is_selected_resource(resource: Any, selects: Selects) -> bool:
 
 
 def _topic_name(topic: Any, context: RequestContext) -> str:
-    """Return the name of a topic in a request, which identifies the topic by name, by id, or by both."""
+    """Return the name of a topic in a request. If the request contains only the topic's id, look up the name.
+
+    Return an empty text if no topic has this id.
+    """
     if isinstance(topic, str):
         return topic
     values = {identity: getattr(topic, name) for name in topic.fields if (identity := _identity(name))}
     name: str = values.get("topic") or ""
     try:
         return name or context.broker.topics.find(None, values.get("topic id", NO_TOPIC_ID)).name
-    except KafkaError:  # The topic does not exist.
+    except KafkaError:  # No topic has this id.
         return ""
 
 
@@ -248,7 +254,7 @@ def _number(partition: Any) -> int:
 
 
 def refuse(request: Request, version: int, code: ErrorCode) -> Response:
-    """Return a response with this error code for everything that the request names."""
+    """Return a response with this error code for each item of the request, for example for each partition."""
     kind = response_class(request.api_key)
     places = [each for each in error_places(request.api_key) if each is not kind]
     is_partition_error = code in PARTITION_ERRORS and any(map(_is_in_topic, places))
@@ -270,9 +276,10 @@ def _is_in_topic(struct: type[Struct]) -> bool:
 def _refuse(
     kind: type[Struct], source: Any, version: int, code: ErrorCode, sets: Callable[[type[Struct]], bool]
 ) -> Struct:
-    """Return a struct of the response whose error code is `code`, if `sets(kind)` allows an error code there.
+    """Return a struct of the class `kind`, which is the response or a part of it.
 
-    `source` is the corresponding struct of the request. The response repeats its names and partition indexes.
+    If `sets(kind)` is true, the struct's error code is `code`. `source` is the part of the request that this struct
+    answers. The struct repeats the names and partition indexes of `source`.
     """
     fields = _existing(kind, version)
     values: dict[str, Any] = {name: value for name, value in FAILED_VALUES.items() if name in fields}
@@ -284,14 +291,14 @@ def _refuse(
     values |= _identities(fields, source)
     for name, item in _error_arrays(kind, version).items():
         sources = _paired(source, item, version)
-        if sources is None:  # The request does not name these items. One item still reports the error.
+        if sources is None:  # The request has no such array. If the error has no other field, add one item for it.
             sources = [] if fields.keys() & ERROR_FIELDS else [None]
         values[name] = [_refuse(item, each, version, code, sets) for each in sources]
     return kind(**values)
 
 
 def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
-    """Return the fields of a response's item that identify the item of the request."""
+    """Return the values of the fields that identify an item of the response. `source` is the item of the request."""
     if isinstance(source, str | int):
         kind = "string" if isinstance(source, str) else "int32"
         return {next(name for name, field in fields.items() if _identity(name) and field.kind == kind): source}
@@ -303,9 +310,10 @@ def _identities(fields: Mapping[str, Field], source: Any) -> dict[str, Any]:
 
 
 def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
-    """Return the items of the request's array that shares an identity with `item`, a struct of the response.
+    """Return the items of the request for which the response needs items of the class `item`.
 
-    Return None if the request has no such array.
+    They are the items of the first array in `source` that has an identifying field in common with `item`, for example a
+    topic's name. Return None if `source` has no such array.
     """
     if not isinstance(source, Struct):
         return None
@@ -327,7 +335,10 @@ def _paired(source: Any, item: type[Struct], version: int) -> list[Any] | None:
 
 
 def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:
-    """Put the errors of `refused` into `answer` in place of its items about the same things. Return `answer`."""
+    """Add the items of `refused` to `answer`, and return `answer`.
+
+    If both responses have an item for the same partition, topic or group, keep the item of `refused`.
+    """
     for name in ERROR_FIELDS:
         if name in answer.fields and getattr(refused, name):
             setattr(answer, name, getattr(refused, name))
@@ -346,9 +357,10 @@ def merge(answer: AnyStruct, refused: Struct, version: int) -> AnyStruct:
 
 
 def _key(item: Struct) -> tuple[Any, ...]:
-    """Return the values that identify an item among the items of its array.
+    """Return the values that identify an item in its array, for example a topic's name.
 
-    A topic has a name or an id. The broker fills in both for some requests, so the id counts only without a name.
+    An item can contain both a topic's name and its id. The result then contains only the name, because the same topic
+    may lack the id in the other response.
     """
     values = {identity: getattr(item, name) for name in item.fields if (identity := _identity(name))}
     if values.get("topic"):

@@ -8,16 +8,16 @@ from collections import deque
 from hmb.client import ConsumerRecord
 from hmb.testing.embedded import Broker
 
-MOST_LINES = 200  # lines of the log in a report
+MOST_LINES = 200  # the largest number of log lines in a report
 MOST_TOPICS = 10
-MOST_RECORDS = 5  # records of each topic in a report
+MOST_RECORDS = 5  # the largest number of records of each topic in a report
 MOST_REQUESTS = 30
-MOST_CHARACTERS = 80  # shown characters of a key or a value
+MOST_CHARACTERS = 80  # A report shows at most the first 80 characters of a key or a value.
 LOGGERS = ("hmb.broker", "hmb.coordinator", "hmb.storage")
 
 
 class LastLines(logging.Handler):
-    """The last lines that the broker has logged."""
+    """A log handler that keeps the last lines which the broker has logged."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -29,7 +29,7 @@ class LastLines(logging.Handler):
         self.lines.append(self.format(record))
 
     def start(self) -> None:
-        """Collect lines from level INFO on."""
+        """Begin to collect log lines of the level INFO and higher levels."""
         for name in LOGGERS:
             logger = logging.getLogger(name)
             self._levels[name] = logger.level
@@ -38,7 +38,7 @@ class LastLines(logging.Handler):
             logger.addHandler(self)
 
     def stop(self) -> None:
-        """Collect no more lines, and restore the levels of the loggers."""
+        """Stop collecting log lines, and set the loggers to the levels that they had before `start`."""
         for name, level in self._levels.items():
             logger = logging.getLogger(name)
             logger.removeHandler(self)
@@ -46,7 +46,7 @@ class LastLines(logging.Handler):
 
 
 def last_records(broker: Broker) -> str:
-    """Return the last records of each topic, one record a line."""
+    """Return a text with the last records of each topic. Each line shows one record."""
     if not broker.is_running:
         return "the broker is not running"
     topics = broker.topics()
@@ -55,7 +55,7 @@ def last_records(broker: Broker) -> str:
 
 
 def last_requests(broker: Broker) -> str:
-    """Return the last requests that were recorded, one request a line; empty if the broker does not record them."""
+    """Return a text with the last recorded requests, one on each line. Without recorded requests the text is empty."""
     recorded = broker.recorded_requests
     return "\n".join(
         f"{each.api} v{each.version} from {each.client_id!r}: {', '.join(each.errors) or each.closed or 'no error'}"

@@ -1,16 +1,17 @@
-"""The record of requests: what clients have sent to a broker, and what it has answered.
+"""The record of requests: the requests that clients have sent to a broker, with the broker's responses.
 
-A test of a program that uses Kafka often asserts on requests: the consumer commits once, the producer sends nothing
-after an error, the client retries with its second request. The record keeps each request with its response::
+A test of a program that uses Kafka often checks which requests the program has sent. For example: a consumer has sent
+exactly one OffsetCommit, a producer has sent nothing after an error, or a client has repeated a failed request. The
+record therefore keeps each request together with its response::
 
     broker.requests.clear()
     ...                                       # the program runs
     commit, = broker.requests.of("OffsetCommit")
     assert commit.errors == () and commit.duration < 1
 
-The record begins with the first use of `Broker.requests` or `Broker.wait_for`. Before that, and after `stop`, a request
-costs nothing more. A request that no handler sees is not recorded: one in a version that the broker does not support,
-and one that cannot be decoded.
+The broker begins to record when a test first uses `Broker.requests` or `Broker.wait_for`. Before this first use, and
+after `stop`, requests cost no extra time. Two kinds of requests never reach a handler, so they are not recorded: a
+request in a version that the broker does not support, and a request that the broker cannot decode.
 """
 
 from __future__ import annotations
@@ -35,40 +36,40 @@ from hmb.testing.handler_layers import Answered, HandlerLayers, Layer
 from hmb.testing.names import api_key, error_code
 from hmb.testing.refusal import ERROR_FIELDS, split
 
-MOST_KEPT = 1000  # requests; a Produce keeps its records in memory
-SHOWN = 8  # APIs in the message of RequestsMissing
+MOST_KEPT = 1000  # the largest number of kept requests; a kept Produce request holds its records in memory
+SHOWN = 8  # the largest number of APIs in the message of RequestsMissing
 
 
 class RequestsMissing(AssertionError):
-    """`wait_for` has not seen the requests in time. The message names the requests that came instead."""
+    """An error of `wait_for`: too few requests came before the timeout. The message names the recorded requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """One request and its response."""
+    """One request of a client, with the broker's response."""
 
-    api: str  # such as "JoinGroup"
+    api: str  # the name of the API, such as "JoinGroup"
     version: int
     client_id: str | None
     request: Request
-    response: Response | None  # None: the client expects no response, or it did not get one
-    errors: tuple[str, ...]  # the names of the error codes in the response, in order, each once
+    response: Response | None  # None if the broker sent no response
+    errors: tuple[str, ...]  # the names of the different error codes in the response, in order of appearance
     topics: tuple[str, ...]  # the names of the topics in the request
-    duration: float  # seconds from the handler's begin to the final response; waits are included
-    closed: str | None  # why the broker closed the connection instead of sending a response
+    duration: float  # the time from the start of the handler until the response is ready (seconds)
+    closed: str | None  # If the broker closed the connection instead of sending a response: the reason.
 
     def as_json(self) -> dict[str, Any]:
-        """Return the request as an object for JSON, without its messages. The duration is in milliseconds."""
+        """Return an object for JSON: all attributes except `request` and `response`. `duration_ms` is in ms."""
         names = ("api", "version", "client_id", "topics", "errors")
         values = {name: getattr(self, name) for name in names}
         return {**values, "duration_ms": round(self.duration * 1000, 3), "closed": self.closed}
 
 
 class RequestRecord:
-    """The newest requests of a broker, oldest first. Thread-safe.
+    """The last 1,000 requests that a broker has answered, oldest first. Thread-safe.
 
-    `len`, iteration and an index work as with a list. `dropped` is the number of requests that were forgotten, because
-    the record keeps the newest 1,000.
+    `len`, iteration and an index work as with a list. `dropped` is the number of older requests that the record has
+    removed to keep only 1,000.
     """
 
     def __init__(self, layers: HandlerLayers) -> None:
@@ -76,10 +77,10 @@ class RequestRecord:
         self._kept: deque[RecordedRequest] = deque(maxlen=MOST_KEPT)
         self.dropped = 0
         self.is_recording = False
-        self._changed = threading.Condition()  # guards all fields; notified after each recorded request
+        self._changed = threading.Condition()  # guards all fields; notifies waiting threads after each recorded request
 
     def start(self) -> None:
-        """Record requests from now on."""
+        """Begin to record requests. Do nothing if the recording has already begun."""
         with self._changed:
             if self.is_recording:
                 return
@@ -88,14 +89,14 @@ class RequestRecord:
             self._layers.wrap(api, Layer.RECORD, self._handle)
 
     def stop(self) -> None:
-        """Record no more requests. The record stays as it is."""
+        """Stop recording. The requests that are already recorded stay in the record."""
         for api in HANDLERS:
             self._layers.unwrap(api, Layer.RECORD)
         with self._changed:
             self.is_recording = False
 
     def clear(self) -> None:
-        """Forget all requests."""
+        """Remove all requests from the record."""
         with self._changed:
             self._kept.clear()
             self.dropped = 0
@@ -121,7 +122,8 @@ class RequestRecord:
     ) -> list[RecordedRequest]:
         """Return the recorded requests of an API, oldest first.
 
-        `topic`, `client_id` and `error` select requests. Raises NameNotFound.
+        With `topic`, `client_id` or `error`, return only the requests with this topic, client id or error code. Raises
+        NameNotFound for an unknown API or error.
         """
         name = api_name(api_key(api))
         code = None if error is None else error_code(error).name
@@ -137,10 +139,11 @@ class RequestRecord:
     def wait_for(
         self, api: str | ApiKey, count: int = 1, *, timeout: float = 10.0, **selection: Any
     ) -> list[RecordedRequest]:
-        """Wait until `count` requests are recorded, and return them. Earlier requests since `clear` count, too.
+        """Wait until at least `count` matching requests are recorded, and return all of them.
 
-        `selection` has the arguments of `of`. `timeout` is in seconds of real time. Raises NameNotFound, and
-        RequestsMissing after the time-out.
+        `selection` contains further arguments of `of`, for example a topic. All recorded requests count, also those
+        before this call. To count only new requests, call `clear` first. `timeout` is in seconds of real time. Raises
+        NameNotFound for an unknown name, and RequestsMissing after the timeout.
         """
         with self._changed:
             self._changed.wait_for(lambda: len(self.of(api, **selection)) >= count, timeout)
@@ -193,7 +196,7 @@ class RequestRecord:
 
 
 def _errors(struct: Struct) -> Iterator[str]:
-    """Yield the names of all error codes in a message but NONE."""
+    """Yield the names of all error codes in a message, except NONE."""
     for name in struct.fields:
         value = getattr(struct, name)
         if name in ERROR_FIELDS and value:
@@ -204,7 +207,7 @@ def _errors(struct: Struct) -> Iterator[str]:
 
 
 def _topics(request: Request, context: RequestContext) -> tuple[str, ...]:
-    """Return the names of the topics in a request, in order, each once."""
+    """Return the names of the topics in a request, without duplicates, in the order of the request."""
     names: dict[str, None] = {}
 
     def note(name: str, partition: int | None) -> bool:

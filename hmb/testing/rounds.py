@@ -1,15 +1,15 @@
-"""Rounds of retention and compaction that a test starts itself.
+"""Retention and compaction on demand: a test runs them at once, and does not wait for the broker.
 
-A broker runs retention every 5 minutes, and looks for a log to compact every 15 seconds. A test does not wait for the
-next round. It starts a round, and the result states what the round has done.
+A broker runs retention every 5 minutes, and looks every 15 seconds for a log to compact. A test cannot wait so long.
+The test calls `run_retention` or `compact`, which return what they have deleted.
 
-A round that a test starts compacts more than a periodic round. Kafka compacts only closed segments, and only logs in
-which half of the bytes are new. Under these rules the few records of a test would stay. Therefore `compact` closes the
-active segments first, and accepts each log. For example, a partition contains three values of the same key. `compact`
-removes the first two values.
+`compact` removes more records than the broker's periodic compaction. The periodic compaction accepts only closed
+segments, and only logs in which at least half of the bytes are new. The few records of a test do not fulfil these two
+rules. Therefore `compact` first closes the active segment of each log, and ignores the share of new bytes. For example,
+a partition contains three values of the same key. `compact` removes the first two values.
 
-A limit: the last record of a partition stays, because consumers wait for the last offset. If the last record is a
-tombstone or the end of a transaction, its batch is not compacted.
+A limit: `compact` keeps the last record of each partition, because consumers wait until they have read the last offset.
+If the last record is a tombstone or the end of a transaction, `compact` does not change the last batch.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ READ_BYTES = 1 << 20
 
 
 def run_retention(server: BrokerServer) -> dict[TopicPartition, int]:
-    """Delete the segments that have expired. Return the number of deleted offsets of each changed partition."""
+    """Delete expired segments. Return, for each changed partition, by how much its log start offset has increased."""
     with server.housekeeping_paused():
         return _differences(server, server.logs.expire, lambda log: -log.log_start_offset)
 
 
 def compact(server: BrokerServer) -> dict[TopicPartition, int]:
-    """Compact all logs of compacted topics. Return the number of removed bytes of each changed partition."""
+    """Compact all logs of compacted topics. Return, for each changed partition, the number of removed bytes."""
     with server.housekeeping_paused():
         return _differences(server, lambda: server.cleaner.run(_whole_log), lambda log: log.size)
 
@@ -42,7 +42,7 @@ def compact(server: BrokerServer) -> dict[TopicPartition, int]:
 def _differences(
     server: BrokerServer, work: Callable[[], None], measure: Callable[[Log], int]
 ) -> dict[TopicPartition, int]:
-    """Return by how much `work` reduces the measure of each log. Logs without a difference are left out."""
+    """Run `work`, and return by how much it has reduced the number `measure(log)` of each log. Leave out zeros."""
     before = {name: (log, measure(log)) for name, log in server.logs.items()}
     work()
     differences = {name: size - measure(log) for name, (log, size) in before.items()}
@@ -50,7 +50,10 @@ def _differences(
 
 
 def _whole_log(log: Log, first_dirty: int, now: int) -> Cleanable | None:
-    """Return the closed segments of a log, after a roll, except those that are younger than min.compaction.lag.ms."""
+    """Close the active segment. Return the segments of a log that can be compacted, or None if no such segment exists.
+
+    Segments with records that are younger than `min.compaction.lag.ms` cannot be compacted.
+    """
     if log.segments[-1].size:
         with log.cleanup_lock:
             deletion.roll(log)
@@ -63,10 +66,11 @@ def _whole_log(log: Log, first_dirty: int, now: int) -> Cleanable | None:
 
 
 def _end(log: Log) -> int:
-    """Return the offset up to which a log can be compacted.
+    """Return the offset at which compaction must end. Only records below this offset can be removed.
 
-    This is the log end offset if compaction keeps the last record, which has a key and a value. Otherwise it is the
-    base offset of the last batch.
+    Compaction always keeps the newest record of a key that has a value. If the last record of the log has a key and a
+    value, return the log end offset. If it is a tombstone or a control record, return the base offset of the last
+    batch.
     """
     full = [each for each in log.segments if each.size]
     offset = max(full[-1].base_offset, log.log_start_offset) if full else log.log_end_offset

@@ -1,16 +1,18 @@
-"""Older brokers: the APIs and the versions that a release of Kafka offers.
+"""Imitation of older brokers: the APIs and the API versions that one release of Kafka offers.
 
-A client asks a broker for its versions (ApiVersions) and adapts to them. A test against a new broker does not run the
-code that a client has for old brokers. `hmb.Broker(as_version="2.8")` offers only what Kafka 2.8 has: a client gets
-Kafka 2.8's ranges, and a request of another API or version closes the connection, as in Kafka.
+A client first asks the broker which versions of each API the broker supports (request ApiVersions). The client then
+uses these versions. A client has extra code for old brokers, but a test against a new broker never runs this code. The
+broker `hmb.Broker(as_version="2.8")` offers only the APIs and versions of Kafka 2.8. If a client sends a request of
+another API or version, the broker closes the connection, as Kafka 2.8 does.
 
-For example, Kafka 2.8 has Fetch 0 to 12 and no DescribeTopicPartitions. Versions up to 0.9 have no ApiVersions, so
-their clients must have a setting for the version of the broker.
+For example, Kafka 2.8 has the versions 0 to 12 of Fetch, and does not have DescribeTopicPartitions. Kafka 0.9 and all
+releases before it have no ApiVersions. A client of such a broker needs a setting that names the broker's release.
 
-The ranges are in `kafka_versions.json`. `tools/kafka_versions.py` reads them from the sources of each release.
+The file `kafka_versions.json` contains the versions. The tool `tools/kafka_versions.py` reads them from the source code
+of each release.
 
-A limit: the broker answers each request as HMB answers it in this version of the API. Defects of old releases are not
-imitated. HMB does not have all APIs of Kafka, and an API that HMB does not have is not offered.
+Limits: the broker does not imitate defects of old releases. It answers each request as HMB always answers this version
+of the API. If HMB does not have one of Kafka's APIs, the broker does not offer this API either.
 """
 
 from __future__ import annotations
@@ -29,9 +31,10 @@ TABLE = Path(__file__).with_name("kafka_versions.json")
 
 
 def kafka_versions(release: str) -> Mapping[ApiKey, range]:
-    """Return the versions of each API that both this release of Kafka and HMB have.
+    """Return the versions of each API that exist both in a release of Kafka and in HMB.
 
-    `release` may have a patch level: "2.8.1" means "2.8". Raises ConfigError, which names all known releases.
+    `release` is a text such as "2.8" or "2.8.1". The function ignores the patch level, here ".1". Raises ConfigError
+    for an unknown release. Its message lists all known releases.
     """
     table: dict[str, dict[str, list[int]]] = json.loads(TABLE.read_text(encoding="utf-8"))
     patch = re.fullmatch(r"(.+)\.\d+", release)
@@ -43,8 +46,8 @@ def kafka_versions(release: str) -> Mapping[ApiKey, range]:
 
 
 def _common(key: ApiKey, first: int, last: int) -> range:
-    """Return the versions from `first` to `last` that HMB has."""
+    """Return those versions between `first` and `last` that HMB supports for this API."""
     known = request_class(key).versions
-    if key == ApiKey.PRODUCE:  # Kafka 4 lists Produce from version 0 on, because old librdkafka expects it.
+    if key == ApiKey.PRODUCE:  # Kafka 4 claims to support Produce 0, because old versions of librdkafka need it.
         first = 0
     return range(max(first, known[0]), min(last, known[-1]) + 1)

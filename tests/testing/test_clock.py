@@ -161,7 +161,7 @@ def test_a_timedelta_and_the_units_are_added(clock: ManualClock) -> None:
 def test_a_broker_without_a_manual_clock_calls_the_function_of_the_system_directly() -> None:
     with hmb.Broker() as broker:
         broker.create_topic("t")
-        assert broker._context.topics.log_of(TopicPartition("t", 0))._clock is now_ms
+        assert broker._context.topics.log_of(TopicPartition("t", 0)).clock is now_ms
 
 
 def test_two_brokers_share_one_clock(clock: ManualClock) -> None:
