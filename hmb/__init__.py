@@ -80,13 +80,15 @@ Fetch, a tour of at most 9 files:
 3. `storage/log.py` `Log._read` copies the log's offsets and its list of segments at one moment
 4. `storage/log_reading.py` `read` selects the segment
 5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
-6. `storage/offset_index.py` `OffsetIndex.lookup` returns a position near that batch
-7. `protocol/connection.py` `ServerConnection.respond` encodes the response; the region stays one part of its frame
-8. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to the socket's `send`
-9. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
+6. `storage/segment.py` `Segment.find` searches this batch: it scans headers until a batch ends at the offset or later
+7. `storage/segment.py` `Segment.batches_from` begins the scan at the position of an index entry
+8. `storage/offset_index.py` `OffsetIndex.lookup` returns this entry
+9. `protocol/connection.py` `ServerConnection.respond` encodes the response; the region stays one part of its frame
+10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to the socket's `send`
+11. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
 
 The region that step 5 returns is an object, a `FileRegion`. The handler stores this object in the field `records` of
-the response, and step 9 sends it. No function between these steps reads the bytes of the region.
+the response, and step 11 sends it. No function between these steps reads the bytes of the region.
 
 JoinGroup and SyncGroup, a tour of at most 8 files:
 

@@ -161,8 +161,7 @@ class Log:
         if isinstance(prepared, RecordBatch):
             result = self._append_batch(prepared, append_time, now)
         else:
-            moved = self._append_messages(prepared, append_time)
-            result = moved or self._append_batch(preparation.as_batch(prepared, config, now), append_time, now)
+            result = self._append_messages(prepared, config, append_time, now)
         if result.last_offset + 1 - self.recovery_point >= config.flush_messages:
             self.flush()
         return result
@@ -179,36 +178,6 @@ class Log:
                     if batch.producer_id != NO_PRODUCER_ID:
                         self._producers.add_batch(batch, base_offset, now)
                     return AppendResult(base_offset, last_offset, append_time, self.log_start_offset)
-            self.flush()
-
-    def _append_messages(self, messages: AssignedMessages, append_time: int) -> AppendResult | None:
-        """Append messages v0 or v1. Return None if another append used their offsets and they cannot get new ones."""
-        while True:
-            with self.lock:
-                if not messages.move_to(self.log_end_offset):
-                    return None
-                first, last = messages.first_offset, messages.last_offset
-                max_timestamp = TimestampOffset(messages.max_timestamp, messages.offset_of_max_timestamp)
-                if self._write([messages.data], messages.last_offset_of_first_batch, last, max_timestamp):
-                    return AppendResult(first, last, append_time, self.log_start_offset)
-            self.flush()
-
-    def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> AppendResult:
-        """Append the marker that ends a producer's transaction in this partition, for the transaction coordinator.
-
-        Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
-        """
-        now = self.clock()
-        while True:
-            with self.lock:
-                offset = self.log_end_offset
-                self._producers.check_marker(producer_id, producer_epoch, marker)
-                places = {"base_offset": offset, "leader_epoch": self.leader_epoch}
-                data = encode_marker(marker, now, producer_id, producer_epoch, **places)
-                aborted = self._producers.aborted_by(marker, producer_id, offset)
-                if self._write([data], offset, offset, TimestampOffset(now, offset), aborted):
-                    self._producers.note_marker(producer_id, producer_epoch, marker, now, now)
-                    return AppendResult(offset, offset, NO_TIMESTAMP, self.log_start_offset)
             self.flush()
 
     def _write(
@@ -264,6 +233,44 @@ class Log:
         self._names_made += 1
         LOGGER.info("rolled %s at offset %d", self.directory.name, self.log_end_offset)
         return segment
+
+    # -- append messages v0 and v1, and markers of transactions
+
+    def _append_messages(
+        self, messages: AssignedMessages, config: LogConfig, append_time: int, now: int
+    ) -> AppendResult:
+        """Append messages v0 or v1, whose offsets were assigned before the append.
+
+        If another append has used these offsets and the messages cannot get new ones, append them as a record batch.
+        """
+        while True:
+            with self.lock:
+                if not messages.move_to(self.log_end_offset):
+                    break
+                first, last = messages.first_offset, messages.last_offset
+                max_timestamp = TimestampOffset(messages.max_timestamp, messages.offset_of_max_timestamp)
+                if self._write([messages.data], messages.last_offset_of_first_batch, last, max_timestamp):
+                    return AppendResult(first, last, append_time, self.log_start_offset)
+            self.flush()
+        return self._append_batch(preparation.as_batch(messages, config, now), append_time, now)
+
+    def append_marker(self, marker: EndTransactionMarker, producer_id: int, producer_epoch: int) -> AppendResult:
+        """Append the marker that ends a producer's transaction in this partition, for the transaction coordinator.
+
+        Raises KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
+        """
+        now = self.clock()
+        while True:
+            with self.lock:
+                offset = self.log_end_offset
+                self._producers.check_marker(producer_id, producer_epoch, marker)
+                places = {"base_offset": offset, "leader_epoch": self.leader_epoch}
+                data = encode_marker(marker, now, producer_id, producer_epoch, **places)
+                aborted = self._producers.aborted_by(marker, producer_id, offset)
+                if self._write([data], offset, offset, TimestampOffset(now, offset), aborted):
+                    self._producers.note_marker(producer_id, producer_epoch, marker, now, now)
+                    return AppendResult(offset, offset, NO_TIMESTAMP, self.log_start_offset)
+            self.flush()
 
     # -- read
 
