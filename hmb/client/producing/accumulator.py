@@ -41,7 +41,7 @@ from hmb.records import RECORD_BATCH_OVERHEAD, Header
 class Accumulator:
     """The queues of batches of all partitions. All records in the queues together take at most `memory` bytes.
 
-    - `_used` is the sum of the sizes of all batches in all queues, in bytes. `_batches` is the number of these batches.
+    - `used` is the sum of the sizes of all batches in all queues, in bytes. `_batches` is the number of these batches.
     - Each queue with batches belongs to exactly one `SenderQueues`: to `unrouted`, or to the sender of its leader.
     - Only the last batch of a queue can be open for further records. Batches at the front may be in flight.
     """
@@ -55,7 +55,7 @@ class Accumulator:
         self._memory_freed = threading.Condition(self._lock)
         self._queues: dict[str, dict[int, PartitionQueue]] = {}
         self._sticky: dict[str, PartitionQueue] = {}  # for each topic, the queue for records without a key
-        self._used = 0
+        self.used = 0  # the number of bytes that all records in the queues take
         self._waiting: deque[object] = deque()  # one object for each thread that waits for memory, in order
         self._batches = 0
         self._closed = False
@@ -70,11 +70,6 @@ class Accumulator:
         sender_queues = SenderQueues(threading.Condition(self._lock))
         self._all_sender_queues.append(sender_queues)
         return sender_queues
-
-    @property
-    def used(self) -> int:
-        """The number of bytes that all records in the queues take."""
-        return self._used
 
     def append(
         self,
@@ -97,7 +92,7 @@ class Accumulator:
             records = batch.records
             before = len(records.data)
             records.append(timestamp, key, value, headers)
-            self._used += len(records.data) - before
+            self.used += len(records.data) - before
             return Delivery(batch.result, records.count - 1, timestamp)
 
     def append_rows(
@@ -119,7 +114,7 @@ class Accumulator:
                     slices.append(BatchSlice(batch.result, records.count, numbers))
                 before = len(records.data)
                 records.append(row.timestamp, row.key, row.value, row.headers)
-                self._used += len(records.data) - before
+                self.used += len(records.data) - before
                 numbers.append(number)
                 number += 1
 
@@ -142,11 +137,11 @@ class Accumulator:
         while done < len(values):
             with self._lock:
                 batch = self._batch_with_room(topic, partition, partitions, ends[done] - taken)
-                room = min(self._limit(batch.queue) - batch.size, self._memory - self._used)
+                room = min(self._limit(batch.queue) - batch.size, self._memory - self.used)
                 end = max(done + 1, bisect_right(ends, taken + room))
                 before, first = batch.size, batch.records.count
                 batch.records.append_values(timestamp, values[done:end])
-                self._used += batch.size - before
+                self.used += batch.size - before
                 slices.append(BatchSlice(batch.result, first, range(number + done, number + end)))
             done, taken = end, ends[end - 1]
 
@@ -184,7 +179,7 @@ class Accumulator:
         """Store the encoded bytes of a batch instead of its records. Compressed bytes take less memory."""
         with self._lock:
             if not batch.completed:
-                self._used += len(data) - batch.size
+                self.used += len(data) - batch.size
             batch.data, batch.records.data = data, bytearray()
             self._memory_freed.notify_all()
 
@@ -198,7 +193,7 @@ class Accumulator:
             queue.batches.remove(batch)  # This call is fast, because the batch is near the front of the queue.
             if not queue.batches:
                 queue.sender_queues.queues.pop(queue)
-            self._used -= batch.size
+            self.used -= batch.size
             batch.data, batch.records.data = b"", bytearray()
             self._batches -= 1
             self._memory_freed.notify_all()
@@ -219,7 +214,7 @@ class Accumulator:
                 queue.batches.insert(position, half)
             queue.max_size = max(half.size for half in halves) + RECORD_BATCH_OVERHEAD
             self._batches += len(halves) - 1
-            self._used += sum(half.size for half in halves) - batch.size
+            self.used += sum(half.size for half in halves) - batch.size
 
     def sealed_before(self, moment: float, queue: PartitionQueue) -> list[ProducerBatch]:
         """Return the sealed batches of a queue whose first record was added at or before `moment`."""
@@ -275,14 +270,14 @@ class Accumulator:
                     queue.sender_queues.queues.pop(queue, None)
             for batch in batches:
                 batch.completed = True
-            self._batches = self._used = 0
+            self._batches = self.used = 0
             self._wake_all()
         for batch in batches:
             batch.fail(error)
 
     def _batch_with_room(self, topic: str, partition: int | None, partitions: int, size: int) -> ProducerBatch:
         """Return a batch to which a record of `size` bytes can be added. First wait until enough memory is free."""
-        if self._used + size > self._memory or self._closed or self._waiting:
+        if self.used + size > self._memory or self._closed or self._waiting:
             self._wait_for_memory(size)
         queue = self._sticky.get(topic) if partition is None else self._queue(topic, partition)
         if queue is not None and queue.open is not None:
@@ -389,7 +384,7 @@ class Accumulator:
         started = time.monotonic()
 
         def is_free() -> bool:
-            enough = not self._used or self._used + size <= self._memory
+            enough = not self.used or self.used + size <= self._memory
             return self._closed or (enough and self._waiting[0] is ticket)
 
         try:
@@ -400,5 +395,5 @@ class Accumulator:
             self.counters.waited(time.monotonic() - started)
         self.check_open()
         if not free:
-            what = f"the buffer holds {self._used:,} of {self._memory:,} bytes (buffer_memory)"
+            what = f"the buffer holds {self.used:,} of {self._memory:,} bytes (buffer_memory)"
             raise TimeoutError(f"{what}, and no room for {size:,} more bytes became free within {self._max_block:g} s")
