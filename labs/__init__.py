@@ -1,13 +1,13 @@
-"""The labs: exercises that teach how a broker works. Students build its parts and run the real ones.
+"""The labs: exercises that teach how a broker works. Students write parts of a broker, and run a real broker.
 
-Each lab is a folder with five files:
+Each lab is a folder with these files:
 
-- `lab.md` is the text, a notebook in MyST Markdown: a concept, an experiment on the real broker, a prediction, the
+- `lab.md` is the text, a notebook in MyST Markdown: a concept, an experiment with a real broker, a prediction, the
   exercise, a plot of the student's own run, and questions.
-- `starter.py` is the beginning of the answer. `hmb lab start` copies it as `answer.py`, which the student completes.
+- `starter.py` is the beginning of an answer. `hmb lab start` copies it to `answer.py`, which the student completes.
 - `check.py` contains the requirements, as tests for pytest. The docstring of a test states the requirement.
 - `solution.py` is one correct answer.
-- `hints.md` has one hint in each section. `hmb lab hint` prints the next one.
+- `hints.md` contains one hint in each section. `hmb lab hint` prints the next hint.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import os
 from pathlib import Path
 from types import ModuleType
 
-SOLUTIONS = "HMB_LAB_SOLUTIONS"  # an environment variable: the build of the documentation measures the solutions
+SOLUTIONS = "HMB_LAB_SOLUTIONS"  # an environment variable: if it is set, `load_answer` imports the solution of a lab
 
 
 def load_answer(number: int) -> ModuleType:
@@ -30,7 +30,7 @@ def load_answer(number: int) -> ModuleType:
 
 
 def load_solution(number: int) -> ModuleType:
-    """Import the solution of a lab, for an experiment that comes before the exercise."""
+    """Import the solution of a lab, for an experiment that comes before the exercise in the text of the lab."""
     return _load(next(Path(__file__).parent.glob(f"{number:02}_*")) / "solution.py")
 
 

@@ -1,16 +1,16 @@
-"""A simulated partition with three replicas, for lab 11: logs, a leader, crashes, and acknowledged records.
+"""A simulated partition with three replicas, for lab 11.
 
-One broker has no replicas, so this simulation stands for a cluster. It has no network and no clock. Each call of a
-method is one step, and time is the number of steps. The rules of replication come from outside, as functions::
+HMB is one broker and has no replicas, so lab 11 simulates a cluster. The simulation has no network and no clock. Each
+call of a method is one step, and the time is the number of steps. The caller provides the rules of replication::
 
     high_watermark(log_ends, isr)                           the offset below which records are safe
-    in_sync(replicas, leader, caught_up_at, now, max_lag)   the in-sync replicas (ISR)
+    in_sync(replicas, leader, caught_up_at, now, max_lag)   the list of the in-sync replicas (ISR)
     elect(replicas, isr, live)                              the next leader, or None
-    common_length(follower_epochs, leader_epochs)           the records that a follower keeps under a new leader
-    is_acknowledged(acks, offset, leader_end, high_watermark)
+    common_length(follower_epochs, leader_epochs)           how many records a follower keeps under a new leader
+    is_acknowledged(acks, offset, leader_end, high_watermark)  whether a record is acknowledged
 
-For example, the leader A has 3 records, and its followers B and C have 2. With acks=1 the third record is acknowledged.
-If A crashes now, B becomes the leader, and the third record is lost.
+For example, the leader A has 3 records, and its followers B and C have 2. With acks=1, the third record is acknowledged
+as soon as A has it. If A crashes now, B becomes the leader, and the acknowledged third record is lost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
 
 
 class Rules(Protocol):
-    """The rules of replication. A module with these functions is an object of this type."""
+    """The rules of replication. A module that defines these five functions can be used as a `Rules` object."""
 
     def high_watermark(self, log_ends: dict[str, int], isr: list[str], /) -> int: ...
 
@@ -43,7 +43,7 @@ class Rules(Protocol):
 class Stored(NamedTuple):
     """A record in the log of a replica."""
 
-    epoch: int  # how many leaders the partition had when the record was written
+    epoch: int  # how many elections the partition had before the record was written
     value: str
 
 
@@ -51,7 +51,7 @@ class Stored(NamedTuple):
 class Snapshot:
     """The state of the partition after one step."""
 
-    step: str  # what happened
+    step: str  # a description of the step, for example "A crashes"
     log_ends: dict[str, int]
     high_watermark: int
     leader: str | None
@@ -60,13 +60,14 @@ class Snapshot:
 
 @dataclass
 class ReplicatedPartition:
-    """A partition with replicas. `acks` is "0", "1" or "all"."""
+    """A partition with several replicas. `acks` says when a record is acknowledged: "0", "1" or "all"."""
 
     rules: Rules
     acks: str
     replicas: Sequence[str] = "ABC"
     logs: dict[str, list[Stored]] = field(default_factory=dict)
-    caught_up_at: dict[str, int] = field(default_factory=dict)  # the step at which a replica had all records
+    # For each replica: the last step at which the replica had the leader's whole log.
+    caught_up_at: dict[str, int] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
     history: list[Snapshot] = field(default_factory=list)
 
@@ -76,21 +77,22 @@ class ReplicatedPartition:
         self.live, self.isr = set(self.replicas), list(self.replicas)
         self.leader: str | None = self.replicas[0]
         self.epoch, self.high_watermark = 0, 0
-        # The log ends that the leader knows: a follower's log may have ended in other records before its first fetch.
+        # The log ends of the replicas as the leader knows them. A new leader begins with 0 for each follower, because
+        # the follower's log may end with records that the leader does not have. A fetch removes these records.
         self._known_ends = dict.fromkeys(self.replicas, 0)
-        self._waiting: list[tuple[int, str]] = []  # offset and value of records that are not acknowledged
+        self._waiting: list[tuple[int, str]] = []  # the offset and value of each record that is not acknowledged yet
         self._note("start")
 
     @property
     def lost(self) -> list[str]:
-        """The acknowledged records that the leader does not have."""
+        """The acknowledged records that are not in the leader's log. The list is empty while no leader exists."""
         if self.leader is None:
             return []
         values = {record.value for record in self.logs[self.leader]}
         return [value for value in self.acknowledged if value not in values]
 
     def produce(self, value: str) -> None:
-        """Append a record to the leader's log. Without a leader the producer gets an error, except with acks=0."""
+        """Append a record to the leader's log. Without a leader, the record is lost, and is acknowledged only with acks=0."""
         if self.leader is not None:
             self._waiting.append((len(self.logs[self.leader]), value))
             self.logs[self.leader].append(Stored(self.epoch, value))
@@ -99,7 +101,10 @@ class ReplicatedPartition:
             self.acknowledged.append(value)
 
     def fetch(self, follower: str, count: int | None = None) -> None:
-        """Let a follower copy the next `count` records of the leader, or all. It first removes records that differ."""
+        """Remove the follower's records that the leader does not have, and copy the leader's next `count` records.
+
+        If `count` is None, copy all records.
+        """
         if self.leader is None or follower == self.leader or follower not in self.live:
             return
         mine, theirs = self.logs[follower], self.logs[self.leader]
@@ -111,21 +116,21 @@ class ReplicatedPartition:
         self._note(f"{follower} fetches")
 
     def crash(self, replica: str) -> None:
-        """Stop a replica. It keeps its log. If it was the leader, the partition elects another one."""
+        """Stop a replica. The replica keeps its log. If it was the leader, the partition elects a new leader."""
         self.live.discard(replica)
         if replica == self.leader:
             self._elect()
         self._note(f"{replica} crashes")
 
     def restart(self, replica: str) -> None:
-        """Start a replica again."""
+        """Start a stopped replica again. If the partition has no leader, it elects one."""
         self.live.add(replica)
         if self.leader is None:
             self._elect()
         self._note(f"{replica} restarts")
 
     def run(self, rng: random.Random, steps: int) -> None:
-        """Do random steps."""
+        """Do `steps` random steps: produce a record, let a replica fetch, crash a replica, or restart a replica."""
         for number in range(steps):
             action, replica = rng.choice(ACTIONS), rng.choice(self.replicas)
             if action == "produce":
@@ -141,10 +146,10 @@ class ReplicatedPartition:
         self.leader = self.rules.elect(self.replicas, list(self.isr), set(self.live))
         self.epoch += 1
         self._known_ends = dict.fromkeys(self.replicas, 0)
-        self._waiting.clear()  # The producers get an error.
+        self._waiting.clear()  # The producers of the waiting records get an error.
 
     def _note(self, step: str) -> None:
-        """Apply the rules after a step, and store the state."""
+        """Apply the rules of replication after a step, and append the new state to `history`."""
         ends = {name: len(log) for name, log in self.logs.items()}
         if self.leader is not None:
             now = len(self.history)

@@ -24,7 +24,7 @@ def check_complete(result, partitions, consumers, case):
 
 
 def test_ranges(answer):
-    """`assign_range` gives each partition to exactly one consumer, in ranges of neighbors."""
+    """`assign_range` assigns each partition to exactly one consumer. The partitions of a consumer are neighbors."""
     for count in range(1, 5):
         for partitions in range(9):
             case = f"assign_range({partitions}, {NAMES[:count]})"
@@ -36,7 +36,7 @@ def test_ranges(answer):
 
 
 def test_the_rest(answer, rng):
-    """`assign_range` gives the first consumers one partition more. The order of the argument does not matter."""
+    """`assign_range` sorts the consumers by name. If a rest remains, the first consumers get one partition more."""
     for consumers in (["b", "a"], ["c", "a", "b"], rng.sample(NAMES, 6)):
         case = f"assign_range(7, {consumers})"
         result = answer.assign_range(7, consumers)
@@ -50,7 +50,7 @@ def test_the_rest(answer, rng):
 
 
 def cases(rng):
-    """Yield previous assignments, small ones first, with the partitions and the consumers of the new assignment."""
+    """Yield arguments for `assign_sticky`: (previous, partitions, consumers). Small cases come first."""
     yield {}, 3, ["anna"]
     yield {}, 4, ["anna", "ben"]
     yield {"anna": [0, 1], "ben": [2, 3]}, 4, ["anna", "ben"]
@@ -70,7 +70,7 @@ def cases(rng):
 
 
 def test_sticky_is_complete(answer, rng):
-    """`assign_sticky` gives each partition to one consumer, and the numbers of two consumers differ by at most one."""
+    """`assign_sticky` assigns each partition to exactly one consumer, and the load is even."""
     for previous, partitions, consumers in cases(rng):
         case = f"assign_sticky({previous}, {partitions}, {consumers})"
         result = answer.assign_sticky(copy.deepcopy(previous), partitions, consumers)
@@ -78,14 +78,14 @@ def test_sticky_is_complete(answer, rng):
 
 
 def most_kept(previous, partitions, consumers):
-    """Return how many partitions can keep their owner at most."""
+    """Return the largest number of partitions that can keep their owner in an assignment with an even load."""
     each, rest = divmod(partitions, len(consumers))
     sizes = [len(previous.get(name, [])) for name in consumers]
     return sum(min(size, each) for size in sizes) + min(rest, sum(size > each for size in sizes))
 
 
 def test_few_moves(answer, rng):
-    """`assign_sticky` moves no more partitions than necessary."""
+    """`assign_sticky` changes the owner of no more partitions than necessary."""
     for previous, partitions, consumers in cases(rng):
         result = answer.assign_sticky(copy.deepcopy(previous), partitions, consumers)
         kept = sum(len(set(previous.get(name, [])) & set(result[name])) for name in consumers)
@@ -95,7 +95,7 @@ def test_few_moves(answer, rng):
 
 
 def test_the_same_result(answer, rng):
-    """`assign_sticky` does not change `previous`, and returns the same result for each order of the consumers."""
+    """`assign_sticky` does not change `previous`. The order of the consumers does not change the result."""
     for previous, partitions, consumers in cases(rng):
         given = copy.deepcopy(previous)
         first = answer.assign_sticky(given, partitions, consumers)

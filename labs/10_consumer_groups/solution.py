@@ -1,4 +1,4 @@
-"""One correct answer to lab 10: the range assignor and a sticky one."""
+"""One correct answer to lab 10: a range assignor and a sticky assignor."""
 
 
 def assign_range(partitions, consumers):

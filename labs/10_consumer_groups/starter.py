@@ -5,10 +5,10 @@ Complete this file, and check it with `hmb lab check 10`.
 
 
 def assign_range(partitions, consumers):
-    """Return the partitions of each consumer: ranges of neighbors."""
+    """Return an assignment in which each consumer gets a range of neighboring partitions."""
     return {consumer: [] for consumer in consumers}
 
 
 def assign_sticky(previous, partitions, consumers):
-    """Return the partitions of each consumer. As many partitions as possible stay with their previous owner."""
+    """Return an assignment in which as many partitions as possible keep their owner in `previous`."""
     return {consumer: [] for consumer in consumers}

@@ -15,7 +15,7 @@ def compare(answer, name, arguments, expected):
 
 
 def test_high_watermark(answer, rng):
-    """`high_watermark` is the offset below which each in-sync replica has all records."""
+    """`high_watermark` returns the offset below which each in-sync replica has all records."""
     compare(answer, "high_watermark", ({"A": 3}, ["A"]), 3)
     compare(answer, "high_watermark", ({"A": 3, "B": 2}, ["A", "B"]), 2)
     compare(answer, "high_watermark", ({"A": 5, "B": 2, "C": 4}, ["A", "C"]), 4)
@@ -26,7 +26,7 @@ def test_high_watermark(answer, rng):
 
 
 def test_in_sync(answer, rng):
-    """`in_sync` contains the leader, and each replica that was caught up at most `max_lag` steps ago."""
+    """`in_sync` returns the leader, and each replica that had the leader's whole log at most `max_lag` steps ago."""
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 9}, 9, 3), ["A", "B"])
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 6}, 9, 3), ["A", "B"])
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 5}, 9, 3), ["A"])
@@ -39,7 +39,7 @@ def test_in_sync(answer, rng):
 
 
 def test_elect(answer):
-    """`elect` returns the first live replica that is in sync, or None."""
+    """`elect` returns the first replica that is alive and in sync, or None."""
     compare(answer, "elect", ("ABC", ["A", "B", "C"], {"B", "C"}), "B")
     compare(answer, "elect", ("ABC", ["A", "C"], {"B", "C"}), "C")
     compare(answer, "elect", ("ABC", ["A"], {"B", "C"}), None)
@@ -47,7 +47,7 @@ def test_elect(answer):
 
 
 def test_common_length(answer, rng):
-    """`common_length` is the number of records that both logs have in common."""
+    """`common_length` returns the number of records at the beginning that both logs have in common."""
     compare(answer, "common_length", ([0, 0], [0, 0]), 2)
     compare(answer, "common_length", ([0, 0], [0, 0, 1]), 2)
     compare(answer, "common_length", ([0, 0, 0], [0, 0]), 2)
@@ -59,7 +59,7 @@ def test_common_length(answer, rng):
 
 
 def test_acknowledgements(answer):
-    """`is_acknowledged` waits for nothing, for the leader's log, or for the high watermark."""
+    """With acks 0 a record counts at once, with 1 in the leader's log, and with all below the high watermark."""
     for offset, leader_end, mark in ((0, 1, 1), (4, 5, 4), (3, 5, 4), (4, 5, 5), (2, 5, 0)):
         compare(answer, "is_acknowledged", ("0", offset, leader_end, mark), True)
         compare(answer, "is_acknowledged", ("1", offset, leader_end, mark), True)
@@ -74,7 +74,7 @@ def partition_after(answer, acks, seed):
 
 
 def test_all_loses_nothing(answer, rng):
-    """With acks=all no run with crashes loses an acknowledged record."""
+    """With acks=all, random runs with crashes lose no acknowledged record."""
     for _ in range(300):
         seed = rng.randrange(10**6)
         partition = partition_after(answer, "all", seed)
@@ -83,7 +83,7 @@ def test_all_loses_nothing(answer, rng):
 
 
 def test_one_loses_records(answer, rng):
-    """With acks=1 some runs lose acknowledged records, so your rules are not too careful."""
+    """With acks=1, some of 300 random runs lose an acknowledged record."""
     seeds = [rng.randrange(10**6) for _ in range(300)]
     partitions = [partition_after(answer, "1", seed) for seed in seeds]
     has_loss = any(each.lost for each in partitions)
@@ -91,7 +91,7 @@ def test_one_loses_records(answer, rng):
 
 
 def test_all_acknowledges(answer, rng):
-    """With acks=all most records are acknowledged."""
+    """With acks=all, more than half of all records are acknowledged."""
     acknowledged = produced = 0
     for _ in range(100):
         partition = partition_after(answer, "all", rng.randrange(10**6))

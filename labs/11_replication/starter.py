@@ -5,12 +5,12 @@ Complete this file, and check it with `hmb lab check 11`.
 
 
 def high_watermark(log_ends, isr):
-    """Return the offset below which all in-sync replicas have the records."""
+    """Return the offset below which each in-sync replica has all records."""
     return max(log_ends.values())
 
 
 def in_sync(replicas, leader, caught_up_at, now, max_lag):
-    """Return the in-sync replicas, in the order of `replicas`."""
+    """Return a list of the in-sync replicas, in the order of `replicas`."""
     return list(replicas)
 
 
@@ -20,10 +20,10 @@ def elect(replicas, isr, live):
 
 
 def common_length(follower_epochs, leader_epochs):
-    """Return how many records a follower keeps when it follows a new leader."""
+    """Return how many records a follower keeps when it gets a new leader."""
     return len(follower_epochs)
 
 
 def is_acknowledged(acks, offset, leader_end, high_watermark):
-    """Return whether the producer of the record at `offset` gets its answer now."""
+    """Return whether the record at `offset` is acknowledged now. `acks` is "0", "1" or "all"."""
     return True

@@ -7,7 +7,7 @@ import zlib
 
 
 def test_expired(answer, rng):
-    """`expired` counts segments from the oldest on, and stops at the first one that must stay."""
+    """`expired` counts segments from the oldest one on, and stops at the first segment that must stay."""
     cases = [([10, 20, 30], 25, 10, 1), ([10, 20, 30], 20, 10, 0), ([10, 20, 30], 41, 10, 2), ([50, 10, 60], 45, 10, 0)]
     for _ in range(100):
         segments = [rng.randrange(100) for _ in range(rng.randrange(2, 8))]
@@ -22,7 +22,7 @@ def test_expired(answer, rng):
 
 
 def test_the_active_segment(answer):
-    """`expired` never deletes the active segment."""
+    """`expired` never counts the active segment."""
     for segments in ([5], [5, 6], [5, 6, 7]):
         found = answer.expired(segments, 1000, 10)
         expected = len(segments) - 1
@@ -30,7 +30,7 @@ def test_the_active_segment(answer):
 
 
 def expected_of(records, now, delete_retention):
-    """Return the records that compaction keeps, found by looking at all later records."""
+    """Return the records that compaction has to keep. For each record, search all later records for the same key."""
     kept = []
     for number, (offset, key, value, timestamp) in enumerate(records):
         is_replaced = key is None or any(each[1] == key for each in records[number + 1 :])
@@ -62,7 +62,7 @@ def test_the_last_of_each_key(answer, rng):
 
 
 def test_tombstones(answer, rng):
-    """`compact` keeps young tombstones, drops old ones, and never drops the last record of the log."""
+    """`compact` keeps new tombstones and drops old ones. It never drops the last record of the log."""
     compare(answer, [(0, b"a", b"1", 0), (1, b"a", None, 0), (2, b"b", b"2", 0)], 5, 10)
     compare(answer, [(0, b"a", b"1", 0), (1, b"a", None, 0), (2, b"b", b"2", 0)], 11, 10)
     compare(answer, [(0, b"a", b"1", 0), (1, b"a", None, 0)], 100, 10)
@@ -79,7 +79,7 @@ def frame(payload):
 
 
 def test_cuts(answer, rng):
-    """`recover` returns all complete records after a cut at any byte."""
+    """`recover` returns all complete records if the file is cut at any byte."""
     payloads = [b"tea", b"", rng.randbytes(20), b"end"]
     ends = [11, 19, 47, 58]
     data = b"".join(map(frame, payloads))

@@ -5,7 +5,7 @@ Complete this file, and check it with `hmb lab check 12`.
 
 
 def expired(segments, now, retention):
-    """Return how many segments, from the oldest on, may be deleted."""
+    """Return how many segments retention may delete, from the oldest one on."""
     return 0
 
 
@@ -15,5 +15,5 @@ def compact(records, now, delete_retention):
 
 
 def recover(data):
-    """Return the payloads of all intact records at the beginning of a file."""
+    """Return the payloads of all complete records at the beginning of a file."""
     return []
