@@ -92,7 +92,10 @@ class ReplicatedPartition:
         return [value for value in self.acknowledged if value not in values]
 
     def produce(self, value: str) -> None:
-        """Append a record to the leader's log. Without a leader, the record is lost, and is acknowledged only with acks=0."""
+        """Append a record to the leader's log.
+
+        If no leader exists, the record is lost. With acks=0 it still counts as acknowledged.
+        """
         if self.leader is not None:
             self._waiting.append((len(self.logs[self.leader]), value))
             self.logs[self.leader].append(Stored(self.epoch, value))
