@@ -1,4 +1,4 @@
-"""Errors that end a benchmark with one line for its user: `hmb: message`, and exit code 1."""
+"""Errors that end a benchmark. The user sees one line, `hmb: message`, and the exit code is 1."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ import click
 
 
 class BenchmarkError(click.ClickException):
-    """A benchmark cannot continue. The message names the cause and, if a user can repair it, the repair."""
+    """An error after which a benchmark cannot continue. The message names the cause, and a remedy if there is any."""
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """Print the message in the same form as all commands of `hmb`."""
+        """Print the message in the form that all commands of `hmb` use."""
         click.echo(f"hmb: {self.message}", err=True)
 
 
 class PeerUnavailable(BenchmarkError):
-    """Something that a peer needs is not installed. A test that needs the peer is skipped."""
+    """An error: a broker or a client program cannot run, because a part that it needs is not installed.
+
+    For example, Java is missing. pytest skips tests that need this program.
+    """
 
 
 class PeerFailed(BenchmarkError):
-    """A broker or a client program did not start, ended early, or produced a wrong result."""
+    """An error: a broker or a client program did not start, ended too early, or returned a wrong result."""
 
 
 class InvalidSamples(BenchmarkError):
-    """A file is not a file of samples, or no samples exist."""
+    """An error: a file does not contain samples, or no file of samples exists."""

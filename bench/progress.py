@@ -1,4 +1,4 @@
-"""The progress of a benchmark: one line on a terminal that changes with each step."""
+"""The progress of a benchmark: one line on the terminal, which is updated at each step."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rich.console import Console
 
 
 class Progress:
-    """Shows on a terminal how many of the benchmark's steps are done and how much time is left.
+    """A line on the terminal that shows how many steps of a benchmark are done and how much time remains.
 
-    Without a terminal it prints nothing.
+    If the output is no terminal, nothing is printed.
     """
 
     def __init__(self, steps: int, stack: ExitStack) -> None:
-        """Show the progress until the stack closes."""
+        """Begin to show the progress of a benchmark with this number of steps. The line disappears with the stack."""
         self._steps, self._begun = steps, 0
         self._started = time.monotonic()
         self._status = Console(stderr=True).status("") if sys.stderr.isatty() else None
@@ -24,7 +24,7 @@ class Progress:
             stack.enter_context(self._status)
 
     def step(self, name: str) -> None:
-        """Show that the next step begins, and the time that is left."""
+        """Show that the step `name` begins, and how much time the remaining steps will take."""
         if self._status is not None:
             left = ""
             if self._begun:

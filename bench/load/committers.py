@@ -1,12 +1,12 @@
-"""Connections that commit offsets with several requests in flight, and with as little work as possible.
+"""Committers: connections that send OffsetCommit requests as fast as possible, and use little CPU time.
 
-A committer encodes one OffsetCommit request as a template. For each commit it puts the next offset into the template
-and sends the bytes. It checks the error code of every response::
+A committer encodes one OffsetCommit request at its start and uses the bytes as a template. For each commit, it writes
+the next offset into the template and sends the bytes. A committer decodes only the error code of each response::
 
     request    ... | int64 committed_offset | ...     8 bytes change, and the correlation id stays the same
     response   ... | int16 error_code | 3 bytes: the empty tagged fields of partition, topic and response
 
-The test `tests/conformance/kill_commits.py` uses the committers, too: it kills the broker while they commit.
+The test `tests/conformance/kill_commits.py` also uses committers. It kills the broker while they send commits.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ from ..report.distribution import percentile
 TOPIC = "commits"
 VERSION = 9  # the last version of OffsetCommit and OffsetFetch with topic names instead of topic ids
 OFFSET = struct.Struct(">q")
-PLACEHOLDER = OFFSET.pack(0x5A5A5A5A5A5A5A5A)  # This number marks the position of the offset in the template.
+PLACEHOLDER = OFFSET.pack(0x5A5A5A5A5A5A5A5A)  # These bytes mark the position of the offset in the template.
 RECEIVE_BYTES = 1 << 16
 TIMEOUT = 30.0  # seconds
 
 
 class Committer:
-    """A connection with a group of its own. The group commits growing offsets of one partition."""
+    """A connection that commits the offsets 1, 2, 3 ... of one partition, for a group that no other connection uses."""
 
     def __init__(self, port: int, number: int, in_flight: int, first: int = 0) -> None:
-        """Open the connection. The first commit has the offset `first` + 1.
+        """Open the connection. The first committed offset will be `first` + 1.
 
-        At most `in_flight` requests are sent before their responses arrive.
+        At most `in_flight` requests wait for their responses at the same time.
         """
         self.group = f"commits-{number}"
         self.number = number
@@ -57,11 +57,11 @@ class Committer:
         self._start, self._end = _template(self.group, number).split(PLACEHOLDER)
 
     def begin(self) -> None:
-        """Send as many commits as may be in flight at the same time."""
+        """Send the first commits: as many as may be in flight at the same time."""
         self.send(self._in_flight, time.perf_counter())
 
     def send(self, count: int, now: float) -> None:
-        """Send the next `count` commits with one system call."""
+        """Send the next `count` commits with one system call. `now` is the time at which they are sent."""
         first = self.sent + 1
         self.sent += count
         requests = [self._start + OFFSET.pack(offset) + self._end for offset in range(first, self.sent + 1)]
@@ -69,7 +69,7 @@ class Committer:
         self.socket.sendall(b"".join(requests))
 
     def receive(self, latencies: list[float]) -> int:
-        """Read responses, append their latencies in seconds, and return their number.
+        """Read the responses that have arrived, and return their number. Append the latency (s) of each to the list.
 
         Raises PeerFailed if a response contains an error or if the broker closes the connection.
         """
@@ -92,7 +92,7 @@ class Committer:
 
 
 def _template(group: str, number: int) -> bytes:
-    """Return the frame of an OffsetCommit request of one group. It has the bytes PLACEHOLDER in place of the offset."""
+    """Return the bytes of an OffsetCommit request for one group. In place of the offset, they contain PLACEHOLDER."""
     topic = OffsetCommitRequest.OffsetCommitRequestTopic
     (offset,) = OFFSET.unpack(PLACEHOLDER)
     partition = topic.OffsetCommitRequestPartition(
@@ -105,13 +105,13 @@ def _template(group: str, number: int) -> bytes:
 
 
 def prepare(broker: peers.Peer, connections: int) -> None:
-    """Create the topic and wait until the broker coordinates the groups. Raises KafkaError, PeerFailed."""
+    """Create the topic, and wait until the broker is ready to accept commits. Raises KafkaError, PeerFailed."""
     topics.create(broker.bootstrap, TOPIC, partitions=connections)
     await_coordinator(broker, connections)
 
 
 def await_coordinator(broker: peers.Peer, connections: int) -> None:
-    """Wait until the broker coordinates the groups. Raises PeerFailed after TIMEOUT."""
+    """Wait until the broker is the coordinator of all groups. Raises PeerFailed after TIMEOUT seconds."""
     groups = [f"commits-{number}" for number in range(connections)]
     deadline = time.monotonic() + TIMEOUT
     with Connection(peers.HOST, broker.port) as connection:
@@ -124,7 +124,7 @@ def await_coordinator(broker: peers.Peer, connections: int) -> None:
 
 
 def committed(connection: Connection, groups: Sequence[str]) -> list[int | None]:
-    """Return the offset that each group has committed in its partition; None where the response contains an error."""
+    """Return the committed offset of each group, or None for a group for which the response contains an error."""
     group = OffsetFetchRequest.OffsetFetchRequestGroup
     requested = [
         group(group_id=name, topics=[group.OffsetFetchRequestTopics(name=TOPIC, partition_indexes=[number])])
@@ -135,7 +135,7 @@ def committed(connection: Connection, groups: Sequence[str]) -> list[int | None]
 
 
 class CommitRates(NamedTuple):
-    """The figures of one run of commits."""
+    """The results of one run: commits per second, latencies, and the broker's CPU time."""
 
     commits_per_second: float
     p50_ms: float
@@ -144,9 +144,10 @@ class CommitRates(NamedTuple):
 
 
 def commit(broker: peers.Peer, connections: int, in_flight: int, seconds: float) -> CommitRates:
-    """Commit on all connections for `seconds` seconds, and return the rates.
+    """Send commits on all connections for `seconds` seconds, and return the results.
 
-    Raises PeerFailed if a commit fails, or if a group's committed offset is not the last one that was acknowledged.
+    Raises PeerFailed if a commit fails. Raises PeerFailed also if, at the end, the committed offset of a group is not
+    the last offset that the broker has acknowledged.
     """
     latencies: list[float] = []
     cpu = peers.cpu_seconds(broker.pid)
@@ -165,7 +166,7 @@ def commit(broker: peers.Peer, connections: int, in_flight: int, seconds: float)
 
 
 def _drive(broker: peers.Peer, committers: Sequence[Committer], end: float, latencies: list[float]) -> None:
-    """Let all committers send commits until the time `end`. Then wait for the responses to all requests in flight."""
+    """Send commits with all committers until the time `end`. Return when all responses have arrived."""
     with selectors.DefaultSelector() as selector:
         for each in committers:
             selector.register(each.socket, selectors.EVENT_READ, each)

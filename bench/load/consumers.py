@@ -1,7 +1,7 @@
-"""The performance consumers: Kafka's own, and HMB's (`perf_consumer`) with record objects or with Arrow batches.
+"""The performance consumers: the tool of Kafka, and HMB's `perf_consumer` with record objects or with Arrow batches.
 
-Each consumer reads a topic of one partition from its beginning. At the end it prints the line of
-kafka-consumer-perf-test.sh, in which a MB has 1,048,576 bytes::
+Each consumer reads a topic with one partition from the beginning. At its end, the consumer prints the same line as
+kafka-consumer-perf-test.sh. One MB in this line is 1,048,576 bytes::
 
     start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec,
     rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec
@@ -29,10 +29,10 @@ class PerfConsumer(ABC):
 
     @abstractmethod
     def command(self, bootstrap: str, topic: str, records: int) -> list[str]:
-        """Return the command line that reads this number of records."""
+        """Return the command line of a consumer that reads `records` records."""
 
     def run(self, bootstrap: str, topic: str, records: int) -> dict[str, float]:
-        """Return the figures of one run. Raises PeerFailed if the consumer fails or reads too few records."""
+        """Run the consumer once and return its figures. Raises PeerFailed if it fails or reads too few records."""
         done = run_program(self.command(bootstrap, topic, records), f"the consumer of {self.name}")
         figures = last_line(done.output)
         if figures is None or figures["records"] < records:
@@ -63,7 +63,7 @@ class HmbConsumer(PerfConsumer):
         return [sys.executable, "-m", "hmb.bench.load.perf_consumer", *arguments, "--mode", self._mode]
 
 
-CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the values of --client.
+CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the possible values of the option --client.
     "4.3.0": Kafka43Consumer,
     "hmb": HmbConsumer,
     "arrow": lambda: HmbConsumer("arrow"),
@@ -71,9 +71,9 @@ CONSUMERS: dict[str, Callable[[], PerfConsumer]] = {  # The keys are the values 
 
 
 def last_line(output: str) -> dict[str, float] | None:
-    """Return the figures of the last line that a performance consumer printed, by name.
+    """Parse the output of a performance consumer. Return the figures in its last line of figures, by name.
 
-    Return None if the output has no such line.
+    Return None if the output contains no line of figures.
     """
     columns = [line.split(", ") for line in output.splitlines() if line[:1].isdigit()]
     if not columns or len(columns[-1]) != 10:

@@ -1,8 +1,9 @@
 """Members of consumer groups as coroutines of one process, so that a thousand members need only one thread.
 
-A member joins and syncs, then sends heartbeats, and joins again when a response reports a rebalance (the classic group
-protocol). A latency begins before the request is written and ends after the response is read, so it includes the
-scheduling of the coroutines.
+The members use the classic group protocol. A member sends JoinGroup and SyncGroup, and after them a Heartbeat at each
+interval. When the response to a heartbeat reports a rebalance, the member joins again. The latency of a heartbeat is
+the time from just before the request is written until the response is read. This time includes the time in which the
+coroutine waits for other coroutines.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ from .. import peers
 
 VERSIONS = {JoinGroupRequest: 5, SyncGroupRequest: 3, HeartbeatRequest: 3}
 SESSION_MS = 45_000
-ASSIGNMENT = bytes(100)  # Any bytes are valid, because the broker passes an assignment on without reading it.
+ASSIGNMENT = bytes(100)  # Any bytes are valid, because the broker does not decode assignments.
 METADATA = bytes(50)
 Expected = TypeVar("Expected", bound=Response)
 
 
 class LoadMember:
-    """A member of a group, with a connection of its own."""
+    """A member of a group. Each member has its own connection."""
 
     def __init__(self, group: str) -> None:
         self.group = group
@@ -42,7 +43,10 @@ class LoadMember:
         self._reader, self._writer = await asyncio.open_connection(peers.HOST, port)
 
     async def run(self, interval: float, latencies: list[float]) -> None:
-        """Join and send heartbeats every `interval` seconds without end. Append each latency in seconds."""
+        """Join the group, and send a heartbeat every `interval` seconds until the task is cancelled.
+
+        Append the latency (s) of each heartbeat to `latencies`.
+        """
         await self.join()
         while True:
             await asyncio.sleep(interval)
@@ -54,7 +58,7 @@ class LoadMember:
                 await self.join()
 
     async def join(self) -> None:
-        """Join and sync until the member has an assignment."""
+        """Send JoinGroup and SyncGroup requests until the member has received an assignment."""
         while True:
             joined = await self._join_group()
             members = [each.member_id for each in joined.members]
@@ -78,7 +82,7 @@ class LoadMember:
             if joined.error_code == 0:
                 return joined
             if joined.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-                await asyncio.sleep(0.1)  # The coordinator still loads its groups, or creates its topic.
+                await asyncio.sleep(0.1)  # The coordinator is not ready: it creates its topic, or loads its groups.
 
     async def _send(self, request: Request, expected: type[Expected]) -> Expected:
         parts = self._protocol.request(request, VERSIONS[type(request)])

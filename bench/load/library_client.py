@@ -1,21 +1,22 @@
-"""One client library in a process of its own: it produces or consumes records and prints how long that took.
+"""A program that runs one client library: it produces or consumes records, and prints how long this took.
 
     python library_client.py produce "hmb send" --bootstrap-server HOST:PORT --topic t --num-records 1000000
     python library_client.py consume aiokafka --bootstrap-server HOST:PORT --topic t --num-records 1000000
 
-All libraries have the same acks, linger and batch size, no compression, no idempotence, one partition and no group. HMB
-and librdkafka have a buffer of 32 MB; aiokafka and kafka-python have no such setting. Each library keeps its own
-defaults for requests in flight (many in librdkafka, 5 or 1 in the others) and for the size of a fetch.
+All libraries use the same acks, linger and batch size. They use no compression, no idempotence and no group, and the
+topic has one partition. HMB and librdkafka have a buffer of 32 MB. aiokafka and kafka-python have no such setting. Two
+settings have the library's own default: the number of requests in flight and the size of a fetch. librdkafka has many
+requests in flight, the other libraries have 5 or 1.
 
-librdkafka waits a second before it fetches again while its queue holds enough records (fetch.queue.backoff.ms). The
-client "confluent-kafka consume at once" turns this wait off.
+While the queue of librdkafka contains enough records, librdkafka waits for one second before its next fetch
+(fetch.queue.backoff.ms). The client "confluent-kafka consume at once" sets this wait to 0.
 
-A producer's clock starts when its first record is acknowledged, and stops when all records are acknowledged. A
-consumer's clock starts after the first batch, which is not counted. The start of a library is therefore not measured.
-Consumers read each value, because a real program does.
+The start of a library is not measured. For a producer, the program measures the time after the first record is
+acknowledged until all records are acknowledged. For a consumer, it measures the time after the first batch until the
+last record, and does not count the records of the first batch. The program reads each value, as a real program does.
 
-`hmb bench clients --versus` runs this file with the Python of another HMB. The file therefore imports no other module
-of HMB's benchmarks.
+`hmb bench clients --versus` runs this file with the Python of another installation of HMB. From the benchmarks of that
+installation, this file imports only the function `cpu_seconds`.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from typing import Any, NamedTuple
 
 from hmb.bench.peers import cpu_seconds  # type: ignore[import-not-found]
 
-TIMEOUT = 30.0  # seconds without a record
+TIMEOUT = 30.0  # A consumer gives up if no record arrives for this time (seconds).
 BUFFER_MEMORY = 32 * 1024 * 1024
-RECORDS_PER_CALL = 10_000  # records in one call, if the library has calls for several records
+RECORDS_PER_CALL = 10_000  # the largest number of records in one call, for libraries with such calls
 DISTINCT_VALUES = 1_000
 FIRST = b"first"
-CHILDREN: list[int] = []  # process ids of the commands that a client has started
+CHILDREN: list[int] = []  # the process ids of the commands that this program has started
 
 
 @dataclass(frozen=True)
 class Task:
-    """The task of the library: produce or consume, the topic, the number of records, and the settings."""
+    """The task of a client library: the broker, the topic, the number and size of the records, and the settings."""
 
     bootstrap: str
     topic: str
@@ -55,7 +56,7 @@ class Task:
     batch_size: int
 
     def values(self) -> list[bytes]:
-        """Return values of text without line breaks, so that `hmb consume` prints each value on one line."""
+        """Return the values to send. They contain no line breaks, so `hmb consume` prints each value on one line."""
         some = [os.urandom(self.size // 2 + 1).hex()[: self.size].encode() for _ in range(DISTINCT_VALUES)]
         return [some[number % DISTINCT_VALUES] for number in range(self.records)]
 
@@ -68,7 +69,7 @@ class Elapsed(NamedTuple):
 
 
 class Stopwatch:
-    """Measures wall-clock time and CPU time from its creation on."""
+    """A clock that measures wall-clock time and CPU time since its creation."""
 
     def __init__(self) -> None:
         self._started = self._now()
@@ -268,7 +269,7 @@ def kafka_python_poll(task: Task) -> Iterator[tuple[int, int]]:
 def aiokafka_getmany(task: Task) -> Iterator[tuple[int, int]]:
     """Consume with aiokafka's `getmany`.
 
-    One event loop runs all calls, because a new loop would cost more than the call itself.
+    One event loop runs all calls, because a new event loop for each call would cost more than the call itself.
     """
     from aiokafka import AIOKafkaConsumer, TopicPartition
 
@@ -289,7 +290,7 @@ def aiokafka_getmany(task: Task) -> Iterator[tuple[int, int]]:
 
 
 def hmb_consume(task: Task) -> Iterator[tuple[int, int]]:
-    """Read the lines that the command `hmb consume` writes into a pipe."""
+    """Run the command `hmb consume`, and yield (number of lines, number of bytes) for each block of its output."""
     hmb = Path(sys.executable).with_name("hmb")
     command = [str(hmb), "consume", task.topic, "-b", task.bootstrap, "--from-beginning", "--exit", "--quiet"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
@@ -320,7 +321,10 @@ CONSUMERS: dict[str, Callable[[Task], Iterator[tuple[int, int]]]] = {
 
 
 def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tuple[int, Elapsed]:
-    """Return the number of records after the first batch, and their time. Exits if records are missing."""
+    """Consume with the function `read`. Return the number of records after the first batch, and the time for them.
+
+    If records are missing, end the program with an error.
+    """
     batches = read(task)
     first, size = next(batches, (0, 0))
     records = first
@@ -332,7 +336,7 @@ def consume(task: Task, read: Callable[[Task], Iterator[tuple[int, int]]]) -> tu
             break
     else:
         sys.exit(f"read {records} records with {size} bytes, {first} in the first batch; expected {task.records}")
-    if size < (task.records - 1) * task.size:  # The first record of the producer is shorter than all others.
+    if size < (task.records - 1) * task.size:  # One record may be shorter: the producer's first record, FIRST.
         sys.exit(f"read {records} records with {size} bytes; expected {task.size} bytes each")
     return records - first, elapsed
 
@@ -358,7 +362,7 @@ def main() -> int:
     else:
         records, elapsed = consume(task, CONSUMERS[options.client])
     print(json.dumps({"records": records, **elapsed._asdict()}), flush=True)
-    os._exit(0)  # Some libraries close slowly, and the close is not measured.
+    os._exit(0)  # Do not close the library, because some libraries need a long time for this.
 
 
 if __name__ == "__main__":

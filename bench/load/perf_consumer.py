@@ -1,4 +1,4 @@
-"""HMB's performance consumer: it reads a topic as fast as it can, and prints the line of Kafka's own.
+"""HMB's performance consumer: it reads a topic as fast as it can, and prints the same line as Kafka's tool.
 
     python -m hmb.bench.load.perf_consumer --bootstrap-server HOST:PORT --topic t --num-records 1000000 [--mode arrow]
 
@@ -16,7 +16,7 @@ import hmb
 from hmb.protocol.errors import KafkaError
 
 MIB = 1024 * 1024
-TIMEOUT = 10.0  # seconds without a record
+TIMEOUT = 10.0  # The consumer gives up if no record arrives for this time (seconds).
 HEADING = (
     "start.time, end.time, data.consumed.in.MB, MB.sec, data.consumed.in.nMsg, nMsg.sec, "
     "rebalance.time.ms, fetch.time.ms, fetch.MB.sec, fetch.nMsg.sec"
@@ -24,7 +24,7 @@ HEADING = (
 
 
 def read_records(consumer: hmb.Consumer) -> Iterator[tuple[int, int]]:
-    """Yield (number of records, bytes of their values) for each poll. Read all values, because a real program does."""
+    """Yield (number of records, bytes of their values) for each poll. Read all values, as a real program would."""
     while records := consumer.poll(TIMEOUT):
         yield len(records), sum([len(record.value or b"") for record in records])
 
@@ -39,7 +39,7 @@ READERS = {"records": read_records, "arrow": read_arrow}
 
 
 def consume(consumer: hmb.Consumer, mode: str, count: int) -> str:
-    """Read at least `count` records. Return the line of figures that kafka-consumer-perf-test.sh prints."""
+    """Read at least `count` records. Return a line of figures in the format of kafka-consumer-perf-test.sh."""
     start, started = time.time(), time.perf_counter()
     records = size = 0
     for polled, polled_bytes in READERS[mode](consumer):

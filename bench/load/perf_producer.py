@@ -1,11 +1,12 @@
-r"""HMB's performance producer: the thesis's console application (chapter 10.2.2) with the options of Kafka's tool.
+r"""HMB's performance producer: a program that sends messages as fast as it can. Its options are those of Kafka's tool.
 
     python -m hmb.bench.load.perf_producer --topic t --num-records 1000000 --record-size 100 --throughput -1 \
         --command-property bootstrap.servers=127.0.0.1:9092 acks=1 batch.size=16384
 
-The program makes one random message. It passes lists of that message to `Producer.send_many`, 256 KiB in each call, and
-the producer cuts batches of batch.size. The program prints Kafka's lines: one every five seconds, and a last one with
-percentiles. A latency is the time from a call of `send_many` to the acknowledgment of the last record of that call.
+The program replaces the console application of the thesis (chapter 10.2.2). It creates one random message and sends it
+again and again. Each call of `Producer.send_many` contains 256 KiB of messages, from which the producer builds batches
+of `batch.size` bytes. Like Kafka's tool, the program prints one line every five seconds, and a last line with
+percentiles. A latency is the time from a call of `send_many` until the last record of this call is acknowledged.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from hmb.protocol.errors import KafkaError
 
 from ..report.distribution import percentile
 
-CALL_BYTES = 256 * 1024  # bytes of messages in one call of send_many
+CALL_BYTES = 256 * 1024  # the size of all messages in one call of send_many
 REPORT_SECONDS = 5.0
 MIB = 1024 * 1024
 PERCENTILES = {"50th": 0.5, "95th": 0.95, "99th": 0.99, "99.9th": 0.999}
 
 
 class Latencies:
-    """The latencies of acknowledged calls. The producer's sender threads add to them."""
+    """The latencies of all acknowledged calls of `send_many`. The producer's sender threads add new latencies."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards all fields below
         self._all: list[float] = []  # latencies in ms
-        self._reported = 0  # number of latencies that printed lines have covered
+        self._reported = 0  # the number of latencies that the printed lines already include
         self.records = 0
 
     def add(self, started: float, records: int, _: object) -> None:
@@ -44,7 +45,7 @@ class Latencies:
             self.records += records
 
     def unreported(self) -> list[float]:
-        """Return the latencies since the last report, and count them as reported."""
+        """Return the latencies that no printed line includes yet. The next call does not return them again."""
         with self._lock:
             unreported, self._reported = self._all[self._reported :], len(self._all)
         return unreported
@@ -55,9 +56,9 @@ class Latencies:
 
 
 def line(records: int, size: int, seconds: float, latencies: list[float]) -> str:
-    """Return the line that kafka-producer-perf-test.sh prints for `records` records of `size` bytes.
+    """Return a line of figures for `records` records of `size` bytes, in the format of kafka-producer-perf-test.sh.
 
-    `latencies` are the times in ms between sending a record and its acknowledgement.
+    `latencies` contains the times (ms) from the sending of records to their acknowledgment.
     """
     rate = records / seconds
     mean, maximum = sum(latencies) / len(latencies), max(latencies)
@@ -66,7 +67,7 @@ def line(records: int, size: int, seconds: float, latencies: list[float]) -> str
 
 
 def produce(producer: hmb.Producer, topic: str, records: int, size: int, throughput: float) -> str:
-    """Send all records, print a line every REPORT_SECONDS, and return the last line."""
+    """Send `records` records. Print a line of figures every REPORT_SECONDS seconds, and return the last line."""
     message = os.urandom(size)
     records_per_call = max(1, CALL_BYTES // size)
     latencies = Latencies()
@@ -90,7 +91,7 @@ def produce(producer: hmb.Producer, topic: str, records: int, size: int, through
 
 
 def producer_of(properties: dict[str, str]) -> hmb.Producer:
-    """Return a producer with settings under Kafka's names. Only the settings that a benchmark needs are supported."""
+    """Return a producer with these settings of Kafka. Settings that no benchmark uses are ignored."""
     settings: dict[str, Any] = {
         "acks": {"all": -1}.get(properties.get("acks", "all")) or int(properties["acks"]),
         "compression": properties.get("compression.type", "none"),

@@ -1,13 +1,14 @@
-"""The performance producers: Kafka's own of two generations, and HMB's (`perf_producer`).
+"""The performance producers: the tools of Kafka 4.3.0 and Kafka 0.8.2.2, and HMB's `perf_producer`.
 
-Each producer is a process. All have the same settings: acks=1, a batch size, linger 0, no idempotence, buffer.memory
-67108864, no limit of the rate. All print the same last line, shown here on two lines::
+Each producer runs in a process of its own. All producers have the same settings: acks=1, the same batch size, linger 0,
+no idempotence, buffer.memory 67108864, and no limit of the rate. All producers print a last line in the same format.
+This example is broken into two lines::
 
     1500000 records sent, 362144.0 records/sec (34.54 MB/sec), 412.21 ms avg latency, 701.00 ms max latency, 415 ms
     50th, 590 ms 95th, 640 ms 99th, 690 ms 99.9th.
 
-A MB in this line has 1,048,576 bytes. The latency of a record is the time from `send` to its acknowledgment. A
-producer that sends as fast as it can spends most of this time in its own buffer.
+One MB in this line is 1,048,576 bytes. The latency of a record is the time from `send` until the record is
+acknowledged. If a producer sends as fast as it can, most of this time the record waits in the producer's buffer.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _LAST_LINE = re.compile(
 
 @dataclass(frozen=True)
 class ProducerReport:
-    """The figures in the last line of a performance producer, and the CPU time and memory of its process."""
+    """The results of one run: the figures in the producer's last line, and the CPU time and memory of its process."""
 
     records: int
     figures: dict[str, float]  # records_per_second, avg_ms, max_ms, p50_ms ..., client_cpu_seconds, client_max_bytes
@@ -48,10 +49,10 @@ class PerfProducer(ABC):
 
     @abstractmethod
     def command(self, bootstrap: str, topic: str, workload: Workload) -> list[str]:
-        """Return the command line that sends the messages of a workload."""
+        """Return the command line of a producer that sends the messages of a workload."""
 
     def run(self, bootstrap: str, topic: str, workload: Workload) -> ProducerReport:
-        """Run the producer once. Raises PeerFailed if it fails, PeerUnavailable if it is not installed."""
+        """Run the producer once. Raises PeerFailed if the run fails, and PeerUnavailable if it is not installed."""
         done = run_program(self.command(bootstrap, topic, workload), f"the producer of {self.name}")
         report = last_line(done.output)
         if report is None:
@@ -60,7 +61,7 @@ class PerfProducer(ABC):
 
 
 class HmbProducer(PerfProducer):
-    """HMB's producer; `buffer_memory` is in bytes."""
+    """HMB's performance producer. `buffer_memory` is the size of its buffer in bytes."""
 
     name = "HMB"
 
@@ -82,7 +83,7 @@ class Kafka43Producer(PerfProducer):
 
 
 class Kafka082Producer(PerfProducer):
-    """The tool that the thesis used. Its client has neither a linger nor idempotence."""
+    """The performance tool of Kafka 0.8.2.2, which the thesis used. It has no settings for linger and idempotence."""
 
     name = "Kafka 0.8.2.2"
 
@@ -94,7 +95,7 @@ class Kafka082Producer(PerfProducer):
         return peers.java(peers.kafka_082_jars(), main_class, *arguments, options=["-Xmx512M"])
 
 
-PRODUCERS: dict[str, type[PerfProducer]] = {  # The keys are the values of --client.
+PRODUCERS: dict[str, type[PerfProducer]] = {  # The keys are the possible values of the option --client.
     "4.3.0": Kafka43Producer,
     "0.8.2.2": Kafka082Producer,
     "hmb": HmbProducer,
@@ -102,9 +103,9 @@ PRODUCERS: dict[str, type[PerfProducer]] = {  # The keys are the values of --cli
 
 
 def produce(broker: MeasuredBroker, producer: PerfProducer, workload: Workload, topic: str) -> dict[str, float]:
-    """Return the figures of one run on a new topic, and delete the topic.
+    """Run a producer once on a new topic, delete the topic, and return the figures of the run.
 
-    Raises PeerFailed unless the log then ends at the number of records.
+    Raises PeerFailed if the log does not contain all records after the run.
     """
     topics.create(broker.bootstrap, topic)
     before = broker.cpu_seconds()
@@ -137,7 +138,7 @@ def _settings(bootstrap: str, workload: Workload, buffer_memory: int = BUFFER_ME
 
 
 def last_line(output: str) -> ProducerReport | None:
-    """Parse the last line, the only one with percentiles; return None if the output has no such line."""
+    """Return the figures of the only line with percentiles, which is the last one. Return None without such a line."""
     found = _LAST_LINE.search(output)
     if found is None:
         return None

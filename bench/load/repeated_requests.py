@@ -1,9 +1,9 @@
-"""The same request on many connections, driven by one thread that counts the responses.
+"""One thread that sends the same request again and again on many connections, and counts the responses.
 
-A client that encodes each request would reach its limit long before the broker does. The connections of a `Load`
-therefore send the same bytes again and again, with several requests in flight, as Kafka's clients do. The thread
-decodes only the first response of each connection, to see that it contains no error. Of all later responses it reads
-only the size::
+If a client encoded each request, the client would become the bottleneck long before the broker. A `Load` therefore
+encodes one request for each connection, and sends the same bytes again and again. Each connection has several requests
+in flight, as in Kafka's clients. The thread decodes only the first response on each connection, to check that it
+contains no error. Of each later response, the thread reads only the size and skips the rest::
 
     request   int32 size | header with correlation id 1 | body      the same bytes each time
     response  int32 size | size bytes, skipped
@@ -27,16 +27,16 @@ from hmb.records import Record, encode_batch
 
 from ..errors import PeerFailed
 
-IN_FLIGHT = 5  # requests; the default of Kafka's max.in.flight.requests.per.connection
+IN_FLIGHT = 5  # requests in flight on one connection; Kafka's max.in.flight.requests.per.connection has this default
 PRODUCE_VERSION = 9
-SIZE_BYTES = 4  # bytes of the size before a frame
+SIZE_BYTES = 4  # Each request and each response begins with its size, which has 4 bytes.
 RECEIVE_BYTES = 256 * 1024
-NEW_TOPIC_TIMEOUT = 30.0  # seconds
+NEW_TOPIC_TIMEOUT = 30.0  # how long to wait until a new topic has leaders (seconds)
 TRANSIENT = {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
 
 
 def produce_request(topic: str, partition: int, records: int, size: int) -> ProduceRequest:
-    """Return a request with acks=1 and one batch of records; each value consists of `size` zero bytes."""
+    """Return a Produce request with acks=1 and one batch of `records` records. Each value has `size` zero bytes."""
     batch = encode_batch([Record(value=bytes(size)) for _ in range(records)])
     data = ProduceRequest.TopicProduceData.PartitionProduceData(index=partition, records=memoryview(batch))
     of_topic = ProduceRequest.TopicProduceData(name=topic, partition_data=[data])
@@ -45,29 +45,29 @@ def produce_request(topic: str, partition: int, records: int, size: int) -> Prod
 
 @dataclass
 class LoadedConnection:
-    """One connection: the bytes that it sends, and its progress in the current response."""
+    """One connection of a load, with the bytes of its request, and how much of the current response has arrived."""
 
     socket: socket.socket
     frame: bytes
     unsent: bytes = b""
-    missing: int = 0  # bytes of the current response that have not arrived
-    partial_size: bytes = b""  # the first bytes of a response's size
+    missing: int = 0  # the number of bytes of the current response that have not arrived yet
+    partial_size: bytes = b""  # the first bytes of a response's size, if the size has arrived only in part
     responses: int = 0
     latencies: list[float] = field(default_factory=list)  # seconds
-    sent_at: list[float] = field(default_factory=list)  # the times of the requests in flight, oldest first
+    sent_at: list[float] = field(default_factory=list)  # when each request in flight was sent, oldest first
 
 
 class Load:
-    """A number of connections to one broker, each of which sends the same request again and again."""
+    """Several connections to one broker. Each connection sends its request again and again."""
 
     def __init__(self, bootstrap: str, requests: Sequence[tuple[Request, int]], in_flight: int = IN_FLIGHT) -> None:
-        """Open one connection for each (request, version). Raises OSError, PeerFailed."""
+        """Open one connection for each (request, version), and send the request once. Raises OSError, PeerFailed."""
         self._selector = selectors.DefaultSelector()
         self._in_flight = in_flight
         self.connections = [self._connect(parse_servers(bootstrap)[0], *each) for each in requests]
 
     def run(self, seconds: float) -> int:
-        """Keep all connections busy for `seconds` seconds; return the number of responses that arrived."""
+        """Send requests on all connections for `seconds` seconds. Return the number of responses that arrived."""
         before = sum(connection.responses for connection in self.connections)
         for connection in self.connections:
             while len(connection.sent_at) < self._in_flight:
@@ -83,11 +83,11 @@ class Load:
         return sum(connection.responses for connection in self.connections) - before
 
     def latencies(self) -> list[float]:
-        """Return the seconds from each request to its response, in ascending order."""
+        """Return the latencies of all requests (seconds), in ascending order."""
         return sorted(latency for connection in self.connections for latency in connection.latencies)
 
     def forget_latencies(self) -> None:
-        """Remove the latencies of a warm-up."""
+        """Remove all latencies that were recorded until now, for example during a warm-up."""
         for connection in self.connections:
             connection.latencies.clear()
 
@@ -121,7 +121,7 @@ class Load:
             self._selector.modify(connection.socket, events, connection)
 
     def _receive(self, connection: LoadedConnection) -> None:
-        """Read the bytes that have arrived, count complete responses, and send a new request for each of them."""
+        """Read the bytes that have arrived. Count each complete response, and send a new request for it."""
         received = connection.socket.recv(RECEIVE_BYTES)
         if not received:
             raise PeerFailed("the broker closed a connection")
@@ -141,10 +141,11 @@ class Load:
 
 
 def first_exchange(client: socket.socket, request: Request, version: int) -> bytes:
-    """Send a request until the response contains no error; return the request's frame.
+    """Send a request until its response contains no error. Return the encoded request.
 
-    A broker reports a new topic before its leader is ready, so errors in TRANSIENT are retried for NEW_TOPIC_TIMEOUT.
-    Raises PeerFailed for other errors, and after that time.
+    After the creation of a topic, its partitions have no leader for a short time. If the response contains an error of
+    TRANSIENT, the function therefore sends the request again. Raises PeerFailed for other errors, and if such an error
+    still occurs after NEW_TOPIC_TIMEOUT seconds.
     """
     protocol, stream = ClientConnection("load"), client.makefile("rb")
     deadline = time.monotonic() + NEW_TOPIC_TIMEOUT

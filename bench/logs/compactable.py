@@ -1,14 +1,15 @@
-"""A log with ten records for each key, which a cleaner compacts.
+"""A log with about ten records for each key, for a benchmark of compaction.
 
-The records have values of 100 bytes and keys drawn at random. A batch has 16 KB before compression, and a segment has
-100 MB. The last record is alone in the active segment, which a cleaner never compacts::
+Each record has a random key and a value of 100 bytes. A batch has 16 KB before compression, and a segment has 100 MB.
+The active segment contains only the last record, because a cleaner never compacts the active segment::
 
     00000000000000000000.log   100 MB    dirty
     00000000000000820000.log   100 MB    dirty
     ...
     00000000000008264462.log   1 record  active
 
-`Original.end` is the base offset of the active segment: a cleaner has finished when its checkpoint has this offset.
+The word "dirty" means that a cleaner has not compacted the segment yet. `Original.end` is the base offset of the active
+segment. The cleaner has finished when this offset is in the file `cleaner-offset-checkpoint`.
 """
 
 from __future__ import annotations
@@ -28,26 +29,26 @@ from hmb.units import now_ms
 from .. import peers
 
 VALUE_BYTES, BATCH_BYTES, SEGMENT_BYTES = 100, 16_384, 100_000_000
-RECORD_BYTES = VALUE_BYTES + 21  # bytes of an encoded record with a key of 13 bytes
+RECORD_BYTES = VALUE_BYTES + 21  # the size of an encoded record, whose key has 13 bytes
 RECORDS_PER_KEY = 10
 CONFIG = LogConfig(segment_bytes=SEGMENT_BYTES)
 
 
 @dataclass(frozen=True)
 class Original:
-    """The log that the benchmark writes before the first compaction, in a directory of its own.
-
-    Each run compacts a copy of it.
-    """
+    """The log that the benchmark writes once, in a directory of its own. Each run compacts a copy of this log."""
 
     directory: Path
-    size: int  # bytes of its segments without the active one
-    keys: int
-    end: int  # base offset of the active segment
+    size: int  # the size (bytes) of all segments except the active segment
+    keys: int  # the number of different keys
+    end: int  # the base offset of the active segment
 
 
 def write(directory: Path, size: int, codec: Codec) -> Original:
-    """Write a log whose records have `size` bytes before compression. The same size gives the same records."""
+    """Write a log with about `size` bytes of records before compression.
+
+    Two calls with the same size write the same keys and values.
+    """
     directory.mkdir()
     timestamp = now_ms()
     generator = random.Random(size)
@@ -76,9 +77,9 @@ def _append(segments: list[Segment], offset: int, records: list[Record], codec: 
 
 
 def put(log: Path, directory: Path) -> None:
-    """Replace the segments in the directory of a topic partition with those in `log`.
+    """Replace the segments in the directory of a topic partition by copies of the segments in `log`.
 
-    The broker must not be running.
+    The caller must stop the broker first.
     """
     for path in directory.glob("0*"):
         path.unlink()
@@ -86,7 +87,7 @@ def put(log: Path, directory: Path) -> None:
 
 
 def compacted_bytes(original: Original, directory: Path) -> int:
-    """Return the size of the compacted segments. Raises PeerFailed unless they contain one record for each key."""
+    """Return the size (bytes) of the compacted segments. Raises PeerFailed unless each key has exactly one record."""
     size = records = 0
     for path in sorted(directory.glob("*.log")):
         if int(path.stem) < original.end:

@@ -1,14 +1,15 @@
 """A log of many GB that uses little disk space, to compare appends and reads in small and large logs.
 
-The files are sparse. Each log has ten segments, or one segment for each GB, of batches of 256 KB. Only the headers of
-the batches are written, because a log reads nothing else to find a batch, to return it, and to append::
+The files are sparse: most of their bytes were never written, and use no disk space. Each log has ten segments, or one
+segment for each GB if this is more. Each batch has 256 KB, but the benchmark writes only its header. A log needs only
+the headers to find a batch, to return its position, and to append the next batch::
 
-    | header, 61 bytes | hole of 262,083 bytes | header | hole | ...
+    | header, 61 bytes | 262,083 bytes that are not written | header | ...
 
-The benchmark reads at random offsets. The offsets are the same in each round, so that the headers are in the page
-cache. The fastest of seven rounds counts. A large log should be slower for only two reasons: about ten more steps of a
-binary search, and headers and indexes that do not fit into the processor's caches. `hmb bench growth --of log` measures
-this cost.
+The benchmark reads at random offsets. It uses the same offsets in each round, so that the headers are in the page
+cache. The result is the time of the fastest of seven rounds. A large log should be slower than a small log for only two
+reasons. A binary search needs about ten more steps, and the headers and indexes do not fit into the processor's caches.
+The command `hmb bench growth --of log` measures this cost.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from hmb.storage.segment import Segment
 
 SEGMENTS = 10
 ROUNDS = 7
-CALLS = 2_000  # calls in one round
-RECORDS = 10  # records in one batch
+CALLS = 2_000  # the number of calls in one round
+RECORDS = 10  # the number of records in one batch
 BATCH_BYTES = 262_144
 READ_BYTES = 400_000
 CONFIG = LogConfig()
@@ -38,7 +39,7 @@ TIMESTAMP = 1_700_000_000_000  # ms
 
 
 class CallCosts(NamedTuple):
-    """How long a call of each kind takes, in us: a read at a random offset, a read at the end, and an append."""
+    """The time (us) of one read at a random offset, of one read at the end of the log, and of one append."""
 
     read: float
     read_at_end: float
@@ -52,7 +53,7 @@ def batch_at(offset: int) -> bytes:
 
 
 def write(directory: Path, size: int) -> Log:
-    """Write and open a log of `size` bytes."""
+    """Write the files of a log of `size` bytes, open the log, and return it."""
     base_offset = 0
     segments = max(SEGMENTS, size // CONFIG.segment_bytes)
     for _ in range(segments):
@@ -61,7 +62,7 @@ def write(directory: Path, size: int) -> Log:
 
 
 def _write_segment(segment: Segment, batches: int) -> int:
-    """Write the headers of the batches and an index entry for each; return the next offset."""
+    """Write a header and an index entry for each batch of a segment. Return the offset after the last record."""
     offset, rest_of_header = segment.base_offset, batch_at(0)[12:61]
     segment.file.truncate(batches * BATCH_BYTES)
     for number in range(batches):
@@ -76,7 +77,7 @@ def _write_segment(segment: Segment, batches: int) -> int:
 
 
 def fastest(call: Callable[[], object]) -> float:
-    """Call a function in several rounds. Return the time of one call (us) in the fastest round."""
+    """Call a function CALLS times in each of ROUNDS rounds. Return the time of one call (us) in the fastest round."""
     best = float("inf")
     for _ in range(ROUNDS):
         started = time.perf_counter()
@@ -87,7 +88,7 @@ def fastest(call: Callable[[], object]) -> float:
 
 
 def measure(size: int) -> CallCosts:
-    """Measure a read, a read at the end and an append in a log of `size` bytes."""
+    """Write a log of `size` bytes in a temporary directory, and measure reads and appends in this log."""
     with tempfile.TemporaryDirectory(prefix="hmb-sparse-") as temporary:
         directory = Path(temporary) / "events-0"
         directory.mkdir()

@@ -1,8 +1,8 @@
-"""A log that its broker did not close: the next start checks every batch and writes the indexes again.
+"""A log that a broker has not closed, as after a kill. At its next start, a broker must check this log.
 
-The log is one segment without a recovery point. Its batches are those of an idempotent producer, because most clients
-are idempotent. Recovery therefore rebuilds the producer state, too. The timestamps grow, so that the time index gets
-entries.
+The broker then checks every batch and writes the indexes again. The log has one segment and no recovery point. Its
+batches come from an idempotent producer, because most producers are idempotent. The broker must therefore also rebuild
+the state of this producer. The timestamps increase from batch to batch, so that the time index contains entries.
 
 The benchmark encodes one batch and writes it again and again. Only these fields differ from batch to batch::
 
@@ -12,7 +12,7 @@ The benchmark encodes one batch and writes it again and again. Only these fields
            35   int64   max_timestamp
            53   int32   base_sequence
 
-(`hmb/records/batch.py` has the whole layout.)
+The file `hmb/records/batch.py` shows the whole layout of a batch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TIMESTAMPS_START, BASE_SEQUENCE_START = 27, 53
 
 
 def write(directory: Path, size: int, batch_bytes: int) -> int:
-    """Write a segment of at most `size` bytes in batches of about `batch_bytes`; return the log end offset."""
+    """Write a segment of at most `size` bytes, with batches of about `batch_bytes` bytes. Return the log end offset."""
     value = os.urandom(RECORD_BYTES)
     count = max(1, batch_bytes // (RECORD_BYTES + 10))  # A record takes 10 bytes without its value.
     now = now_ms()

@@ -1,19 +1,19 @@
-"""Peers: the brokers that a benchmark measures and a conformance test compares, each a process of its own.
+"""Peers: brokers of HMB and of Kafka that a benchmark or a test starts, each in a process of its own.
 
 HMB's figures alone mean little. A benchmark therefore starts HMB and Apache Kafka on one machine and measures both
-alternately. Kafka 4.3.0 is the Kafka of today. Kafka 0.8.2.2 is the last release of the Kafka that the thesis measured.
-The tests in `tests/conformance` use the same peers to compare responses and files.
+alternately. Kafka 4.3.0 is a current release. Kafka 0.8.2.2 is the last release of the series 0.8.2, which the thesis
+of 2015 measured. The tests in `tests/conformance` compare the responses and the files of the same brokers.
 
 Read in this order:
 
-1. `broker_process`  `Peer`: start, wait until ready, stop, kill
+1. `broker_process`  the class `Peer`: start a broker, wait until it is ready, stop it, kill it
 2. `hmb_broker`      HMB's broker, of this installation or of another checkout
-3. `kafka_43`, `kafka_082`  the two Kafkas; `jars` finds their jars, and `fetch` fetches them
-4. `chosen`          the brokers that the options of a benchmark choose
+3. `kafka_43`, `kafka_082`  two releases of Kafka; `jars` finds their jars, and `fetch` downloads them
+4. `chosen`          the brokers that the user chooses with the options of a benchmark
 5. `topics`          create, alter and delete topics on any of these brokers
 6. `resources`       CPU time and memory of a process
-7. `program`         a client program as a process: its output and its costs
-8. `empty_broker`    a broker that discards records, as a limit
+7. `program`         runs a client program, and returns its output, its CPU time and its memory
+8. `empty_broker`    a broker that discards records: the highest rate that a broker in Python can reach
 """
 
 from ..errors import PeerFailed, PeerUnavailable

@@ -1,17 +1,19 @@
-"""A broker as a process of its own, on a free port of 127.0.0.1.
+"""A broker that runs in a process of its own, on a free port of 127.0.0.1.
 
-A comparison is fair, and a conformance test is convincing, only if every broker is a real process that clients reach
-through a real socket. A `Peer` is such a process with its directory and its log::
+A benchmark compares brokers fairly only if each broker is a real process, and if clients connect to it through a real
+socket. The same is true for a conformance test. A `Peer` is such a process with its own directory and log file::
 
     with Hmb() as hmb, Kafka43() as kafka:
         compare(hmb.bootstrap, kafka.bootstrap)
 
-Ready: `start` returns when the broker's Metadata response contains the broker. A port that accepts
-connections is not enough, because Kafka opens its port before it becomes a member of its cluster.
+Start: `start` sends Metadata requests, and returns when a response lists the broker. Kafka accepts connections before
+this moment, but it is not yet a member of its cluster.
 
-Stop: `stop` sends SIGTERM, and SIGKILL to a process that still runs after `STOP_SECONDS`. `kill` sends SIGKILL at once.
+Stop: `stop` sends SIGTERM. If the process still runs after `STOP_SECONDS`, `stop` sends SIGKILL. `kill` sends SIGKILL
+immediately.
 
-Directory: a peer creates a temporary directory and removes it at the end. A directory that the caller names is kept.
+Directory: a peer creates a temporary directory and deletes it at the end. If the caller names a directory, the peer
+uses that directory and does not delete it.
 """
 
 from __future__ import annotations
@@ -35,14 +37,14 @@ from ..errors import PeerFailed
 HOST = "127.0.0.1"
 START_SECONDS = 60.0
 STOP_SECONDS = 30.0
-COMPARABLE_SETTINGS = {  # All peers have these settings, which differ from the defaults of HMB and Kafka.
+COMPARABLE_SETTINGS = {  # All peers have these values, which differ from the defaults of HMB and Kafka.
     "group.initial.rebalance.delay.ms": "0",
-    "log.segment.delete.delay.ms": "1000",  # so that the space of a deleted topic becomes free soon
+    "log.segment.delete.delay.ms": "1000",  # After the deletion of a topic, its disk space is soon free.
 }
 
 
 class Peer:
-    """A broker process. A subclass fills its directory (`prepare`) and defines its command line (`command`)."""
+    """A broker process. In a subclass, `prepare` writes the broker's files, and `command` returns its command line."""
 
     name: str
 
@@ -62,12 +64,12 @@ class Peer:
 
     @property
     def data_dir(self) -> Path:
-        """The folder that contains the directories of the topic partitions."""
+        """The broker's data directory, which contains one directory for each partition of a topic."""
         return self.directory / "data"
 
     @property
     def log_path(self) -> Path:
-        """The file that receives the standard output and the standard error of the process."""
+        """The file into which the process writes its standard output and its standard error."""
         return self.directory / "broker.log"
 
     @property
@@ -78,13 +80,13 @@ class Peer:
         return self.process.pid
 
     def prepare(self) -> None:
-        """Create the files and start the helper processes that the broker needs before it starts."""
+        """Create the files and start the other processes that the broker needs before its start."""
 
     def command(self) -> list[str]:
         raise NotImplementedError
 
     def spawn(self) -> None:
-        """Start the process without waiting for it, so that a benchmark can measure the start."""
+        """Start the process, and do not wait until the broker is ready, so that a benchmark can measure this time."""
         self.process = spawn(self.command(), self.log_path)
 
     def start(self) -> Self:
@@ -108,15 +110,15 @@ class Peer:
             time.sleep(0.02)
 
     def stop(self) -> int | None:
-        """Send SIGTERM and wait for the end; return the exit code, or None if no process ran.
+        """Send SIGTERM, and wait until the process has ended. Return its exit code, or None if no process was running.
 
-        The exit code is -9 if the process ignored SIGTERM for STOP_SECONDS.
+        The exit code is -9 if the process still ran after STOP_SECONDS and was killed.
         """
         process, self.process = self.process, None
         return None if process is None else terminate(process)
 
     def kill(self) -> None:
-        """Send SIGKILL and wait for the end of the process."""
+        """Send SIGKILL, and wait until the process has ended."""
         process, self.process = self.process, None
         if process is not None:
             process.kill()
@@ -127,7 +129,7 @@ class Peer:
         return "\n".join(text.splitlines()[-lines:])
 
     def remove(self) -> None:
-        """Remove the directory if it is a temporary one."""
+        """Delete the directory if it is temporary."""
         if self.temporary:
             shutil.rmtree(self.directory, ignore_errors=True)
 
@@ -147,9 +149,9 @@ class Peer:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return different ports on which no process listens.
+    """Return `count` different ports on which no process listens.
 
-    The function keeps each port open until it has found all ports.
+    The function keeps each port open until it has found all ports, so that it does not find the same port twice.
     """
     sockets = [socket.create_server((HOST, 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in sockets]
@@ -159,9 +161,9 @@ def free_ports(count: int) -> list[int]:
 
 
 def brokers_known(port: int) -> int | None:
-    """Return the number of brokers in the Metadata response of the broker on `port`; None if it does not answer.
+    """Send a Metadata request to `port`. Return the number of brokers in the response, or None without a response.
 
-    The request has version 0, because Kafka 0.8.2 supports no other version.
+    The request has version 0, because Kafka 0.8.2 supports no other version of Metadata.
     """
     try:
         with Connection(HOST, port, timeout=5) as connection:
@@ -171,7 +173,7 @@ def brokers_known(port: int) -> int | None:
 
 
 def spawn(command: list[str], log_path: Path) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own, so that Ctrl-C reaches the benchmark, which stops its peers in order."""
+    """Start a process in a new session, so that Ctrl-C ends only the benchmark. The benchmark then stops its peers."""
     with log_path.open("ab") as log:
         return subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
@@ -179,7 +181,7 @@ def spawn(command: list[str], log_path: Path) -> subprocess.Popen[bytes]:
 
 
 def terminate(process: subprocess.Popen[bytes]) -> int:
-    """Send SIGTERM, and SIGKILL after STOP_SECONDS; return the exit code."""
+    """End a process and return its exit code. Send SIGTERM first, and SIGKILL if it still runs after STOP_SECONDS."""
     process.send_signal(signal.SIGTERM)
     try:
         return process.wait(STOP_SECONDS)

@@ -1,12 +1,13 @@
-"""The choice of the brokers that a benchmark measures, by its options.
+"""The choice of the brokers that a benchmark measures. The options of the command decide which ones.
 
     (no option)                 HMB and Kafka 4.3.0, started for the benchmark; HMB alone without Kafka's jars or Java
     -b HOST:PORT                the broker at this address
     --versus HOST:PORT          HMB, or the broker of -b, and the broker at this address
     --versus CHECKOUT           HMB and the HMB of another checkout or of another Python
 
-A benchmark of a broker's start needs a new process for each run. Such a benchmark gets factories of peers
-(`broker_kinds`). All other benchmarks get brokers that run from the first run to the last (`running_brokers`).
+Some benchmarks start a new broker for each run, for example to measure its start. `broker_kinds` returns functions that
+create these brokers. For all other benchmarks, `running_brokers` starts the brokers before the first run, and they
+serve all runs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from .resources import cpu_seconds, resident_bytes
 
 @dataclass(frozen=True)
 class MeasuredBroker:
-    """A running broker. `pid` is its process id if the benchmark started it, and None for a broker of `-b`."""
+    """A running broker. `pid` is its process id, or None if the benchmark has not started the broker itself."""
 
     name: str
     bootstrap: str
@@ -40,13 +41,13 @@ class MeasuredBroker:
         return cls(peer.name, peer.bootstrap, peer.pid)
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time of the broker's process so far, in seconds; 0 if the benchmark did not start it."""
+        """Return the CPU time (s) that the broker's process has used, or 0 if the benchmark did not start it."""
         return 0.0 if self.pid is None else cpu_seconds(self.pid)
 
     def costs_since(self, cpu_before: float) -> dict[str, float]:
-        """Return two figures: the CPU time (seconds) since the value `cpu_before`, and the present resident memory.
+        """Return the broker's CPU time (s) since the measured value `cpu_before`, and its present memory (bytes).
 
-        The figures are missing if the benchmark did not start the broker.
+        Return an empty dict if the benchmark did not start the broker.
         """
         if self.pid is None:
             return {}
@@ -60,10 +61,7 @@ class MakePeer(Protocol):
 
 @dataclass(frozen=True)
 class BrokerKind:
-    """A kind of broker, for example HMB.
-
-    `make` returns a new peer of this kind, because each run needs a broker of its own.
-    """
+    """A kind of broker, for example HMB or Kafka 4.3.0. `make` creates a new broker of this kind for one run."""
 
     name: str
     make: MakePeer
@@ -72,7 +70,7 @@ class BrokerKind:
 def running_brokers(
     stack: ExitStack, bootstrap: str | None, versus: str | Installation | None
 ) -> list[MeasuredBroker]:
-    """Return the brokers to measure. Started brokers run until the stack closes. Raises PeerFailed."""
+    """Return the brokers to measure. Brokers that this function starts run until `stack` closes. Raises PeerFailed."""
 
     def start(make: MakePeer) -> MeasuredBroker:
         return MeasuredBroker.of(stack.enter_context(make()))
@@ -86,9 +84,9 @@ def running_brokers(
 
 
 def broker_kinds(versus: Installation | None = None) -> list[BrokerKind]:
-    """Return HMB and its opponent: the HMB of `versus`, or without it Kafka 4.3.0.
+    """Return the two kinds of brokers to compare: HMB, and either the HMB of `versus` or, without it, Kafka 4.3.0.
 
-    Without Kafka's jars the list contains HMB alone.
+    If Kafka's jars are missing, return only HMB.
     """
     own = BrokerKind(Hmb.name, Hmb)
     if versus is not None:

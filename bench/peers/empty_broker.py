@@ -1,14 +1,14 @@
-"""A broker that discards records: the highest rate that a producer can reach with a broker in Python.
+"""A broker that discards records. It shows the highest rate that a producer can reach with a broker in Python.
 
     hmb bench produce --empty
 
-In a run of a benchmark, the client and the broker share the machine. A faster broker raises the rate only while the
-broker is the limit. The empty broker shows how much the rate could rise. It is HMB's broker with a change to Produce:
-it handles the first Produce request of a connection as usual and keeps the response. It reads every later Produce
-request from the socket without decoding it. It then returns the first response with the new correlation id.
+In a benchmark, the client and the broker share one machine. If the client is the bottleneck, a faster broker does not
+increase the rate. The empty broker shows how much a faster broker could increase the rate at most. It is HMB's broker,
+and handles only Produce requests in another way. The first Produce request of a connection is handled as usual, and
+the broker keeps its response. It does not decode any later Produce request of the connection. It answers such a request
+with the kept response, in which it changes only the correlation id.
 
-The difference between the rates of HMB and of the empty broker is an upper limit. HMB cannot gain more by doing less
-work for a request.
+If HMB did less work for each request, its rate could at most reach the rate of the empty broker.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from hmb.protocol.api_keys import ApiKey
 from .hmb_broker import Hmb
 
 PRODUCE = ApiKey.PRODUCE.to_bytes(2)
-# The correlation id has the same position in both messages, if a request is read without its size. Then a request
-# begins with int16 api_key, int16 api_version, int32 correlation_id, and a response begins with int32 size, int32
+# The position of the correlation id is the same in both messages. A request begins here with int16 api_key, int16
+# api_version and int32 correlation_id, because its size is already removed. A response begins with int32 size and int32
 # correlation_id.
 CORRELATION_ID = slice(4, 8)
 
 
 class EmptyBroker(Hmb):
-    """A broker that discards records: HMB's broker, which keeps only the records of each connection's first Produce."""
+    """A broker that appends the records of the first Produce request of each connection, and discards all others."""
 
     name = "an empty broker"
 
@@ -41,7 +41,7 @@ class EmptyBroker(Hmb):
 
 
 class DiscardingDispatcher(Dispatcher):
-    """Answers every Produce request of a connection with the response to the first one."""
+    """A dispatcher that answers each Produce request of a connection with the response to the first one."""
 
     _first_response = b""
 

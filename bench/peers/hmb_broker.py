@@ -1,8 +1,8 @@
-"""HMB's broker as a peer: of this installation of HMB, or of another one.
+"""HMB's broker in a process of its own, from this installation of HMB or from another one.
 
-A change to HMB is measured against the HMB without the change. Both run as processes on one machine, and only the code
-of the broker differs. The other HMB has a virtual environment of its own, either in another checkout (`make` builds it
-in `.venv`) or for another Python::
+To measure a change to HMB, a benchmark compares HMB with the change and HMB without the change. Both brokers run on one
+machine, and only their code differs. The other HMB has its own virtual environment, in another checkout or for another
+version of Python. `make` creates the virtual environment of a checkout in the folder `.venv`::
 
     git worktree add ../before main && make -C ../before .venv/core.stamp
     hmb bench produce --versus ../before
@@ -23,10 +23,10 @@ from .broker_process import COMPARABLE_SETTINGS, HOST, Peer
 
 @dataclass(frozen=True)
 class Installation:
-    """An HMB that is installed for one Python. `name` is its name in tables and samples."""
+    """An installation of HMB in one virtual environment. `name` is its name in tables and samples."""
 
     name: str
-    python: Path  # the executable of its virtual environment
+    python: Path  # the Python executable of the virtual environment
 
     @classmethod
     def own(cls) -> Self:
@@ -35,11 +35,11 @@ class Installation:
 
     @classmethod
     def at(cls, path: Path) -> Self:
-        """Return the installation of a checkout with a `.venv`, of a virtual environment, or of a Python executable.
+        """Return the installation at `path`: a checkout with a `.venv`, a virtual environment, or a Python executable.
 
         Raises PeerUnavailable if HMB is not installed there.
         """
-        path = path.absolute()  # `resolve` would follow the link from a virtual environment to the Python that made it.
+        path = path.absolute()  # Do not use `resolve`: it would replace the link to Python in a virtual environment.
         candidates = (path, path / "bin" / "python", path / ".venv" / "bin" / "python")
         found = next((each for each in candidates if each.is_file() and os.access(each, os.X_OK)), None)
         if found is None:
@@ -51,7 +51,7 @@ class Installation:
 
     @property
     def command(self) -> Path:
-        """The `hmb` command, which an installation puts into the folder of its Python."""
+        """The command `hmb` of this installation. It is in the same folder as the Python executable."""
         return self.python.with_name("hmb")
 
 
@@ -65,7 +65,7 @@ def _label(path: Path) -> str:
 
 
 class Hmb(Peer):
-    """HMB's broker: the command `hmb broker` of an installation."""
+    """A process that runs HMB's broker with the command `hmb broker` of an installation."""
 
     name = "HMB"
 

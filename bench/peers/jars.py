@@ -1,10 +1,11 @@
-"""The folders of Kafka's jars. Kafka is not part of this project. Its brokers and tools run from these jars.
+"""The folders with Kafka's jars, the Java files that contain Kafka's broker and tools.
 
-A process looks for the jars of each Kafka in this order:
+Kafka is not a part of this project. A benchmark looks for the jars of each Kafka release in these folders, in this
+order:
 
-1. the folder that `--kafka-dir` or the variable HMB_KAFKA_43 or HMB_KAFKA_082 names;
-2. `.peers/` in the root of the checkout, where `hmb bench fetch-kafka` puts them;
-3. without a checkout, `hmb/kafka` in the user's cache, where the same command puts them.
+1. the folder of the option `--kafka-dir`, or of the environment variable HMB_KAFKA_43 or HMB_KAFKA_082;
+2. `.peers/` in the root of the checkout, into which `hmb bench fetch-kafka` downloads the jars;
+3. without a checkout, `hmb/kafka` in the user's cache, into which the same command downloads the jars.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ KAFKA_STREAMS_VARIABLE = "HMB_KAFKA_STREAMS"
 
 
 def fetch_folder(root: Path) -> Path:
-    """Return the folder for fetched jars: `.peers` if `root` is a checkout, else a folder of the user's cache."""
+    """Return the folder for downloaded jars: `.peers` if `root` is a checkout, or else a folder of the user's cache."""
     if (root / "pyproject.toml").exists():
         return root / ".peers"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hmb" / "kafka"
@@ -47,9 +48,9 @@ def kafka_streams_jars() -> Path:
 
 
 def use_kafka(folder: Path) -> None:
-    """Use the jars in `folder`, which has k43/libs and k082/libs, or is the folder of one Kafka.
+    """Use the jars in `folder`: either in its folders k43/libs and k082/libs, or the jars of one Kafka release.
 
-    Raises PeerUnavailable if the folder contains no jar of Kafka's clients.
+    Raises PeerUnavailable if no file kafka-clients-*.jar is in the folder.
     """
     for variable, libs, version in ((KAFKA_43_VARIABLE, "k43/libs", "4"), (KAFKA_082_VARIABLE, "k082/libs", "0.8.2")):
         for candidate in (folder / libs, folder / "libs", folder):
@@ -61,7 +62,7 @@ def use_kafka(folder: Path) -> None:
 
 
 def java(jars: Path, main_class: str, *arguments: str, options: Sequence[str] = ()) -> list[str]:
-    """Return the command line that runs one of Kafka's classes; `options` are options of the JVM."""
+    """Return the command line that runs the Java class `main_class` of Kafka. `options` are options of the JVM."""
     return ["java", *options, "-Dfile.encoding=UTF-8", "-cp", f"{jars}/*", main_class, *arguments]
 
 

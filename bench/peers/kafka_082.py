@@ -1,4 +1,4 @@
-"""Apache Kafka 0.8.2.2 as a peer, with the ZooKeeper that it requires. The thesis measured Kafka 0.8.2.0."""
+"""A broker of Apache Kafka 0.8.2.2, with the ZooKeeper that it needs. The thesis measured Kafka 0.8.2.0."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .jars import java, kafka_082_jars
 
 
 class Kafka082(Peer):
-    """Apache Kafka 0.8.2.2 with a ZooKeeper of its own."""
+    """A broker of Apache Kafka 0.8.2.2. It has its own ZooKeeper, in a second process."""
 
     name = "Kafka 0.8.2.2"
     zookeeper: subprocess.Popen[bytes] | None = None
@@ -50,7 +50,7 @@ class Kafka082(Peer):
         self._await_zookeeper()
 
     def _await_zookeeper(self) -> None:
-        """Wait until ZooKeeper answers its health check `ruok` with `imok`. Raises PeerFailed."""
+        """Wait until ZooKeeper answers `imok` to the command `ruok`, its health check. Raises PeerFailed."""
         deadline = time.monotonic() + START_SECONDS
         while time.monotonic() < deadline:
             if self._ask_zookeeper(b"ruok") == b"imok":
@@ -59,7 +59,7 @@ class Kafka082(Peer):
         raise PeerFailed("ZooKeeper did not start")
 
     def _ask_zookeeper(self, command: bytes) -> bytes:
-        """Return the answer to one of ZooKeeper's commands of four letters; b"" if ZooKeeper does not answer."""
+        """Send a command such as `ruok` to ZooKeeper. Return the answer, or b"" if ZooKeeper does not answer."""
         try:
             with socket.create_connection((HOST, self.zookeeper_port), timeout=5) as connection:
                 connection.sendall(command)
@@ -74,9 +74,9 @@ class Kafka082(Peer):
     def ready(self) -> bool:
         """Return whether the broker answers and is registered in ZooKeeper.
 
-        While Kafka 0.8.2 has no topic, its Metadata response contains no broker, not even itself. Its registration is
-        therefore checked in ZooKeeper. Clients can create a topic only after the registration, which happens after the
-        first responses.
+        The Metadata response of Kafka 0.8.2 lists no brokers while no topic exists. Therefore this method asks
+        ZooKeeper whether the broker is registered. The broker answers requests before it is registered, but clients
+        cannot create topics before that.
         """
         return brokers_known(self.port) is not None and self._is_registered()
 
@@ -84,10 +84,10 @@ class Kafka082(Peer):
         return b"/brokers/ids/" in self._ask_zookeeper(b"dump")
 
     def kill(self) -> None:
-        """Send SIGKILL, and wait until ZooKeeper has removed the registration, which takes some seconds.
+        """Send SIGKILL, and wait some seconds until ZooKeeper has removed the broker's registration.
 
-        If the broker starts again earlier, it finds its old registration, and treats it as another broker with the same
-        id.
+        If the broker started again before that, it would find its old registration in ZooKeeper. The broker would then
+        believe that another broker uses the same id.
         """
         super().kill()
         deadline = time.monotonic() + STOP_SECONDS
@@ -95,7 +95,7 @@ class Kafka082(Peer):
             time.sleep(0.05)
 
     def stop(self) -> int | None:
-        """Stop the broker, then ZooKeeper; return the broker's exit code."""
+        """Stop first the broker and then ZooKeeper. Return the broker's exit code."""
         code = super().stop()
         zookeeper, self.zookeeper = self.zookeeper, None
         if zookeeper is not None:

@@ -1,4 +1,4 @@
-"""Apache Kafka 4.3.0 as a peer."""
+"""A broker of Apache Kafka 4.3.0 in a process of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from .jars import java, kafka_43_jars
 
 
 class Kafka43(Peer):
-    """Apache Kafka 4.3.0 in KRaft mode: broker and controller in one process with a heap of 1 GB, as its scripts do."""
+    """A broker of Apache Kafka 4.3.0 in KRaft mode. Broker and controller share one process with a heap of 1 GB.
+
+    Kafka's own start script uses the same size of the heap.
+    """
 
     name = "Kafka 4.3.0"
 

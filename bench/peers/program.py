@@ -1,7 +1,8 @@
-"""Client programs as processes of their own: their output and their costs.
+"""Run a client program in a process of its own, and return its output, its CPU time and its memory.
 
-A client that ran in the process of the benchmark would share its interpreter lock and its memory. Each client therefore
-is a process that prints its figures. `wait4` reports the CPU time and the peak memory of exactly that process.
+If a client ran in the process of the benchmark, both would share one interpreter lock and one memory. Therefore each
+client is a process that prints its figures. The system call `wait4` returns the CPU time and the peak memory of this
+process alone.
 """
 
 from __future__ import annotations
@@ -21,22 +22,22 @@ RUN_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class Finished:
-    """A program that has ended with exit code 0."""
+    """The output and the costs of a program that has ended with exit code 0."""
 
     output: str
-    cpu_seconds: float  # CPU seconds of all threads of the program, and of its children that have ended
+    cpu_seconds: float  # the CPU time of all threads of the program and of its finished child processes
     max_resident_bytes: int
 
     @property
     def costs(self) -> dict[str, float]:
-        """The costs as figures of a sample."""
+        """The CPU time and the memory, under the names that samples use for a client."""
         return {"client_cpu_seconds": self.cpu_seconds, "client_max_bytes": float(self.max_resident_bytes)}
 
 
 def run_program(command: Sequence[str], name: str, timeout: float = RUN_SECONDS) -> Finished:
-    """Run a program to its end; kill it after `timeout` seconds.
+    """Run a program and wait until it ends. Kill it if it still runs after `timeout` seconds.
 
-    Raises PeerFailed with `name` and the end of the program's output if its exit code is not 0.
+    Raises PeerFailed if the exit code is not 0. The error message contains `name` and the last part of the output.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors)

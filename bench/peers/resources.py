@@ -1,10 +1,11 @@
 """CPU time and memory of processes, read from `/proc` (Linux).
 
-The kernel counts CPU time in ticks of 10 ms, so a measurement should last some seconds. `VmRSS` is the resident memory
-of a process now, and `VmHWM` is its peak. The page cache belongs to the kernel and is in neither of them.
+The kernel counts CPU time in ticks of 10 ms, so a measurement should last some seconds. The field `VmRSS` is the
+present resident memory of a process, and `VmHWM` is its peak. Neither field includes the page cache, which belongs to
+the kernel.
 
-Spark starts a JVM, and the JVM starts Python workers. The functions with `tree` in their names therefore add the
-descendants of a process.
+Spark starts a JVM, and the JVM starts Python workers. The functions with `tree` in their names therefore measure a
+process together with its descendants: its child processes, their child processes, and so on.
 """
 
 from __future__ import annotations
@@ -16,18 +17,18 @@ TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of all threads of a process so far, in seconds; 0 if the process has ended."""
+    """Return the CPU time (s) that all threads of a process have used until now, or 0 if the process has ended."""
     return sum(map(int, _stat(pid)[11:13])) / TICKS_PER_SECOND  # the fields utime and stime
 
 
 def tree_cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process and its descendants so far, in seconds, including children that have ended."""
+    """Return the CPU time (s) that a process, its descendants and its finished children have used until now."""
     fields = [_stat(each)[11:15] for each in (pid, *descendants(pid))]  # the fields utime, stime, cutime and cstime
     return sum(int(ticks) for process in fields for ticks in process) / TICKS_PER_SECOND
 
 
 def resident_bytes(pid: int, field: str = "VmRSS") -> int:
-    """Return the resident memory of a process in bytes: the present one, or the peak if `field` is `VmHWM`.
+    """Return the present resident memory of a process in bytes, or its peak if `field` is `VmHWM`.
 
     Raises OSError if the process has ended.
     """
@@ -37,7 +38,7 @@ def resident_bytes(pid: int, field: str = "VmRSS") -> int:
 
 
 def tree_python_peak_bytes(pid: int) -> int:
-    """Return the largest peak memory of the Python processes among the descendants of `pid`; 0 if none exists."""
+    """Return the peak memory (bytes) of that Python process below `pid` which has used most; 0 if none exists."""
     return max((_peak(each) for each in descendants(pid) if _name(each).startswith("python")), default=0)
 
 
@@ -56,9 +57,9 @@ def descendants(pid: int) -> list[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """Return the fields of `/proc/PID/stat` from the third on; the second is a name that may contain spaces.
+    """Return the fields of `/proc/PID/stat` from the third field on. Return an empty list if the process has ended.
 
-    The list is empty if the process has ended.
+    The second field is the name of the program, which may contain spaces.
     """
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

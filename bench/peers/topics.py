@@ -1,7 +1,7 @@
-"""Topics of a benchmark: functions that create a topic, change a setting, return the end offset, and delete a topic.
+"""Functions that create and delete a topic on any broker, change its settings, and return its end offset.
 
-Kafka 0.8.2 has no API that creates or deletes a topic. In Kafka 0.8.2, a Metadata request for an unknown topic creates
-the topic with `num.partitions` partitions. No request deletes it.
+Kafka 0.8.2 has no API that creates or deletes a topic. If a Metadata request names an unknown topic, Kafka 0.8.2
+creates this topic with `num.partitions` partitions. A client cannot delete a topic.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 
-TIMEOUT = 120.0  # seconds; the creation of a topic with 2,000 partitions is slow
+TIMEOUT = 120.0  # the timeout of a request (seconds); a topic with 2,000 partitions needs a long time
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
 def create(bootstrap: str, topic: str, settings: Mapping[str, str] = NO_SETTINGS, *, partitions: int = 1) -> None:
-    """Create a topic without replicas. Raises KafkaError, ConnectionFailed."""
+    """Create a topic whose partitions have one replica. Raises KafkaError, ConnectionFailed."""
     with Connection(*parse_servers(bootstrap)[0]) as connection:
         if not connection.knows(CreateTopicsRequest):
             _await_leader(connection, topic)
@@ -32,7 +32,7 @@ def create(bootstrap: str, topic: str, settings: Mapping[str, str] = NO_SETTINGS
 
 
 def _await_leader(connection: Connection, topic: str) -> None:
-    """Send Metadata requests for a topic until its partition has a leader."""
+    """Send Metadata requests for a topic until its first partition has a leader. Raises KafkaError after TIMEOUT."""
     request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic)])
     deadline = time.monotonic() + TIMEOUT
     while True:
@@ -52,7 +52,7 @@ def alter(bootstrap: str, topic: str, name: str, value: str) -> None:
 
 
 def delete(bootstrap: str, topic: str) -> None:
-    """Delete a topic with its records; Kafka 0.8.2 keeps it. Raises KafkaError."""
+    """Delete a topic with its records. Do nothing with Kafka 0.8.2, which cannot delete topics. Raises KafkaError."""
     with Connection(*parse_servers(bootstrap)[0]) as connection:
         if not connection.knows(CreateTopicsRequest):
             return
@@ -61,7 +61,7 @@ def delete(bootstrap: str, topic: str) -> None:
 
 
 def end_offset(bootstrap: str, topic: str) -> int:
-    """Return the high watermark of partition 0. Raises KafkaError."""
+    """Return the offset after the last record of partition 0. Raises KafkaError."""
     partition = TopicPartition(topic, 0)
     with Admin(bootstrap) as admin:
         return raised(admin.list_offsets({partition: "latest"})[partition]).offset
