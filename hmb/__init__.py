@@ -98,19 +98,19 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 4. `coordinator/classic/group.py` `ClassicGroup.join` selects the method for this kind of JoinGroup
 5. `coordinator/classic/group.py` `ClassicGroup._join_first` answers with a new member id and MEMBER_ID_REQUIRED
 6. `coordinator/classic/group.py` `ClassicGroup._add` adds the member, when it joins again with this id
-7. `coordinator/classic/rebalance.py` `ClassicRebalance._prepare` begins a rebalance: the group waits for all members
+7. `coordinator/classic/rebalance.py` `Rebalance.prepare` begins a rebalance: the group waits for all members
 8. `coordinator/shared_group.py` `SharedGroup.wake` runs when the deadline of this wait has passed
-9. `coordinator/classic/rebalance.py` `ClassicRebalance.tick` finds that this deadline has passed
-10. `coordinator/classic/rebalance.py` `ClassicRebalance._complete_join` ends the wait
-11. `coordinator/classic/rebalance.py` `ClassicRebalance._begin_generation` queues a response for each member
+9. `coordinator/classic/rebalance.py` `Rebalance.tick` finds that this deadline has passed
+10. `coordinator/classic/rebalance.py` `Rebalance._complete_join` ends the wait
+11. `coordinator/classic/rebalance.py` `Rebalance._begin_generation` queues a response for each member
 12. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 13. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
 14. `coordinator/groups.py` `GroupCoordinator.sync` passes the assignment to the group, in one step
-15. `coordinator/classic/rebalance.py` `ClassicRebalance.sync` keeps the request until the assignment is stored
-16. `coordinator/classic/rebalance.py` `ClassicRebalance._store` queues a record that contains the assignment
+15. `coordinator/classic/rebalance.py` `Rebalance.sync` keeps the request until the assignment is stored
+16. `coordinator/classic/rebalance.py` `Rebalance._store` queues a record that contains the assignment
 17. `coordinator/shared_group.py` `SharedGroup._store_records` runs at the end of the step, without the group's lock
 18. `coordinator/journal/writing.py` `Journal.write` writes the record to the topic `__consumer_offsets`
-19. `coordinator/classic/rebalance.py` `ClassicRebalance._assign` queues a response with each member's partitions
+19. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response with each member's partitions
 20. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
 A state machine only queues responses and records. At the end of each step, `SharedGroup._carry_out_effects` passes the

@@ -56,9 +56,11 @@ class Group(Protocol):
 
     kind: ClassVar[str]  # the group type in ListGroups responses
     group_id: str
-    protocol_type: str | None
     responses: list[tuple[Any, Any]]  # pairs (waiting request, response)
     writes: list[Write]
+
+    @property
+    def protocol_type(self) -> str | None: ...
 
     @property
     def state_name(self) -> str: ...

@@ -241,7 +241,7 @@ class GroupCoordinator:
     def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
         """Handle SyncGroup: wait for the leader's assignment, and return the response. Raises KafkaError."""
         group = self._find_of_member(request.group_id)
-        group.step(lambda now: group.classic.sync(call, request, now))
+        group.step(lambda now: group.classic.rebalance.sync(call, request, now))
         response: SyncGroupResponse = call.wait()
         return response
 
@@ -254,7 +254,7 @@ class GroupCoordinator:
                 return  # Sessions start only after all groups are loaded.
             raise
         with group.lock:  # A heartbeat changes only a deadline, so it needs no step.
-            group.classic.heartbeat(request, self._clock())
+            group.classic.rebalance.heartbeat(request, self._clock())
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
         """Remove members from a classic group. Return one error code (or NONE) for each of them. Raises KafkaError."""

@@ -146,7 +146,8 @@ class SharedGroup:
             call.respond(response)
         self.group.responses.clear()
         self._timer.schedule(self, self.group.next_deadline())
-        writes, self.group.writes = self.group.writes, []
+        writes = self.group.writes.copy()
+        self.group.writes.clear()
         return [(write, self._enqueue(write)) for write in writes]
 
     def _enqueue(self, write: Write) -> Queued:

@@ -107,10 +107,10 @@ class Session:
         yield from ()
 
     def show(self) -> Iterator[str]:
-        group = self.driver.group
-        yield f"{group.state.value}, generation {group.generation}, {group.protocol_type} {group.protocol}"
-        for member in group.members:
-            leads = " leads" if member.member_id == group.members.leader_id else ""
+        protocol_type, rebalance = self.driver.group.protocol_type, self.driver.group.rebalance
+        yield f"{rebalance.state.value}, generation {rebalance.generation}, {protocol_type} {rebalance.protocol}"
+        for member in rebalance.members:
+            leads = " leads" if member.member_id == rebalance.members.leader_id else ""
             waits = " joining" if member.joining else " syncing" if member.syncing else ""
             yield f"  {member.member_id} {member.assignment.decode()!r}{leads}{waits}"
 
@@ -118,9 +118,9 @@ class Session:
         for call, answer in self.driver.answers.items():
             yield f"{self._names[call]}: {_text(answer)}"
         self.driver.answers.clear()
-        if self.driver.group.state is not self._state:
-            yield f"{self._state.value} -> {self.driver.group.state.value}"
-            self._state = self.driver.group.state
+        if self.driver.group.rebalance.state is not self._state:
+            yield f"{self._state.value} -> {self.driver.group.rebalance.state.value}"
+            self._state = self.driver.group.rebalance.state
 
 
 def _text(answer: JoinGroupResponse | SyncGroupResponse) -> str:

@@ -1,7 +1,8 @@
 """One classic group and its requests: a state machine without threads, clocks or sockets.
 
-A *step* is a request (`join`, `sync`, `heartbeat`, `leave`, `check_commit`) or a check of the deadlines (`tick`). A
-step changes the state of the group. After each step, the caller (shared_group.py) uses these results:
+A *step* is a request (`join`, `leave`, `check_commit`, `rebalance.sync`, `rebalance.heartbeat`) or a check of the
+deadlines (`tick`). A step changes the state of the group. After each step, the caller (shared_group.py) uses these
+results:
 
 - `responses` contains requests together with their responses. The caller sends the responses.
 - `writes` contains records for the journal. The caller stores the records and then runs `Write.on_stored`. This
@@ -38,26 +39,24 @@ Source: Kafka's `GroupMetadataManager` (classicGroup...); KIP-62, KIP-345, KIP-3
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Self
+from typing import ClassVar, Self
 from uuid import uuid4
 
 from hmb.coordinator.classic.members import (
     NEW_MEMBER_TIMEOUT,
     Call,
     ClassicMember,
-    ClassicMembers,
     Protocols,
     protocols_of,
 )
 from hmb.coordinator.classic.older_clients import requests_member_id
-from hmb.coordinator.classic.rebalance import UNLOADED, ClassicRebalance
+from hmb.coordinator.classic.rebalance import UNLOADED, Rebalance
 from hmb.coordinator.classic.record import decode_members
 from hmb.coordinator.classic.settings import GroupSettings
-from hmb.coordinator.classic.states import GroupEvent
 from hmb.coordinator.classic.static_members import replace_member
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, KeyAndValue, encode_key
-from hmb.protocol.enums import GroupState
+from hmb.protocol.enums import GroupState, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsResponse
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -70,8 +69,23 @@ MemberIdentity = LeaveGroupRequest.MemberIdentity
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
 
 
-class ClassicGroup(ClassicRebalance):
-    """A classic group. This class handles requests that change the members; its base class handles the rebalance."""
+class ClassicGroup:
+    """A classic group. It handles the requests that change the members, and `rebalance` handles the rebalance.
+
+    `responses` and `writes` are the lists of `rebalance`.
+    """
+
+    kind: ClassVar[str] = GroupType.CLASSIC
+
+    def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
+        self.group_id = group_id
+        self.rebalance = Rebalance(group_id, settings.initial_delay, clock)
+        self.responses, self.writes = self.rebalance.responses, self.rebalance.writes
+        self._settings = settings
+
+    @property
+    def protocol_type(self) -> str | None:
+        return self.rebalance.protocol_type
 
     @classmethod
     def restore(
@@ -79,11 +93,11 @@ class ClassicGroup(ClassicRebalance):
     ) -> Self:
         """Return the group whose record in the journal has this value."""
         group = cls(group_id, settings, clock)
-        group.members = decode_members(value)
-        group.state = GroupState.STABLE if group.members else GroupState.EMPTY
-        group.generation = value.generation
-        group.protocol_type, group.protocol = value.protocol_type or None, value.protocol
-        group.state_timestamp = value.current_state_timestamp
+        group.rebalance.members = decode_members(value)
+        group.rebalance.state = GroupState.STABLE if group.rebalance.members else GroupState.EMPTY
+        group.rebalance.generation = value.generation
+        group.rebalance.protocol_type, group.rebalance.protocol = value.protocol_type or None, value.protocol
+        group.rebalance.state_timestamp = value.current_state_timestamp
         return group
 
     def resume(self, now: int) -> None:
@@ -91,28 +105,29 @@ class ClassicGroup(ClassicRebalance):
 
         Each member must send a request within its session timeout. A group with too many members starts a rebalance.
         """
-        for member in self.members:
+        for member in self.rebalance.members:
             if member.deadline is None:
                 member.extend_session(now)
-        if len(self.members) > self._settings.max_size:
-            self._prepare(f"the group has {len(self.members)} members, more than group.max.size", now)
+        if len(self.rebalance.members) > self._settings.max_size:
+            because = f"the group has {len(self.rebalance.members)} members, more than group.max.size"
+            self.rebalance.prepare(because, now)
 
     # -- JoinGroup
 
     def join(self, call: Call, request: JoinGroupRequest, now: int) -> None:
         """Handle a JoinGroup request of a new or a known member. Raises KafkaError if the group rejects the request."""
-        if self.state is GroupState.DEAD:
+        if self.rebalance.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNLOADED)
         protocols = protocols_of(request)
         if not self._has_room_for(request.member_id):
-            self.remove(request.member_id)
-            self.queue_response(call, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+            self.rebalance.remove(request.member_id)
+            self.rebalance.queue_response(call, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
         elif not self._fits(request.protocol_type, protocols):
             why = "the group has another protocol type, or no member supports one of the protocols in the request"
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
         elif not request.member_id:
             self._join_first(call, request, protocols, now)
-        elif request.member_id not in self.pending:
+        elif request.member_id not in self.rebalance.pending:
             self._join_again(call, request, protocols, now)
         elif request.group_instance_id is None:
             self._add(call, request, protocols, request.member_id, now)
@@ -125,37 +140,38 @@ class ClassicGroup(ClassicRebalance):
         The group must have fewer than `group.max.size` members. While a rebalance waits for members, only the members
         that have joined count.
         """
-        if self.state is GroupState.EMPTY:
+        if self.rebalance.state is GroupState.EMPTY:
             return True
-        member = self.members.by_id.get(member_id)
-        if self.state is not GroupState.PREPARING_REBALANCE:
-            return member is not None or len(self.members) < self._settings.max_size
-        joined = sum(other.joining is not None for other in self.members)
+        member = self.rebalance.members.by_id.get(member_id)
+        if self.rebalance.state is not GroupState.PREPARING_REBALANCE:
+            return member is not None or len(self.rebalance.members) < self._settings.max_size
+        joined = sum(other.joining is not None for other in self.rebalance.members)
         return (member is not None and member.joining is not None) or joined < self._settings.max_size
 
     def _fits(self, protocol_type: str, protocols: Protocols) -> bool:
-        if self.state is GroupState.EMPTY:
+        if self.rebalance.state is GroupState.EMPTY:
             return bool(protocol_type and protocols)
-        return protocol_type == self.protocol_type and self.members.support_one_of(protocols)
+        return protocol_type == self.rebalance.protocol_type and self.rebalance.members.support_one_of(protocols)
 
     def _join_first(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup request of a client that has no member id yet."""
         instance_id = request.group_instance_id
         member_id = f"{(call.client_id if instance_id is None else instance_id)[:LONGEST_PREFIX]}-{uuid4()}"
-        if instance_id is not None and instance_id in self.members.instances:
+        if instance_id is not None and instance_id in self.rebalance.members.instances:
             because = f"static member {instance_id} has restarted{_reason(request)}"
-            replace_member(self, call, request, member_id, because, now)
+            replace_member(self.rebalance, call, request, member_id, because, now)
         elif instance_id is None and requests_member_id(call):
-            self.pending.add(member_id, now + request.session_timeout_ms)
-            self.queue_response(call, JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id))
+            self.rebalance.pending.add(member_id, now + request.session_timeout_ms)
+            response = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
+            self.rebalance.queue_response(call, response)
         else:
             self._add(call, request, protocols, member_id, now)
 
     def _add(self, call: Call, request: JoinGroupRequest, protocols: Protocols, member_id: str, now: int) -> None:
-        self.pending.pop(member_id, None)
-        if not self.members:
-            self.protocol_type = request.protocol_type
-        self._initial_delay.on_join()
+        self.rebalance.pending.pop(member_id, None)
+        if not self.rebalance.members:
+            self.rebalance.protocol_type = request.protocol_type
+        self.rebalance.on_join()
         member = ClassicMember(
             member_id,
             request.group_instance_id,
@@ -168,24 +184,24 @@ class ClassicGroup(ClassicRebalance):
             joining=call,
             is_new=True,
         )
-        self.members.add(member)
-        self.rebalance(f"{member_id} joins{_reason(request)}", now)
+        self.rebalance.members.add(member)
+        self.rebalance.start(f"{member_id} joins{_reason(request)}", now)
 
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup request of a client that is already a member.
 
         If the request changes nothing, the response contains the current generation. Otherwise start a rebalance.
         """
-        member = self.members.check(request.member_id, request.group_instance_id)
+        member = self.rebalance.members.check(request.member_id, request.group_instance_id)
         # The leader of a Stable group joins again with unchanged metadata when a topic that the group reads has
         # changed. The group must then rebalance.
-        leads = self.state is GroupState.STABLE and member.member_id == self.members.leader_id
-        if self.state is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
-            self.wait_for_generation(member, call)
+        leads = self.rebalance.state is GroupState.STABLE and member.member_id == self.rebalance.members.leader_id
+        if self.rebalance.state is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
+            self.rebalance.wait_for_generation(member, call)
             member.update(request)
-            self.rebalance(f"{member.member_id} joins again{_reason(request)}", now)
+            self.rebalance.start(f"{member.member_id} joins again{_reason(request)}", now)
         else:
-            self.queue_response(call, self.generation_for(member))
+            self.rebalance.queue_response(call, self.rebalance.generation_for(member))
 
     # -- OffsetCommit and LeaveGroup
 
@@ -195,13 +211,13 @@ class ClassicGroup(ClassicRebalance):
         A commit outside a transaction extends the session of the member. Raises COORDINATOR_NOT_AVAILABLE,
         UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
         """
-        only_stores = self.state is GroupState.EMPTY and commit.epoch < 0
+        only_stores = self.rebalance.state is GroupState.EMPTY and commit.epoch < 0
         if only_stores or (commit.names_no_member and not self.is_unloaded):
             return  # The sender is no member: an admin client, or a consumer that uses the group only to store offsets.
-        member = self._check(commit.member_id, commit.group_instance_id, commit.epoch)
+        member = self.rebalance.check(commit.member_id, commit.group_instance_id, commit.epoch)
         if commit.producer is not None:
             return
-        if self.state is GroupState.COMPLETING_REBALANCE:
+        if self.rebalance.state is GroupState.COMPLETING_REBALANCE:
             why = "the group waits for the assignment of the leader; commit after SyncGroup"
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, why)
         member.extend_session(now)
@@ -214,7 +230,7 @@ class ClassicGroup(ClassicRebalance):
 
         Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
         """
-        if self.state is GroupState.DEAD:
+        if self.rebalance.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNLOADED)
         outcomes = [self._leave(identity) for identity in leaving]
         gone = [
@@ -223,43 +239,48 @@ class ClassicGroup(ClassicRebalance):
             if not code
         ]
         # In an Empty group, only a pending id can leave, and no rebalance is necessary.
-        if gone and self.state is not GroupState.EMPTY:
-            self.rebalance(", ".join(gone), now)
+        if gone and self.rebalance.state is not GroupState.EMPTY:
+            self.rebalance.start(", ".join(gone), now)
         return outcomes
 
     def _leave(self, identity: MemberIdentity) -> ErrorCode:
         member_id = identity.member_id
         if not member_id and identity.group_instance_id is not None:
-            member_id = self.members.instances.get(identity.group_instance_id, "")
+            member_id = self.rebalance.members.instances.get(identity.group_instance_id, "")
         try:
-            if member_id not in self.pending:
-                self.members.check(member_id, identity.group_instance_id)
+            if member_id not in self.rebalance.pending:
+                self.rebalance.members.check(member_id, identity.group_instance_id)
         except KafkaError as error:
             return error.code
-        self.remove(member_id)
+        self.rebalance.remove(member_id)
         return ErrorCode.NONE
+
+    # -- deadlines
+
+    def next_deadline(self) -> int | None:
+        """Return the earliest deadline (ms), or None if the group has none."""
+        return self.rebalance.next_deadline()
+
+    def tick(self, now: int) -> None:
+        """Act on every deadline that has passed."""
+        self.rebalance.tick(now)
 
     # -- deletion of the group
 
     def unload(self) -> None:
         """Unload the group when the broker stops or deletes the group. Members that wait receive NOT_COORDINATOR."""
-        if self.state is GroupState.DEAD:
+        if self.rebalance.state is GroupState.DEAD:
             return
-        for member in self.members:
-            self.dismiss(member, ErrorCode.NOT_COORDINATOR, member.member_id)
-        self.members = ClassicMembers()
-        self.pending.clear()
-        self._join_deadline = self._sync_deadline = None
-        self._move(GroupEvent.UNLOADED)
+        self.rebalance.cancel()
 
     def tombstones(self) -> list[KeyAndValue]:
         """Return the tombstone that deletes the group's record. Raises NON_EMPTY_GROUP if the group has members.
 
         Raises GROUP_ID_NOT_FOUND if the group is already unloaded.
         """
-        if self.state is GroupState.DEAD:
+        if self.rebalance.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {self.group_id!r} does not exist any more")
-        if self.state is not GroupState.EMPTY:
+        if self.rebalance.state is not GroupState.EMPTY:
             why = f"group {self.group_id!r} has members; stop them first"
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP, why)
         return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
@@ -269,30 +290,30 @@ class ClassicGroup(ClassicRebalance):
     @property
     def size(self) -> int:
         """The sum of the sizes of all members' metadata, in bytes."""
-        return self.members.size
+        return self.rebalance.members.size
 
     @property
     def is_unloaded(self) -> bool:
-        return self.state is GroupState.DEAD
+        return self.rebalance.state is GroupState.DEAD
 
     @property
     def state_name(self) -> str:
-        return self.state.value
+        return self.rebalance.state.value
 
     @property
     def is_empty(self) -> bool:
-        return self.state is GroupState.EMPTY
+        return self.rebalance.state is GroupState.EMPTY
 
     def describe(self) -> DescribedGroup:
         """Return the state and the members of the group for DescribeGroups.
 
         The response contains the protocol and the metadata of the members only if the group is Stable.
         """
-        protocol = self.protocol if self.state is GroupState.STABLE else None
+        protocol = self.rebalance.protocol if self.rebalance.state is GroupState.STABLE else None
         return DescribedGroup(
             group_id=self.group_id,
-            group_state=self.state.value,
-            protocol_type=self.protocol_type or "",
+            group_state=self.rebalance.state.value,
+            protocol_type=self.rebalance.protocol_type or "",
             protocol_data=protocol or "",
             members=[
                 DescribedGroup.DescribedGroupMember(
@@ -303,7 +324,7 @@ class ClassicGroup(ClassicRebalance):
                     member_metadata=b"" if protocol is None else member.metadata(protocol),
                     member_assignment=member.assignment,
                 )
-                for member in self.members
+                for member in self.rebalance.members
             ],
         )
 

@@ -22,8 +22,8 @@ For example, a group with members A and B is Stable in generation 3. The rebalan
 and A sends JoinGroup at second 3. B has crashed, and its session ends at second 45, so the group removes B. Then all
 remaining members have joined, and A and C form generation 4.
 
-`ClassicRebalance` contains the members, the state and the deadlines of a group. Its subclass `ClassicGroup` in group.py
-adds the requests that change the members: JoinGroup and LeaveGroup.
+`Rebalance` contains the members, the state and the deadlines of a group. `ClassicGroup` in group.py has one such
+object, and handles the requests that change the members: JoinGroup and LeaveGroup.
 
 Source: Kafka's `GroupMetadataManager`; KIP-62.
 """
@@ -32,18 +32,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import ClassVar
 
 from hmb.coordinator.classic.initial_delay import InitialDelay
 from hmb.coordinator.classic.members import Call, ClassicMember, ClassicMembers
 from hmb.coordinator.classic.older_clients import check_protocol
 from hmb.coordinator.classic.pending_members import PendingMembers
 from hmb.coordinator.classic.record import encode_group
-from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.classic.states import TRANSITIONS, GroupEvent
 from hmb.coordinator.group import Write
 from hmb.coordinator.journal.records import GroupMetadataKey, encode_key
-from hmb.protocol.enums import GroupState, GroupType
+from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupResponse
@@ -54,7 +52,7 @@ JOIN_AGAIN = "the group rebalances; join it again"
 UNLOADED = "the group was deleted, or the broker stops"
 
 
-class ClassicRebalance:
+class Rebalance:
     """The members, the generation, the state and the deadlines of a classic group.
 
     - All changes of the state follow the table `TRANSITIONS` in states.py.
@@ -62,9 +60,7 @@ class ClassicRebalance:
     - `unsynced` contains ids of members. `pending` contains ids with which no client has joined yet.
     """
 
-    kind: ClassVar[str] = GroupType.CLASSIC
-
-    def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
+    def __init__(self, group_id: str, initial_delay: int, clock: Callable[[], int]) -> None:
         self.group_id = group_id
         self.state = GroupState.EMPTY
         self.state_timestamp = clock()  # ms since 1970: the time at which the state last changed
@@ -76,9 +72,8 @@ class ClassicRebalance:
         self.unsynced: set[str] = set()  # ids of members that have not sent SyncGroup in this generation
         self.responses: list[tuple[Call, JoinGroupResponse | SyncGroupResponse]] = []
         self.writes: list[Write] = []
-        self._settings = settings
         self._clock = clock
-        self._initial_delay = InitialDelay(settings.initial_delay)
+        self._initial_delay = InitialDelay(initial_delay)
         self._join_deadline: int | None = None
         self._sync_deadline: int | None = None
 
@@ -107,14 +102,14 @@ class ClassicRebalance:
 
     # -- first half of a rebalance: all members join
 
-    def rebalance(self, because: str, now: int) -> None:
+    def start(self, because: str, now: int) -> None:
         """Start a rebalance if none is running. In both cases, start the next generation if all members have joined."""
         if TRANSITIONS.allows(self.state, GroupEvent.MEMBERS_CHANGED):
-            self._prepare(because, now)
+            self.prepare(because, now)
         else:
             self._complete_join_if_all_joined(now)
 
-    def _prepare(self, because: str, now: int) -> None:
+    def prepare(self, because: str, now: int) -> None:
         if self.state is GroupState.COMPLETING_REBALANCE:
             self._assign({}, now, ErrorCode.REBALANCE_IN_PROGRESS)
         self._sync_deadline = None
@@ -123,6 +118,10 @@ class ClassicRebalance:
         self._move(GroupEvent.MEMBERS_CHANGED)
         self._join_deadline = self._initial_delay.start(timeout, now) if is_first else now + timeout
         self._complete_join_if_all_joined(now)
+
+    def on_join(self) -> None:
+        """Record that a new member joins: an initial delay is then extended."""
+        self._initial_delay.on_join()
 
     def wait_for_generation(self, member: ClassicMember, call: Call) -> None:
         """Keep the member's JoinGroup request without a response until the next generation starts."""
@@ -204,7 +203,7 @@ class ClassicRebalance:
         The request of the leader contains the assignment. The requests of the other members wait for the assignment.
         Raises KafkaError if the group rejects the request.
         """
-        member = self._check(request.member_id, request.group_instance_id, request.generation_id)
+        member = self.check(request.member_id, request.group_instance_id, request.generation_id)
         check_protocol(request, self.protocol_type, self.protocol)
         if self.state is GroupState.PREPARING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, JOIN_AGAIN)
@@ -229,7 +228,7 @@ class ClassicRebalance:
                 return  # Another rebalance has started and has already answered the members.
             if error is not None:
                 self._assign({}, now, error.code)
-                self.rebalance(f"the assignment could not be stored ({error.message})", now)
+                self.start(f"the assignment could not be stored ({error.message})", now)
                 return
             self._move(GroupEvent.ASSIGNED)
             self._assign(assignments, now)
@@ -259,12 +258,12 @@ class ClassicRebalance:
         Raises REBALANCE_IN_PROGRESS if the member must join again. Raises another error if the group does not know the
         member or the generation.
         """
-        member = self._check(request.member_id, request.group_instance_id, request.generation_id)
+        member = self.check(request.member_id, request.group_instance_id, request.generation_id)
         member.extend_session(now)
         if self.state is GroupState.PREPARING_REBALANCE:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, JOIN_AGAIN)
 
-    def _check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
+    def check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
         if self.state is GroupState.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNLOADED)
         member = self.members.check(member_id, group_instance_id)
@@ -290,6 +289,15 @@ class ClassicRebalance:
         if member.syncing is not None:
             self.queue_response(member.syncing, SyncGroupResponse(error_code=error))
         member.joining = member.syncing = None
+
+    def cancel(self) -> None:
+        """Dismiss all members and forget all deadlines, because the broker stops or deletes the group."""
+        for member in self.members:
+            self.dismiss(member, ErrorCode.NOT_COORDINATOR, member.member_id)
+        self.members = ClassicMembers()
+        self.pending.clear()
+        self._join_deadline = self._sync_deadline = None
+        self._move(GroupEvent.UNLOADED)
 
     # -- deadlines
 
@@ -319,11 +327,11 @@ class ClassicRebalance:
             LOGGER.info("group %s: the session of %s ended", self.group_id, member.member_id)
             self._complete_join_if_all_joined(now)
         else:
-            self.rebalance(f"the session of {member.member_id} ended", now)
+            self.start(f"the session of {member.member_id} ended", now)
 
     def _on_sync_deadline(self, now: int) -> None:
         self._sync_deadline = None
         missing = sorted(self.unsynced)
         for member_id in missing:
             self.remove(member_id)
-        self._prepare(f"{missing} did not send SyncGroup in time", now)
+        self.prepare(f"{missing} did not send SyncGroup in time", now)

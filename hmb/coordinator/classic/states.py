@@ -22,7 +22,7 @@ For example, a group has two consumers, and one of them crashes. The event MEMBE
 to PreparingRebalance. The event ALL_JOINED moves it to CompletingRebalance, and the event ASSIGNED moves it back to
 Stable.
 
-`ClassicRebalance` looks up the next state of a group in the table `TRANSITIONS`. The picture of the states in the
+`Rebalance` looks up the next state of a group in the table `TRANSITIONS`. The picture of the states in the
 documentation is drawn from the same table.
 
 Source: Kafka's `ClassicGroupState`. The Kafka 0.7 design describes an older protocol, in which consumers rebalance

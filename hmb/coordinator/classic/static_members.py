@@ -25,52 +25,52 @@ from __future__ import annotations
 
 from hmb.coordinator.classic.members import Call, ClassicMember
 from hmb.coordinator.classic.older_clients import without_assignment
-from hmb.coordinator.classic.rebalance import ClassicRebalance
+from hmb.coordinator.classic.rebalance import Rebalance
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
 def replace_member(
-    group: ClassicRebalance, call: Call, request: JoinGroupRequest, member_id: str, because: str, now: int
+    rebalance: Rebalance, call: Call, request: JoinGroupRequest, member_id: str, because: str, now: int
 ) -> None:
     """Assign the new `member_id` to a static member that has restarted. Requests with its old id then fail.
 
     A Stable group stays Stable if it would choose the same protocol again, and the member keeps its assignment.
     Otherwise the group starts a rebalance, and the broker's log contains `because` as the reason.
     """
-    member = group.members.by_id[group.members.instances[request.group_instance_id or ""]]
+    member = rebalance.members.by_id[rebalance.members.instances[request.group_instance_id or ""]]
     before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout
-    old_leader = group.members.leader_id
-    group.dismiss(member, ErrorCode.FENCED_INSTANCE_ID, member.member_id)
-    _rename(group, member, member_id)
+    old_leader = rebalance.members.leader_id
+    rebalance.dismiss(member, ErrorCode.FENCED_INSTANCE_ID, member.member_id)
+    _rename(rebalance, member, member_id)
     member.is_new = False
     member.extend_session(now)
     member.update(request)
-    group.wait_for_generation(member, call)
-    if group.state is not GroupState.STABLE or group.members.select_protocol() != group.protocol:
-        group.rebalance(because, now)
+    rebalance.wait_for_generation(member, call)
+    if rebalance.state is not GroupState.STABLE or rebalance.members.select_protocol() != rebalance.protocol:
+        rebalance.start(because, now)
         return
 
     def on_stored(error: KafkaError | None, now: int) -> None:
-        if group.state is not GroupState.STABLE or member.joining is not call:
+        if rebalance.state is not GroupState.STABLE or member.joining is not call:
             return  # A rebalance has started in the meantime and will answer the request.
         member.joining = None
         # The client could not send heartbeats while it waited for this write, so its session starts again.
         if error is None:
             member.extend_session(now)
-            group.queue_response(call, without_assignment(group.generation_for(member), call, old_leader))
+            rebalance.queue_response(call, without_assignment(rebalance.generation_for(member), call, old_leader))
             return
-        _rename(group, member, before[0])
+        _rename(rebalance, member, before[0])
         _, member.protocols, member.session_timeout, member.rebalance_timeout = before
         member.extend_session(now)
-        group.queue_response(call, JoinGroupResponse(error_code=error.code))
+        rebalance.queue_response(call, JoinGroupResponse(error_code=error.code))
 
-    group.queue_write({other.member_id: other.assignment for other in group.members}, on_stored)
+    rebalance.queue_write({other.member_id: other.assignment for other in rebalance.members}, on_stored)
 
 
-def _rename(group: ClassicRebalance, member: ClassicMember, member_id: str) -> None:
-    if member.member_id in group.unsynced:
-        group.unsynced.remove(member.member_id)
-        group.unsynced.add(member_id)
-    group.members.rename(member, member_id)
+def _rename(rebalance: Rebalance, member: ClassicMember, member_id: str) -> None:
+    if member.member_id in rebalance.unsynced:
+        rebalance.unsynced.remove(member.member_id)
+        rebalance.unsynced.add(member_id)
+    rebalance.members.rename(member, member_id)

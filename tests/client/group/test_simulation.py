@@ -71,11 +71,11 @@ class ClassicCoordinator:
                     return call
                 case SyncGroupRequest():
                     failed = SyncGroupResponse
-                    self._group.sync(call, request, self.now)
+                    self._group.rebalance.sync(call, request, self.now)
                     return call
                 case HeartbeatRequest():
                     failed = HeartbeatResponse
-                    self._group.heartbeat(request, self.now)
+                    self._group.rebalance.heartbeat(request, self.now)
                     return HeartbeatResponse()
                 case LeaveGroupRequest():
                     self._group.leave(request.members, self.now)
@@ -94,12 +94,13 @@ class ClassicCoordinator:
         while self._group.responses or self._group.writes:
             self._answers.update(self._group.responses)
             self._group.responses.clear()
-            writes, self._group.writes = self._group.writes, []
+            writes = self._group.writes.copy()
+            self._group.writes.clear()
             for write in writes:
                 write.on_stored(None, self.now)
 
     def known(self) -> Iterable[str]:
-        return self._group.members.by_id
+        return self._group.rebalance.members.by_id
 
 
 class ConsumerCoordinator:
