@@ -234,7 +234,7 @@ class GroupCoordinator:
             consumer, was_written = self._consumer(group.group.group_id), group.group.protocol_type is not None
             tombstones = group.group.tombstones()
             if was_written:
-                consumer.replace_classic(tombstones)
+                consumer.state.replace_classic(tombstones)
             group.group = consumer
         return group.consumer
 

@@ -137,7 +137,8 @@ class ConsumerDriver:
     def settle(self) -> bool:
         """Apply deadlines and write the records of the step. Return whether records were lost."""
         self.group.tick(self.now)
-        writes, self.group.writes = self.group.writes, []
+        writes = self.group.writes.copy()
+        self.group.writes.clear()
         self.held += writes
         if self.fails:
             self.lose()

@@ -52,7 +52,7 @@ def test_the_first_member_gets_everything_at_once(driver: ConsumerDriver) -> Non
     assert driver.group.state_name == "Empty"
     answer = driver.join("m")
     assert (answer.member_id, answer.heartbeat_interval_ms, numbers(answer)) == ("m", 5_000, [0, 1, 2, 3])
-    assert answer.member_epoch == driver.group.epoch == driver.group.assignment_epoch
+    assert answer.member_epoch == driver.group.state.epoch == driver.group.state.assignment_epoch
     assert driver.group.state_name == "Stable"
     assert numbers(driver.beat("m", answer.member_epoch)) is None, "nothing is new"
 
@@ -85,9 +85,9 @@ def test_a_member_that_does_not_give_up_partitions_in_time_is_fenced(driver: Con
     second = driver.join("n")
     driver.beat("m", first.member_epoch, owns=owned(driver, 0, 1, 2, 3))
     driver.wait(9_999)
-    assert "m" in driver.group.members
+    assert "m" in driver.group.state.members
     driver.wait(1)
-    assert list(driver.group.members) == ["n"]
+    assert list(driver.group.state.members) == ["n"]
     assert numbers(driver.beat("n", second.member_epoch, owns=[])) == [0, 1, 2, 3]
     with refused(ErrorCode.UNKNOWN_MEMBER_ID):
         driver.beat("m", first.member_epoch)
@@ -138,7 +138,7 @@ def test_new_partitions_topics_and_deletions_are_noticed_at_the_next_heartbeat(d
     driver.topics = driver.group._topics = Topics(a=1)  # type: ignore[assignment]
     client = Client(driver, "m", ["a", "b"])
     settled(driver, client)
-    epoch = driver.group.epoch
+    epoch = driver.group.state.epoch
     for change, count in (
         (lambda: driver.topics.make("a", 3), 3),
         (lambda: driver.topics.make("b", 2), 5),
@@ -147,10 +147,10 @@ def test_new_partitions_topics_and_deletions_are_noticed_at_the_next_heartbeat(d
         change()
         client.beat()
         epoch += 1
-        assert (driver.group.epoch, len(client.owned)) == (epoch, count)
+        assert (driver.group.state.epoch, len(client.owned)) == (epoch, count)
     driver.topics.make("other", 7)
     settled(driver, client)
-    assert driver.group.epoch == epoch, "nobody reads it"
+    assert driver.group.state.epoch == epoch, "nobody reads it"
 
 
 def test_expressions_follow_the_topics(driver: ConsumerDriver) -> None:
@@ -163,14 +163,14 @@ def test_expressions_follow_the_topics(driver: ConsumerDriver) -> None:
     assert response.assignment is not None and len(response.assignment.topic_partitions) == 2
     response = driver.beat("m", response.member_epoch, regex="", topics=["pear"], owns=[])
     assert [t.topic_id for t in response.assignment.topic_partitions] == [driver.topics.id("pear")]  # type: ignore[union-attr]
-    assert driver.group.regexes == {}
+    assert driver.group.state.regexes == {}
     assert not any(b"ap.*" in key for key in driver.disk)
 
 
 def test_a_broken_expression_is_refused_and_changes_nothing(driver: ConsumerDriver) -> None:
     with refused(ErrorCode.INVALID_REGULAR_EXPRESSION):
         driver.beat("m", topics=[], regex="((", owns=[], rebalance=1)
-    assert (driver.group.members, driver.disk) == ({}, {})
+    assert (driver.group.state.members, driver.disk) == ({}, {})
 
 
 def test_a_topic_that_is_not_read_any_more_is_given_up_at_once() -> None:
@@ -179,7 +179,7 @@ def test_a_topic_that_is_not_read_any_more_is_given_up_at_once() -> None:
     response = driver.beat("m", first.member_epoch, topics=["b"])
     assert driver.group.state_name == "Assigning", "it is too early for a new target"
     assert [t.topic_id for t in response.assignment.topic_partitions] == [driver.topics.id("b")]  # type: ignore[union-attr]
-    assert driver.group.members["m"].state is MemberState.UNREVOKED_PARTITIONS
+    assert driver.group.state.members["m"].state is MemberState.UNREVOKED_PARTITIONS
 
 
 def test_target_assignments_are_computed_at_most_once_an_interval() -> None:
@@ -213,15 +213,15 @@ def test_the_group_has_a_greatest_size() -> None:
 def test_a_static_member_that_returns_keeps_its_partitions(driver: ConsumerDriver) -> None:
     static, other = Client(driver, "m", instance="i"), Client(driver, "n")
     settled(driver, static, other)
-    before, epoch = static.owned, driver.group.epoch
+    before, epoch = static.owned, driver.group.state.epoch
     static.leave(-2)
     for _ in range(3):
         other.beat()
     assert not other.owned & before, "they wait for it"
     back = Client(driver, "m2", instance="i")
     settled(driver, back, other)
-    assert (back.owned, driver.group.epoch) == (before, epoch)
-    assert set(driver.group.members) == {"m2", "n"}
+    assert (back.owned, driver.group.state.epoch) == (before, epoch)
+    assert set(driver.group.state.members) == {"m2", "n"}
 
 
 def test_a_static_member_that_does_not_return_is_removed(driver: ConsumerDriver) -> None:
@@ -310,7 +310,7 @@ def test_a_group_is_the_same_after_a_restart(driver: ConsumerDriver) -> None:
     driver.beat("o", regex="app.*", topics=[], owns=[], rebalance=5)
     restored = driver.restored()
     for name in ("epoch", "assignment_epoch", "metadata_hash", "members", "targets", "instances", "regexes", "_owners"):
-        assert getattr(restored, name) == getattr(driver.group, name), name
+        assert getattr(restored.state, name) == getattr(driver.group.state, name), name
     assert restored.state_name == driver.group.state_name == "Reconciling"
     assert restored.next_deadline() == driver.now + 10_000, "the member that is to give up has its time again"
 
@@ -322,8 +322,8 @@ def test_a_change_that_was_not_written_has_no_effect(driver: ConsumerDriver) -> 
     response = driver.beat("m", epoch, owns=owned(driver, 0, 1, 2, 3))
     assert numbers(response) == [0, 1]
     driver.lose()
-    assert set(driver.group.members) == {"m"}
-    assert driver.group.members == driver.restored().members
+    assert set(driver.group.state.members) == {"m"}
+    assert driver.group.state.members == driver.restored().state.members
     driver.holds = False
     assert numbers(driver.beat("m", epoch, owns=owned(driver, 0, 1, 2, 3))) is None
 
@@ -338,8 +338,8 @@ def test_after_a_lost_write_memory_matches_the_records_on_disk(driver: ConsumerD
     driver.lose()
     driver.held = kept
     driver.write()
-    assert driver.group.members == driver.restored().members
-    assert driver.group.epoch == driver.restored().epoch
+    assert driver.group.state.members == driver.restored().state.members
+    assert driver.group.state.epoch == driver.restored().state.epoch
 
 
 def test_an_empty_group_can_be_deleted_and_leaves_nothing(driver: ConsumerDriver) -> None:

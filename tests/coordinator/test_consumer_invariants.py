@@ -86,32 +86,32 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
     @invariant()
     def no_partition_is_owned_twice(self) -> None:
         group = self.driver.group
-        members = [client for client in self.clients if client.epoch and client.member_id in group.members]
+        members = [client for client in self.clients if client.epoch and client.member_id in group.state.members]
         owners = Counter(partition for client in members for partition in client.owned)
         assert not [partition for partition, count in owners.items() if count > 1]
-        theirs = Counter(p for member in group.members.values() for p in (*member.assigned, *member.revoking))
-        assert theirs.keys() == group._owners.keys()
+        theirs = Counter(p for member in group.state.members.values() for p in (*member.assigned, *member.revoking))
+        assert theirs.keys() == group.state._owners.keys()
         assert max(theirs.values(), default=1) == 1
 
     @invariant()
     def what_is_on_disk_makes_the_same_group(self) -> None:
         restored, group = self.driver.restored(), self.driver.group
         for name in ("epoch", "assignment_epoch", "metadata_hash", "members", "targets", "instances", "regexes"):
-            assert getattr(restored, name) == getattr(group, name), name
+            assert getattr(restored.state, name) == getattr(group.state, name), name
 
     @invariant()
     def epochs_are_in_order(self) -> None:
         group = self.driver.group
-        assert group.assignment_epoch <= group.epoch
-        assert all(member.epoch <= group.assignment_epoch for member in group.members.values())
-        assert group.targets.keys() <= group.members.keys()
+        assert group.state.assignment_epoch <= group.state.epoch
+        assert all(member.epoch <= group.state.assignment_epoch for member in group.state.members.values())
+        assert group.state.targets.keys() <= group.state.members.keys()
 
     def teardown(self) -> None:
         """Check that each subscribed partition gets exactly one owner after the last change."""
         if not hasattr(self, "driver"):
             return
         self.driver.fails = False
-        present = [client for client in self.clients if client.member_id in self.driver.group.members]
+        present = [client for client in self.clients if client.member_id in self.driver.group.state.members]
         for client in present:
             client.is_slow, client.owned = False, set(client.assigned)
         self.driver.wait(60_000)  # The sessions of clients that left without a request end.

@@ -20,12 +20,12 @@ def describe_consumer_group(group: ConsumerGroup, topics: ClusterTopics) -> Desc
     return DescribedConsumerGroup(
         group_id=group.group_id,
         group_state=group.state_name,
-        group_epoch=group.epoch,
-        assignment_epoch=group.assignment_epoch,
+        group_epoch=group.state.epoch,
+        assignment_epoch=group.state.assignment_epoch,
         assignor_name=group.assignor,
         members=[
-            _member(member, group.targets.get(member.member_id, frozenset()), topics)
-            for member in group.members.values()
+            _member(member, group.state.targets.get(member.member_id, frozenset()), topics)
+            for member in group.state.members.values()
         ],
     )
 

@@ -36,11 +36,12 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 from uuid import UUID, uuid4
 
 from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, PartitionId, metadata_hash
 from hmb.coordinator.group import Commit
-from hmb.coordinator.journal.records import KeyAndValue
+from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.deadlines import MemberDeadlines
 from hmb.coordinator.modern.heartbeat import JOINS, LEAVES, assignment_of, check_instance, is_full, owned_by
@@ -48,6 +49,8 @@ from hmb.coordinator.modern.member import LEFT_TEMPORARILY, ConsumerMember, Goal
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.states import GroupFacts, state_of
 from hmb.coordinator.modern.topic_regex import topic_regex
+from hmb.protocol.consumer_protocol import CONSUMER
+from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.storage.state.checkpoints import encode_uuid
@@ -65,8 +68,13 @@ class ConsumerGroupSettings:
     max_size: int
 
 
-class ConsumerGroup(ConsumerState):
-    """One KIP-848 group. This class handles the requests, and its base class stores the members and the epochs."""
+class ConsumerGroup:
+    """One KIP-848 group. It handles the requests, and `state` stores the members, the epochs and the target.
+
+    `writes` is the list of `state`.
+    """
+
+    kind: ClassVar[str] = GroupType.CONSUMER
 
     def __init__(
         self,
@@ -75,7 +83,11 @@ class ConsumerGroup(ConsumerState):
         topics: ClusterTopics,
         clock: Callable[[], int],
     ) -> None:
-        super().__init__(group_id)
+        self.group_id = group_id
+        self.protocol_type: str | None = CONSUMER
+        self.state = ConsumerState(group_id, self.resume)
+        self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
+        self.writes = self.state.writes
         self._settings = settings
         self._topics = topics
         self._clock = clock
@@ -97,7 +109,7 @@ class ConsumerGroup(ConsumerState):
         if request.member_epoch < 0:
             return self._leave(request)
         settings = self._settings(self.group_id)
-        if len(self.members) >= settings.max_size and request.member_id not in self.members:
+        if len(self.state.members) >= settings.max_size and request.member_id not in self.state.members:
             raise KafkaError(
                 ErrorCode.GROUP_MAX_SIZE_REACHED,
                 f"The consumer group has reached its maximum capacity of {settings.max_size} members.",
@@ -107,7 +119,7 @@ class ConsumerGroup(ConsumerState):
         member = before.updated(request, client_id, client_host)
         self._deadlines.start_session(member.member_id, now + settings.session_timeout)
         after = self._step(before, member, owned, now)
-        self._finish()
+        self.state.finish()
         response = ConsumerGroupHeartbeatResponse(
             member_id=after.member_id, member_epoch=after.epoch, heartbeat_interval_ms=settings.heartbeat_interval
         )
@@ -119,15 +131,15 @@ class ConsumerGroup(ConsumerState):
         """Return the stored member, or a new member if it joins. Raises KafkaError if its id or epoch is not valid."""
         member_id = request.member_id or encode_uuid(uuid4())
         joins = request.member_epoch == JOINS
-        if request.instance_id is not None and (old_id := self.instances.get(request.instance_id)) is not None:
-            old = self.members[old_id]
+        if request.instance_id is not None and (old_id := self.state.instances.get(request.instance_id)) is not None:
+            old = self.state.members[old_id]
             if joins:
                 self._check_released(old, request)
                 return replace(old, member_id=member_id, epoch=0, previous_epoch=0)
             check_instance(old_id, request)
         elif request.instance_id is not None and not joins:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {request.instance_id} is unknown.")
-        member = self.members.get(member_id)
+        member = self.state.members.get(member_id)
         if member is None:
             if not joins:
                 raise self._unknown(member_id)
@@ -150,11 +162,11 @@ class ConsumerGroup(ConsumerState):
         self, before: ConsumerMember, member: ConsumerMember, owned: frozenset[PartitionId] | None, now: int
     ) -> ConsumerMember:
         """Run the three parts of a heartbeat: subscriptions, target and member. Return the changed member."""
-        old_id = self.instances.get(member.instance_id or "")
+        old_id = self.state.instances.get(member.instance_id or "")
         if old_id is not None and old_id != member.member_id:
             self._replace(old_id, member)
-        if self.members.get(member.member_id) != member:
-            self._put_subscription(member)
+        if self.state.members.get(member.member_id) != member:
+            self.state.put_subscription(member)
         changed = (member.topics, member.regex) != (before.topics, before.regex)
         if changed or self._topics_version != self._topics.version:
             self._refresh(changed)
@@ -164,12 +176,12 @@ class ConsumerGroup(ConsumerState):
     def _replace(self, old_id: str, member: ConsumerMember) -> None:
         """Replace a static member that has restarted. The new member gets the target of the old member."""
         LOGGER.info("group %s: member %s replaces member %s", self.group_id, member.member_id, old_id)
-        target = self.targets.get(old_id, frozenset())
-        self._remove(old_id)
+        target = self.state.targets.get(old_id, frozenset())
+        self.state.remove(old_id)
         self._deadlines.remove(old_id)
-        self._put_subscription(member)
-        self._set_target(member.member_id, target)
-        self._put_assignment(member)
+        self.state.put_subscription(member)
+        self.state.set_target(member.member_id, target)
+        self.state.put_assignment(member)
 
     # -- heartbeat, part 1: the subscriptions
 
@@ -178,30 +190,30 @@ class ConsumerGroup(ConsumerState):
         version = self._topics.version  # read first: a change during this method must cause another refresh
         changed |= self._match(version)
         found = metadata_hash(
-            self._described({name for member in self.members.values() for name in self.reads(member)})
+            self._described({name for member in self.state.members.values() for name in self.reads(member)})
         )
-        if changed or found != self.metadata_hash:
-            self._set_epoch(self.epoch + 1, found)
+        if changed or found != self.state.metadata_hash:
+            self.state.set_epoch(self.state.epoch + 1, found)
         self._topics_version = version
 
     def _match(self, version: int) -> bool:
         """Match all subscribed expressions with the names of all topics. Return whether any result has changed."""
-        subscribed = {member.regex for member in self.members.values() if member.regex}
-        for regex in self.regexes.keys() - subscribed:
-            self._set_regex(regex, None, version, self._clock())
+        subscribed = {member.regex for member in self.state.members.values() if member.regex}
+        for regex in self.state.regexes.keys() - subscribed:
+            self.state.set_regex(regex, None, version, self._clock())
         names = list(self._topics.names()) if subscribed else []
         changed = False
         for regex in sorted(subscribed):
             compiled = topic_regex(regex)
             matched = frozenset(name for name in names if compiled.matches(name))
-            if self.regexes.get(regex) != matched:
-                self._set_regex(regex, matched, version, self._clock())
+            if self.state.regexes.get(regex) != matched:
+                self.state.set_regex(regex, matched, version, self._clock())
                 changed = True
         return changed
 
     def reads(self, member: ConsumerMember) -> frozenset[str]:
         """Return the names of the topics to which a member subscribes, by their names or by a regular expression."""
-        return member.topics | self.regexes.get(member.regex, frozenset())
+        return member.topics | self.state.regexes.get(member.regex, frozenset())
 
     def _described(self, names: Iterable[str]) -> list[AssignableTopic]:
         """Return the topics with these names, without the topics that do not exist."""
@@ -215,27 +227,31 @@ class ConsumerGroup(ConsumerState):
     def _assign_if_due(self) -> None:
         now = self._clock()
         interval = self._settings(self.group_id).assignment_interval
-        if self.assignment_epoch >= self.epoch or (
-            self.assignment_timestamp and now < self.assignment_timestamp + interval
+        if self.state.assignment_epoch >= self.state.epoch or (
+            self.state.assignment_timestamp and now < self.state.assignment_timestamp + interval
         ):
             return
         members = [
             MemberToAssign(
-                member.member_id, member.instance_id, self._ids(member), self.targets.get(member.member_id, frozenset())
+                member.member_id,
+                member.instance_id,
+                self._ids(member),
+                self.state.targets.get(member.member_id, frozenset()),
             )
-            for member in self.members.values()
+            for member in self.state.members.values()
         ]
-        read = self._described({name for member in self.members.values() for name in self.reads(member)})
+        read = self._described({name for member in self.state.members.values() for name in self.reads(member)})
         targets = ASSIGNORS[self.assignor](members, {topic.id: topic.partitions for topic in read})
-        LOGGER.info("group %s: assignor %s computes the target of epoch %d", self.group_id, self.assignor, self.epoch)
+        epoch = self.state.epoch
+        LOGGER.info("group %s: assignor %s computes the target of epoch %d", self.group_id, self.assignor, epoch)
         for member_id, target in targets.items():
-            self._set_target(member_id, target)
-        self._set_assignment_epoch(self.epoch, now)
+            self.state.set_target(member_id, target)
+        self.state.set_assignment_epoch(epoch, now)
 
     @property
     def assignor(self) -> str:
         """The name of the assignor that most members prefer, or "uniform" if no member prefers an assignor."""
-        preferred = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
+        preferred = Counter(member.assignor for member in self.state.members.values() if member.assignor is not None)
         return preferred.most_common(1)[0][0] if preferred else UNIFORM
 
     # -- heartbeat, part 3: the member's own assignment
@@ -243,13 +259,13 @@ class ConsumerGroup(ConsumerState):
     def _reconcile(
         self, member: ConsumerMember, owned: frozenset[PartitionId] | None, changed: bool, now: int
     ) -> ConsumerMember:
-        if not changed and member.is_reconciled_to(self.assignment_epoch):
+        if not changed and member.is_reconciled_to(self.state.assignment_epoch):
             return member
-        target = self.targets.get(member.member_id, frozenset())
-        goal = Goal(self.assignment_epoch, target, self._ids(member), self.is_taken, changed)
+        target = self.state.targets.get(member.member_id, frozenset())
+        goal = Goal(self.state.assignment_epoch, target, self._ids(member), self.state.is_taken, changed)
         after = member.reconciled(goal, owned)
         if after != member:
-            self._put_assignment(after)
+            self.state.put_assignment(after)
             self._deadlines.watch_revocation(after, now)
         return after
 
@@ -257,24 +273,24 @@ class ConsumerGroup(ConsumerState):
 
     def _leave(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
         if request.instance_id is not None:
-            known = self.instances.get(request.instance_id)
+            known = self.state.instances.get(request.instance_id)
             if known is None:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"Instance id {request.instance_id} is unknown.")
             check_instance(known, request)
-        elif request.member_id not in self.members:
+        elif request.member_id not in self.state.members:
             raise self._unknown(request.member_id)
         if request.member_epoch == LEAVES or request.instance_id is None:
             self._fence([request.member_id], "the member leaves")
         else:
-            self._put_assignment(self.members[request.member_id].temporarily_left())
+            self.state.put_assignment(self.state.members[request.member_id].temporarily_left())
             self._deadlines.end_revocation(request.member_id)
-        self._finish()
+        self.state.finish()
         return ConsumerGroupHeartbeatResponse(member_id=request.member_id, member_epoch=request.member_epoch)
 
     def _fence(self, member_ids: Iterable[str], because: str) -> None:
         for member_id in member_ids:
             LOGGER.info("group %s: member %s is removed: %s", self.group_id, member_id, because)
-            self._remove(member_id)
+            self.state.remove(member_id)
             self._deadlines.remove(member_id)
         self._refresh(True)
 
@@ -289,7 +305,7 @@ class ConsumerGroup(ConsumerState):
             why = f"group {self.group_id!r} was deleted, or the broker stops"
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
         epoch = commit.epoch
-        if (epoch < 0 and not self.members) or commit.names_no_member:
+        if (epoch < 0 and not self.state.members) or commit.names_no_member:
             return  # The sender is an admin client, or a consumer that uses the group only to store offsets.
         self._known(commit.member_id).check_commit(commit)
 
@@ -300,7 +316,7 @@ class ConsumerGroup(ConsumerState):
         self._known(member_id or "").check_fetch(epoch)
 
     def _known(self, member_id: str) -> ConsumerMember:
-        member = self.members.get(member_id)
+        member = self.state.members.get(member_id)
         if member is None:
             raise self._unknown(member_id)
         return member
@@ -315,41 +331,52 @@ class ConsumerGroup(ConsumerState):
         if silent:
             self._fence(silent, "the session has ended")
         for member_id, epoch in self._deadlines.take_late_revocations(now):
-            if self.members[member_id].epoch == epoch:
+            if self.state.members[member_id].epoch == epoch:
                 self._fence([member_id], f"the member did not leave epoch {epoch} within its rebalance timeout")
-        self._finish()
+        self.state.finish()
 
     def resume(self, now: int) -> None:
-        self._deadlines.restart(self.members.values(), self._settings(self.group_id).session_timeout, now)
+        self._deadlines.restart(self.state.members.values(), self._settings(self.group_id).session_timeout, now)
         self._topics_version = -1
 
     def unload(self) -> None:
         self.is_unloaded = True
         self._deadlines.clear()
 
+    # -- the journal
+
+    def replay(self, key: Key, value: Any) -> None:
+        """Apply a record of the journal when the broker starts. Each key occurs once, and the order does not matter."""
+        self.state.replay(key, value)
+
     # -- admin requests
 
     @property
+    def is_empty(self) -> bool:
+        return self.state.is_empty
+
+    @property
     def state_name(self) -> str:
+        epoch = self.state.assignment_epoch
         facts = GroupFacts(
             is_unloaded=self.is_unloaded,
             is_empty=self.is_empty,
-            is_target_old=self.epoch > self.assignment_epoch,
-            is_reconciled=all(member.is_reconciled_to(self.assignment_epoch) for member in self.members.values()),
+            is_target_old=self.state.epoch > epoch,
+            is_reconciled=all(member.is_reconciled_to(epoch) for member in self.state.members.values()),
         )
         return state_of(facts).value
 
     @property
     def size(self) -> int:
         """The sum of the sizes of all members' subscriptions, in bytes."""
-        return sum(subscription_size(member.topics, member.regex) for member in self.members.copy().values())
+        return sum(subscription_size(member.topics, member.regex) for member in self.state.members.copy().values())
 
     def is_subscribed(self, topic: str) -> bool:
-        return any(topic in self.reads(member) for member in self.members.values())
+        return any(topic in self.reads(member) for member in self.state.members.values())
 
     def tombstones(self) -> list[KeyAndValue]:
         if self.is_unloaded:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {self.group_id!r} does not exist any more")
-        if self.members:
+        if self.state.members:
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {self.group_id!r} has members; stop them first")
-        return self._tombstones()
+        return self.state.tombstones()

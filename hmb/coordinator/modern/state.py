@@ -1,8 +1,8 @@
 """The members, epochs and target of a KIP-848 group, and the records that store them.
 
-`ConsumerState` is the base class of `ConsumerGroup` and does not handle requests. During one request, `ConsumerGroup`
-changes the members, the epochs or the target through the methods of this class. Each method creates the record of its
-change. At the end of the request, `_finish` puts all these records into one `Write`.
+A `ConsumerGroup` has one `ConsumerState`. During one request, the group changes the members, the epochs or the target
+through the methods of this class. Each method creates the record of its change. At the end of the request, `finish`
+puts all these records into one `Write`.
 
 For example, when a member joins, the methods create records of its subscription, of the new group epoch, of the targets
 and of its assignment. The journal stores all these records in one batch.
@@ -12,9 +12,9 @@ Source: KIP-848; Kafka's `ModernGroup`, `ConsumerGroup`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.group import Write
@@ -48,8 +48,6 @@ from hmb.coordinator.modern.records import (
     with_metadata,
 )
 from hmb.coordinator.modern.store import StoredRecords
-from hmb.protocol.consumer_protocol import CONSUMER
-from hmb.protocol.enums import GroupType
 from hmb.protocol.errors import KafkaError
 
 FIRST_EPOCH = 1  # the group epoch of a new group
@@ -62,12 +60,10 @@ class ConsumerState:
     - `_owners` maps each partition that a member owns or must still give up to the id of this member.
     """
 
-    kind: ClassVar[str] = GroupType.CONSUMER
-
-    def __init__(self, group_id: str) -> None:
+    def __init__(self, group_id: str, resume: Callable[[int], None]) -> None:
+        """`resume` starts the sessions of all members again. It is called after a failed write was undone."""
         self.group_id = group_id
-        self.protocol_type: str | None = CONSUMER
-        self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
+        self._resume = resume
         self.writes: list[Write] = []
         self._records: list[KeyAndValue] = []  # the records of the current step
         self._stored = StoredRecords()
@@ -93,11 +89,11 @@ class ConsumerState:
 
     # -- changes
 
-    def _put_subscription(self, member: ConsumerMember) -> None:
+    def put_subscription(self, member: ConsumerMember) -> None:
         self._put(member)
         self._records.append(member_record(self.group_id, member))
 
-    def _put_assignment(self, member: ConsumerMember) -> None:
+    def put_assignment(self, member: ConsumerMember) -> None:
         self._put(member)
         self._records.append(current_record(self.group_id, member))
 
@@ -119,27 +115,27 @@ class ConsumerState:
             if self._owners.get(partition) == member_id:
                 del self._owners[partition]
 
-    def _remove(self, member_id: str) -> None:
+    def remove(self, member_id: str) -> None:
         self._take_out(member_id)
         self.targets.pop(member_id, None)
         self._records += tombstones_of_member(self.group_id, member_id)
 
-    def _set_epoch(self, epoch: int, metadata_hash: int) -> None:
+    def set_epoch(self, epoch: int, metadata_hash: int) -> None:
         self.epoch, self.metadata_hash = epoch, metadata_hash
         value = ConsumerGroupMetadataValue(epoch=epoch, metadata_hash=metadata_hash)
         self._records.append(encode(ConsumerGroupMetadataKey(group_id=self.group_id), value))
 
-    def _set_target(self, member_id: str, target: frozenset[PartitionId]) -> None:
+    def set_target(self, member_id: str, target: frozenset[PartitionId]) -> None:
         if self.targets.get(member_id) != target:
             self.targets[member_id] = target
             self._records.append(target_record(self.group_id, member_id, target))
 
-    def _set_assignment_epoch(self, epoch: int, timestamp: int) -> None:
+    def set_assignment_epoch(self, epoch: int, timestamp: int) -> None:
         self.assignment_epoch, self.assignment_timestamp = epoch, timestamp
         value = ConsumerGroupTargetAssignmentMetadataValue(assignment_epoch=epoch, assignment_timestamp=timestamp)
         self._records.append(encode(ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id), value))
 
-    def _set_regex(self, regex: str, topics: frozenset[str] | None, version: int, timestamp: int) -> None:
+    def set_regex(self, regex: str, topics: frozenset[str] | None, version: int, timestamp: int) -> None:
         """Store the topics that a regular expression matches. If `topics` is None, delete the expression."""
         key = ConsumerGroupRegularExpressionKey(group_id=self.group_id, regular_expression=regex)
         if topics is None:
@@ -150,7 +146,7 @@ class ConsumerState:
             value = ConsumerGroupRegularExpressionValue(topics=sorted(topics), version=version, timestamp=timestamp)
             self._records.append(encode(key, value))
 
-    def _tombstones(self) -> list[KeyAndValue]:
+    def tombstones(self) -> list[KeyAndValue]:
         """Return the tombstones that delete all records of a group without members."""
         keys: list[Key] = [
             ConsumerGroupTargetAssignmentMetadataKey(group_id=self.group_id),
@@ -169,7 +165,7 @@ class ConsumerState:
         """Add the tombstones of the classic group that this group replaces to the records of the current step."""
         self._records += tombstones
 
-    def _finish(self) -> None:
+    def finish(self) -> None:
         """End a step: put the records of all its changes into `writes`."""
         if not self._records:
             return
@@ -179,7 +175,7 @@ class ConsumerState:
     def _written(self, records: Sequence[KeyAndValue], number: int, error: KafkaError | None, now: int) -> None:
         if self._stored.end(number, records, error):
             self._restore([(decode_key(key), decode_value(decode_key(key), value)) for key, value in self._stored])
-            self.resume(now)
+            self._resume(now)
 
     def replay(self, key: Key, value: Any) -> None:
         """Apply a record of the journal when the broker starts. Each key occurs once, in any order."""
@@ -209,7 +205,3 @@ class ConsumerState:
 
     def _member(self, member_id: str) -> ConsumerMember:
         return self.members.get(member_id) or ConsumerMember(member_id)
-
-    def resume(self, now: int) -> None:
-        """Start the sessions of the members that were restored from the journal."""
-        raise NotImplementedError

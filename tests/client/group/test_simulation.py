@@ -129,7 +129,7 @@ class ConsumerCoordinator:
         self._group.writes.clear()
 
     def known(self) -> Iterable[str]:
-        return self._group.members
+        return self._group.state.members
 
 
 @dataclass
