@@ -9,8 +9,9 @@ The table HANDLERS contains the handler of each API. The broker reads this table
 to list its APIs in the response to ApiVersions. The documentation also uses it.
 
 The docstring of each module has four parts. The part "Versions" names the supported versions of the API. "Behavior"
-describes the newest version. "Version notes" describes the differences between versions. "Left out" names the parts of
-Kafka's behavior that HMB does not have.
+describes the newest version. "Version notes" describes how the broker behaves differently in other versions. The
+docstring of the message class describes the fields of each version. "Left out" names the parts of Kafka's behavior that
+HMB does not have.
 """
 
 from collections.abc import Callable, Mapping

@@ -10,13 +10,10 @@ Behavior: the broker waits until `min_bytes` bytes exist, a partition has an err
     notices that the client has disconnected, or that a topic was deleted and created again. A consumer with the
     isolation level READ_COMMITTED gets only records below the last stable offset. The consumer also gets a list of
     aborted transactions, and has to skip the records of these transactions.
-Version notes: clients that send versions below 4 do not know record batches. The broker converts the records for them
-    while it sends the response (old_clients.py). Versions 0 and 1 get messages of magic 0, and versions 2 and 3 get
-    messages of magic 1. During the conversion the broker checks the batches. If the first batch is damaged, the error
-    is CORRUPT_MESSAGE. If the first batch has more than `max.decompressed.message.bytes` bytes after decompression, the
-    error is MESSAGE_TOO_LARGE. Version 3 adds `max_bytes`, version 4 the isolation level, version 7 fetch sessions,
-    version 9 leader epochs, and version 12 the epoch of the last fetched record. From version 13 on, topics are
-    identified by id.
+Version notes: clients that send versions below 4 do not know record batches. The broker converts the records to the
+    format of the version (`FetchRequest.magic_of`) while it sends the response (old_clients.py). During the conversion
+    the broker checks the batches. If the first batch is damaged, the error is CORRUPT_MESSAGE. If the first batch has
+    more than `max.decompressed.message.bytes` bytes after decompression, the error is MESSAGE_TOO_LARGE.
 Left out: fetches by followers and the choice of a replica near the client (racks), because HMB has one broker. A client
     in another zone always reads across zones. Quotas: a fast client can use all of the broker's time and delay others.
 """

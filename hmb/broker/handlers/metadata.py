@@ -7,10 +7,8 @@ Behavior: this broker is the leader of all partitions. The response contains the
     new topic, so the client does not have to ask again. One request creates about 100 partitions at most (MOST_MADE),
     so that it does not take too long. Further new topics get LEADER_NOT_AVAILABLE. When the client tries again, the
     broker creates more of them. If a request contains a topic twice, the response contains it once.
-Version notes: to request all topics, a client sends an empty list in version 0, and null in later versions. In later
-    versions an empty list means no topic. From version 4 on, a client can forbid the creation of topics. From version
-    12 on, a request can identify topics by id. Versions 10 and 11 also have a field for the id. If a request of these
-    versions uses this field, all its topics get INVALID_REQUEST.
+Version notes: an empty list requests all topics in version 0, and no topic in later versions. Versions 10 and 11 have a
+    field for the id of a topic, but if a request uses this field, all its topics get INVALID_REQUEST.
 Left out: racks and offline replicas, which exist only with several brokers. While the broker is down, a client cannot
     use another replica.
 """

@@ -7,11 +7,9 @@ Behavior: each partition has its own error code. The broker stores each offset a
     text to each offset (metadata), which OffsetFetch returns unchanged. The setting `offset.metadata.max.bytes` limits
     the length of this text.
 Version notes: for version 0, Kafka brokers stored the offsets in ZooKeeper. HMB stores them like offsets of later
-    versions, but checks neither member nor generation. Version 1 adds a commit time for each partition. Versions 2 to 4
-    instead have one retention time for all partitions. From version 5 on, the setting `offsets.retention.minutes` is
-    used (KIP-211). Version 6 adds leader epochs, and version 7 group instance ids. An unknown group gets
-    ILLEGAL_GENERATION in versions below 9, and GROUP_ID_NOT_FOUND in later versions. From version 10 on, topics are
-    identified by id.
+    versions, but checks neither member nor generation. From version 5 on, the setting `offsets.retention.minutes`
+    determines how long offsets are kept (KIP-211). An unknown group gets ILLEGAL_GENERATION in versions below 9, and
+    GROUP_ID_NOT_FOUND in later versions.
 Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
     `offsets.commit.timeout.ms`: in Kafka this is the time to wait for replicas, and HMB has none.
 """

@@ -6,10 +6,8 @@ Behavior: a partition without a committed offset gets the offset -1 and no error
     offsets. If a topic was deleted and created again, offsets that were committed for the old topic are not returned.
 Version notes: for version 0, Kafka brokers read the offsets from ZooKeeper. In this version, a partition without a
     committed offset gets UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1, an error of the group is returned at each
-    partition. From version 2 on, the response has a field for this error, and the list of topics may be null. Version 5
-    adds leader epochs. Version 7 adds `require_stable`: a partition gets UNSTABLE_OFFSET_COMMIT while an open
-    transaction has a pending offset for it. From version 8 on, a request may contain several groups. Version 9 adds the
-    member that sends the request (KIP-848). From version 10 on, topics are identified by id.
+    partition. From version 7 on, a client can set `require_stable`: a partition then gets UNSTABLE_OFFSET_COMMIT while
+    an open transaction has a pending offset for it.
 Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
 """
 

@@ -8,11 +8,10 @@ Behavior: the log of each partition checks the records and assigns their offsets
     With acks=-1 (all), the broker sends the response after the records are on disk (`log.flush.acks.all`). The broker
     does not wait for followers, because HMB has none. With acks=0, the broker sends no response. If an error occurs
     with acks=0, the broker closes the connection, because the client would otherwise not notice the error.
-Version notes: versions 0 and 1 contain messages of magic 0, and version 2 contains messages of magic 1. From version 3
-    on, a request contains one record batch for each partition. If a request of an earlier version contains a record
-    batch, it gets INVALID_RECORD. (A Kafka broker accepts such a request, but no client sends it, and it would bypass
-    the checks of version 3.) Version 7 allows zstd, version 8 adds `record_errors`, and from version 13 on, topics are
-    identified by id. If the request has a transactional id, the batches must belong to an open transaction
+Version notes: the version determines the format of the records (`ProduceRequest.magic_of`). If a request below version
+    3 contains a record batch, it gets INVALID_RECORD. (A Kafka broker accepts such a request, but no client sends it,
+    and it would bypass the checks of version 3.) If a request below version 7 contains zstd, it gets
+    UNSUPPORTED_COMPRESSION_TYPE. If the request has a transactional id, the batches must belong to an open transaction
     (broker/transactional.py). Otherwise the error is INVALID_TXN_STATE in versions below 11, and TRANSACTION_ABORTABLE
     in later versions. From version 12 on, the broker adds a partition to the transaction when it gets the first batch
     for it.
