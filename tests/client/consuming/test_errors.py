@@ -196,7 +196,7 @@ def test_records_with_wrong_headers_are_errors_after_the_intact_records_in_arrow
 def test_more_bytes_than_a_column_holds_are_an_error_that_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     data = encode_batch(RECORDS[:2]) + encode_batch(RECORDS[2:], base_offset=2)
     with ScriptedBroker(Log(data, 4)) as broker, Consumer(broker.address, "t") as consumer:
-        monkeypatch.setattr("hmb.records.fast.columns.MAX_INT32", 20)
+        monkeypatch.setattr("hmb.records.fast.columns.INT32_MAX", 20)
         with pytest.raises(KafkaError, match=r"t-0: .* bytes are too many for one column: use a smaller max_bytes"):
             consumer.poll_arrow(10)
             consumer.poll_arrow(10)
