@@ -142,7 +142,7 @@ class FetchSession:
     epoch: int = 1  # the epoch that the next request must have
 
 
-class Fetching:
+class FetchContext:
     """A fetch without a session: the partitions to read, and a method that creates the response."""
 
     def __init__(self, partitions: dict[Key, FetchedPartition]) -> None:
@@ -152,7 +152,7 @@ class Fetching:
         return _response(responses, NO_SESSION)
 
 
-class FullFetch(Fetching):
+class FullFetchContext(FetchContext):
     """A fetch that creates a session, if the cache has room for it."""
 
     def __init__(self, sessions: FetchSessions, named: dict[Key, FetchedPartition], uses_ids: bool) -> None:
@@ -165,7 +165,7 @@ class FullFetch(Fetching):
         return _response(responses, self._sessions.create(self._named, self._uses_ids))
 
 
-class IncrementalFetch(Fetching):
+class IncrementalFetchContext(FetchContext):
     """A fetch in an existing session. The response contains only partitions with news, such as new records."""
 
     def __init__(self, sessions: FetchSessions, session: FetchSession) -> None:
@@ -195,7 +195,7 @@ class FetchSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
-    def begin(self, request: FetchRequest, *, uses_ids: bool) -> Fetching:
+    def begin(self, request: FetchRequest, *, uses_ids: bool) -> FetchContext:
         """Begin a fetch. Return an object that contains the partitions to read, and that later creates the response.
 
         Raises KafkaError: FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR.
@@ -205,13 +205,15 @@ class FetchSessions:
             if request.session_id != NO_SESSION:
                 with self._lock:
                     self._remove(request.session_id)
-            return Fetching(named) if request.session_epoch == LAST_EPOCH else FullFetch(self, named, uses_ids)
+            if request.session_epoch == LAST_EPOCH:
+                return FetchContext(named)
+            return FullFetchContext(self, named, uses_ids)
         with self._lock:
             session = self._continued(request, uses_ids)
             self._update(session, named, _forgotten(request, uses_ids))
             if not session.partitions:
                 self._remove(session.id)
-                return Fetching(named)
+                return FetchContext(named)
             if self._partitions > MAX_PARTITIONS:
                 self._remove(session.id)
                 why = f"all fetch sessions together have more than {MAX_PARTITIONS:,} partitions"
@@ -219,7 +221,7 @@ class FetchSessions:
             session.used = self.clock()
             session.epoch = 1 if session.epoch == INT32_MAX else session.epoch + 1
             self._sessions.move_to_end(session.id)
-            return IncrementalFetch(self, session)
+            return IncrementalFetchContext(self, session)
 
     def _continued(self, request: FetchRequest, uses_ids: bool) -> FetchSession:
         session = self._sessions.get(request.session_id)

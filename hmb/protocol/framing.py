@@ -24,10 +24,10 @@ from hmb.protocol.primitives import Part, part_size
 
 _SIZE = struct.Struct(">i")
 CHUNK = 1 << 20  # bytes; a larger frame is read in chunks of this size
-Admit: TypeAlias = Callable[[int], None]  # The argument is the size of the next chunk in bytes.
+Reserve: TypeAlias = Callable[[int], None]  # The argument is the size of the next chunk in bytes.
 
 
-def _admit_at_once(size: int) -> None:
+def _reserve_nothing(size: int) -> None:
     pass
 
 
@@ -68,22 +68,23 @@ def read_size(stream: Stream, max_size: int) -> int | None:
     return size
 
 
-def read_body(stream: Stream, size: int, admit: Admit = _admit_at_once) -> memoryview:
+def read_body(stream: Stream, size: int, reserve: Reserve = _reserve_nothing) -> memoryview:
     """Return the message in a frame. `size` is the frame's length, which `read_size` has returned.
 
-    The function reads the message in chunks. Before each chunk, it calls `admit` with the size of the chunk. `admit`
-    may wait until the broker has memory for the chunk. Raises ProtocolError if the stream ends inside the frame.
+    The function reads the message in chunks. Before each chunk, it calls `reserve` with the size of the chunk.
+    `reserve` may wait until the broker has memory for the chunk. Raises ProtocolError if the stream ends inside the
+    frame.
     """
     if size > CHUNK:
-        return _read_large(stream, size, admit)
-    admit(size)
+        return _read_large(stream, size, reserve)
+    reserve(size)
     data = _read(stream, size)
     if len(data) < size:
         raise ProtocolError(_ends_early(len(data), size))
     return memoryview(data)
 
 
-def _read_large(stream: Stream, size: int, admit: Admit) -> memoryview:
+def _read_large(stream: Stream, size: int, reserve: Reserve) -> memoryview:
     """Read a large message into memory from the operating system (mmap).
 
     The operating system allocates each page of this memory when the reader first writes to the page. It frees all pages
@@ -94,7 +95,7 @@ def _read_large(stream: Stream, size: int, admit: Admit) -> memoryview:
     while position < size:
         if position == end:
             end = min(end + CHUNK, size)
-            admit(end - position)
+            reserve(end - position)
         read = stream.readinto(frame[position:end])
         if not read:
             raise ProtocolError(_ends_early(position, size))

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from hmb.broker.dispatch import Dispatcher
-from hmb.broker.fetch_sessions import Fetching, FetchSessions
+from hmb.broker.fetch_sessions import FetchContext, FetchSessions
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.storage.cleanup import deletion
@@ -230,13 +230,13 @@ def make(clock: Clock) -> Callable[..., FetchSessions]:
 
 
 def begin(sessions: FetchSessions, size: int) -> int:
-    fetching = sessions.begin(request(0, 0, dict.fromkeys(range(size), 0)), uses_ids=False)
-    return respond(fetching).session_id
+    fetch_context = sessions.begin(request(0, 0, dict.fromkeys(range(size), 0)), uses_ids=False)
+    return respond(fetch_context).session_id
 
 
-def respond(fetching: Fetching) -> FetchResponse:
+def respond(fetch_context: FetchContext) -> FetchResponse:
     data = FetchResponse.FetchableTopicResponse.PartitionData
-    return fetching.respond([(partition, data(records=memoryview(b""))) for partition in fetching.partitions])
+    return fetch_context.respond([(partition, data(records=memoryview(b""))) for partition in fetch_context.partitions])
 
 
 def use(sessions: FetchSessions, id: int, epoch: int = 1) -> None:

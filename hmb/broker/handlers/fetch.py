@@ -48,16 +48,16 @@ NO_SNAPSHOT = PartitionData.SnapshotId()
 
 def handle(request: FetchRequest, context: RequestContext) -> FetchResponse:
     try:
-        fetching = context.broker.fetch_sessions.begin(request, uses_ids=context.version >= FIRST_VERSION_OF_IDS)
+        fetch_context = context.broker.fetch_sessions.begin(request, uses_ids=context.version >= FIRST_VERSION_OF_IDS)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     max_wait = min(request.max_wait_ms, context.broker.config.connections_max_idle) / 1000
     deadline = time.monotonic() + max_wait
-    fetch = _Fetch(request, fetching.partitions, context)
+    fetch = _Fetch(request, fetch_context.partitions, context)
     fetch.collect()
     if not fetch.is_satisfied and max_wait > 0:
         _wait(fetch, deadline, context)
-    return fetching.respond(fetch.responses)
+    return fetch_context.respond(fetch.responses)
 
 
 def _wait(fetch: _Fetch, deadline: float, context: RequestContext) -> None:

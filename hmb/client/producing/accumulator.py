@@ -42,7 +42,7 @@ class Accumulator:
     """The queues of batches of all partitions. All records in the queues together take at most `memory` bytes.
 
     - `used` is the sum of the sizes of all batches in all queues, in bytes. `_batches` is the number of these batches.
-    - Each queue with batches belongs to exactly one `SenderQueues`: to `unrouted`, or to the sender of its leader.
+    - Each queue with batches belongs to one `SenderQueues`: to `without_leader`, or to the sender of its leader.
     - Only the last batch of a queue can be open for further records. Batches at the front may be in flight.
     """
 
@@ -63,7 +63,7 @@ class Accumulator:
         # Python makes a new object for each use of `self._seal_batch_of`. All batches share this one object, so that
         # the garbage collector has fewer objects to visit.
         self._seal_now = self._seal_batch_of
-        self.unrouted = self.new_sender_queues()  # the queues of partitions whose leader is not known
+        self.without_leader = self.new_sender_queues()  # the queues of partitions whose leader is not known
 
     def new_sender_queues(self) -> SenderQueues:
         """Return an empty set of queues for a sender thread."""
@@ -320,7 +320,7 @@ class Accumulator:
         queues = self._queues.setdefault(topic, {})
         queue = queues.get(partition)
         if queue is None:
-            queue = queues[partition] = PartitionQueue(TopicPartition(topic, partition), self.unrouted)
+            queue = queues[partition] = PartitionQueue(TopicPartition(topic, partition), self.without_leader)
         return queue
 
     def _choose(self, topic: str, partitions: int) -> PartitionQueue:

@@ -132,7 +132,7 @@ class BatchCompletion:
                 is_postponed |= self._resolve(failure)
         # This call comes after all decisions, because another thread uses the queue after the move.
         if is_postponed:
-            self.accumulator.move(queue, self.accumulator.unrouted)
+            self.accumulator.move(queue, self.accumulator.without_leader)
 
     def retry_or_fail(
         self, batch: ProducerBatch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False

@@ -55,7 +55,7 @@ class LeaderRouter(threading.Thread):
     def run(self) -> None:
         accumulator, max_age = self._completion.accumulator, self._completion.settings.metadata_max_age
         while not accumulator.finished:
-            batches = accumulator.wait_for_batches(accumulator.unrouted, max_age)
+            batches = accumulator.wait_for_batches(accumulator.without_leader, max_age)
             for batch in self._completion.sendable(batches):
                 try:
                     self._route(batch)

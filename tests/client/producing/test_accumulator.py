@@ -44,7 +44,7 @@ def append_values(to: Accumulator, values: list[bytes], partition: int | None = 
 
 
 def take(of: Accumulator) -> list[ProducerBatch]:
-    return of.wait_for_batches(of.unrouted)
+    return of.wait_for_batches(of.without_leader)
 
 
 def values(*batches: ProducerBatch) -> list[bytes | None]:
@@ -267,4 +267,4 @@ def test_a_queue_moves_to_another_sender() -> None:
     append(it, b"2")
     assert values(*it.wait_for_batches(sender_queues)) == [b"2"]
     assert isinstance(batch.queue, PartitionQueue)
-    assert not it.unrouted.queues
+    assert not it.without_leader.queues

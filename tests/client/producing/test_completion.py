@@ -24,7 +24,7 @@ def test_a_queue_moves_after_the_decision_about_all_its_batches(monkeypatch: pyt
     for value in (b"1", b"2", b"3"):
         it.append("t", 0, 1, RECORD_OVERHEAD + 1, 1, None, value, ())
     it.seal()
-    (batch,) = it.wait_for_batches(it.unrouted)
+    (batch,) = it.wait_for_batches(it.without_leader)
     attempts = []
 
     def move(queue: PartitionQueue, sender_queues: SenderQueues) -> None:
