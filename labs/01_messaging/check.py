@@ -1,6 +1,6 @@
 """Tests for the requirements of lab 1.
 
-`answer` is the student's module. `rng` generates random test cases.
+In each test, `answer` is the student's module `answer.py`, and `rng` generates random test cases.
 """
 
 import threading
@@ -88,7 +88,7 @@ def test_wait(answer):
 
 
 def test_threads(answer):
-    """When several threads use a topic, each subscriber still receives every message exactly once."""
+    """Each subscriber receives every message exactly once, even when several threads use the topic."""
     topic, count, found = answer.Topic(), 2000, {"a": [], "b": []}
     for name in found:
         topic.subscribe(name)

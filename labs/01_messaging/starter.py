@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 1: a topic in memory.
 
-Complete this file, and check it with `hmb lab check 1`.
+Complete `answer.py`, and check it with `hmb lab check 1`.
 """
 
 import threading

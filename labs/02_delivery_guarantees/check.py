@@ -1,6 +1,6 @@
 """Tests for the requirements of lab 2.
 
-`answer` is the student's module. `rng` generates random test cases.
+In each test, `answer` is the student's module `answer.py`, and `rng` generates random test cases.
 """
 
 MESSAGES = ["tea", "coffee", "coffee", "water", "tea"]
@@ -146,7 +146,7 @@ def test_memory(answer):
 def check_order(answer, rng, order, allowed):
     """Check which mistakes a consumer makes when it crashes before each single operation, and before random operations.
 
-    `allowed` contains the mistakes that this order may make, and has to make: "lost", "repeated", or none.
+    `allowed` lists the mistakes that are right for this order: "lost", "repeated", or none. Each of them has to occur.
     """
     records = [f"record {number}" for number in range(4)]
     store = run(answer, records, order, [])
@@ -167,15 +167,15 @@ def check_order(answer, rng, order, allowed):
 
 
 def test_commit_before(answer, rng):
-    """With the order "before", a crash may lose records, and never repeats a record."""
+    """If `consume` commits before it processes, a crash may lose records, but never repeats a record."""
     check_order(answer, rng, "before", ["lost"])
 
 
 def test_commit_after(answer, rng):
-    """With the order "after", a crash may repeat records, and never loses a record."""
+    """If `consume` commits after it processes, a crash may repeat records, but never loses a record."""
     check_order(answer, rng, "after", ["repeated"])
 
 
 def test_commit_together(answer, rng):
-    """With the order "together", a crash neither loses nor repeats records."""
+    """If `consume` processes and commits in one step, a crash neither loses nor repeats records."""
     check_order(answer, rng, "together", [])

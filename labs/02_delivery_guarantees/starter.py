@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 2: senders, a receiver and a consumer.
 
-Complete this file, and check it with `hmb lab check 2`.
+Complete `answer.py`, and check it with `hmb lab check 2`.
 """
 
 

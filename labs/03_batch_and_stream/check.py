@@ -1,6 +1,6 @@
 """Tests for the requirements of lab 3.
 
-`answer` is the student's module. `rng` generates random test cases.
+In each test, `answer` is the student's module `answer.py`, and `rng` generates random test cases.
 """
 
 from collections import Counter
@@ -49,7 +49,7 @@ def test_speed(answer, rng):
 
 
 def test_forgetting(answer, rng):
-    """`forget(end)` removes exactly the clicks at offsets below `end`, even if their event times are new."""
+    """`forget(end)` removes exactly the clicks at offsets below `end`. Their event times do not matter."""
     small = [(70, "home"), (10, "home"), (80, "home")]
     for log in [small, *(random_log(rng, 2 + number // 6) for number in range(60))]:
         end = rng.randrange(len(log) + 1)
@@ -82,7 +82,7 @@ def test_copies(answer, rng):
 
 
 def test_the_exact_answer(answer, rng):
-    """After each click, the batch view and the speed view together are the exact answer."""
+    """After each click, the sum of the batch view and the speed view equals the exact counts."""
     for number in range(100):
         log = random_log(rng, 2 + number // 6)
         batch, view = {}, answer.SpeedView(0)

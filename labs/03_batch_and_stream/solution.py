@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-SIZE = 60  # seconds of a window
+SIZE = 60  # the length of a window in seconds
 
 
 def window_of(time, size):

@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 3: the views of a click log.
 
-Complete this file, and check it with `hmb lab check 3`.
+Complete `answer.py`, and check it with `hmb lab check 3`.
 """
 
 

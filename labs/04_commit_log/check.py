@@ -1,6 +1,7 @@
 """Tests for the requirements of lab 4.
 
-`answer` is the student's module. `rng` generates random test cases. `tmp_path` is an empty folder.
+In each test, `answer` is the student's module `answer.py`, `rng` generates random test cases, and `tmp_path` is an
+empty folder.
 """
 
 from pathlib import Path
@@ -63,7 +64,7 @@ def test_unknown_offsets(answer, tmp_path):
 
 
 def test_reopening(answer, tmp_path, rng):
-    """After the log was closed and opened again, it has all records, and the next record gets the next offset."""
+    """A log that was closed and opened again has all its records, and the next record gets the next offset."""
     records = [*RECORDS, *(rng.randbytes(rng.randrange(40)) for _ in range(20))]
     for count in (0, 1, 2, len(records)):
         folder = tmp_path / str(count)

@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 4: a commit log.
 
-Complete this file, and check it with `hmb lab check 4`.
+Complete `answer.py`, and check it with `hmb lab check 4`.
 """
 
 from pathlib import Path

@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 5: an encoder of Kafka's protocol.
 
-Complete this file, and check it with `hmb lab check 5`.
+Complete `answer.py`, and check it with `hmb lab check 5`.
 """
 
 import struct
@@ -21,7 +21,7 @@ def record(offset_delta, key, value):
 def batch(records, timestamp):
     """Encode a record batch. `records` is a list of pairs of key and value."""
     after_crc = struct.pack(">hiqqqhii", 0, len(records) - 1, timestamp, timestamp, -1, -1, -1, len(records))
-    return crc32c(after_crc).to_bytes(4, "big")  # This is not a batch yet.
+    return crc32c(after_crc).to_bytes(4, "big")  # This is only a CRC, and not a batch yet.
 
 
 def produce(topic, records, correlation_id):

@@ -1,6 +1,8 @@
 """Tests for the requirements of lab 6.
 
-A real broker writes the files for the tests. `answer` is the student's module. `rng` generates random test cases.
+A real broker writes the files for the tests.
+
+In each test, `answer` is the student's module `answer.py`, and `rng` generates random test cases.
 """
 
 import struct
@@ -14,7 +16,7 @@ INTERVAL = 300  # bytes: the broker writes an index entry for about every 300 by
 
 
 class Files(NamedTuple):
-    """The contents of a log file and its index, and the entries and batches that they contain."""
+    """The bytes of a log file and of its index file, with the entries and batches decoded from them."""
 
     log: bytes
     index: bytes

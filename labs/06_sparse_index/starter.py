@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 6: a reader of segments.
 
-Complete this file, and check it with `hmb lab check 6`.
+Complete `answer.py`, and check it with `hmb lab check 6`.
 """
 
 

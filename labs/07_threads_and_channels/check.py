@@ -1,6 +1,6 @@
 """Tests for the requirements of lab 7.
 
-`answer` is the student's module. `rng` generates random test cases.
+In each test, `answer` is the student's module `answer.py`, and `rng` generates random test cases.
 """
 
 import threading
@@ -56,7 +56,7 @@ def test_a_full_channel(answer):
 
 
 def test_an_empty_channel(answer):
-    """`get` waits while the channel is empty, and returns as soon as an item is put into it."""
+    """`get` waits while the channel is empty, and returns as soon as an item is put into the channel."""
     channel = answer.Channel(3)
     waiting = Runner(channel.get)
     assert not waiting.ended(0.2), f"the channel is empty, and get does not wait: {waiting.result!r} {waiting.error!r}"
@@ -111,7 +111,7 @@ def test_one_item_for_several_threads(answer):
 
 
 def test_a_time_limit_is_a_deadline(answer):
-    """When other threads use the channel, the waiting time of `get` does not start again."""
+    """`get` raises TimeoutError on time, even if other threads use the channel while `get` waits."""
     for _ in range(10):
         channel = answer.Channel(1)
         waiting, end = Runner(channel.get, 0.4), time.monotonic() + 1.5

@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 7: a channel and a stage of threads.
 
-Complete this file, and check it with `hmb lab check 7`.
+Complete `answer.py`, and check it with `hmb lab check 7`.
 """
 
 

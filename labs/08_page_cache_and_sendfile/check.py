@@ -1,6 +1,7 @@
 """Tests for the requirements of lab 8.
 
-`answer` is the student's module. `rng` generates random test cases. `tmp_path` is an empty folder.
+In each test, `answer` is the student's module `answer.py`, `rng` generates random test cases, and `tmp_path` is an
+empty folder.
 """
 
 import os

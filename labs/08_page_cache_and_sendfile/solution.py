@@ -3,7 +3,7 @@
 import os
 import zlib
 
-CHUNK = 64 * 1024  # bytes
+CHUNK = 64 * 1024  # the number of bytes to read at a time
 
 
 def send_copy(descriptor, connection, offset, count):

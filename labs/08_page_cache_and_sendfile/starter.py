@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 8: two ways from a file to a socket.
 
-Complete this file, and check it with `hmb lab check 8`.
+Complete `answer.py`, and check it with `hmb lab check 8`.
 """
 
 

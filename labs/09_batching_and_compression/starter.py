@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 9: batches and a choice of settings.
 
-Complete this file, and check it with `hmb lab check 9`.
+Complete `answer.py`, and check it with `hmb lab check 9`.
 """
 
 

@@ -1,6 +1,6 @@
 """Tests for the requirements of lab 10.
 
-`answer` is the student's module. `rng` generates random test cases.
+In each test, `answer` is the student's module `answer.py`, and `rng` generates random test cases.
 """
 
 import copy

@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 10: two assignors.
 
-Complete this file, and check it with `hmb lab check 10`.
+Complete `answer.py`, and check it with `hmb lab check 10`.
 """
 
 

@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 11: the rules of replication.
 
-Complete this file, and check it with `hmb lab check 11`.
+Complete `answer.py`, and check it with `hmb lab check 11`.
 """
 
 

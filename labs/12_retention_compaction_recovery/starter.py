@@ -1,6 +1,6 @@
 """The beginning of your answer to lab 12: retention, compaction and recovery.
 
-Complete this file, and check it with `hmb lab check 12`.
+Complete `answer.py`, and check it with `hmb lab check 12`.
 """
 
 

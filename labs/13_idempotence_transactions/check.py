@@ -1,18 +1,18 @@
 """Tests for the requirements of lab 13.
 
-`answer` is the student's module. `rng` generates random test cases.
+In each test, `answer` is the student's module `answer.py`, and `rng` generates random test cases.
 """
 
 import pytest
 
 
 def appended(partition, *batches):
-    """Append batches (producer id, epoch, first sequence, count), and return their offsets."""
+    """Append batches, and return their offsets. A batch is (producer id, epoch, first sequence number, count)."""
     return [partition.append(*batch) for batch in batches]
 
 
 def refused(answer, kind, before, batch):
-    """Check that a batch is refused with an exception, and changes nothing."""
+    """Append the batches `before`. Check that appending `batch` then raises `kind` and keeps the end offset."""
     partition = answer.Partition()
     appended(partition, *before)
     end = partition.end_offset
@@ -29,7 +29,7 @@ def refused(answer, kind, before, batch):
 
 
 def test_in_order(answer, rng):
-    """Batches of one producer, in order, get offsets without a gap."""
+    """`append` assigns consecutive offsets to the batches of one producer that arrive in order."""
     partition, sequence = answer.Partition(), 0
     for _ in range(30):
         count = rng.randrange(1, 6)
@@ -41,7 +41,7 @@ def test_in_order(answer, rng):
 
 
 def test_copies(answer):
-    """A copy of one of the last five batches returns its old offset, and the log does not grow."""
+    """For a copy of one of the last five batches, `append` returns the old offset, and the log does not grow."""
     batches = [(7, 0, 10 * number, 10) for number in range(8)]
     for length in (1, 2, 6, 8):
         partition = answer.Partition()
@@ -59,7 +59,7 @@ def test_copies(answer):
 
 
 def test_out_of_order(answer):
-    """A gap, an older batch and a wrong begin raise `OutOfOrder`."""
+    """`append` raises `OutOfOrder` if a batch neither continues its producer's last batch nor is a copy."""
     refused(answer, answer.OutOfOrder, [], (7, 0, 3, 1))
     refused(answer, answer.OutOfOrder, [(7, 0, 0, 5)], (7, 0, 6, 1))
     refused(answer, answer.OutOfOrder, [(7, 0, 0, 5), (7, 0, 5, 5)], (7, 0, 5, 3))
@@ -75,7 +75,7 @@ def test_out_of_order(answer):
 
 
 def test_epochs(answer):
-    """A new epoch begins with 0 and fences the old one. Producers do not influence each other."""
+    """A new epoch begins with the sequence number 0. After that, `append` raises `Fenced` for the old epoch."""
     refused(answer, answer.Fenced, [(7, 0, 0, 5), (7, 1, 0, 5)], (7, 0, 5, 5))
     partition = answer.Partition()
     batches = [(7, 0, 0, 2), (8, 0, 0, 3), (7, 0, 2, 2), (7, 1, 0, 2), (8, 0, 3, 1), (7, 1, 2, 1)]
@@ -84,7 +84,7 @@ def test_epochs(answer):
 
 
 def expected_of(log):
-    """Return the offsets that a reader of committed records gets, by a look at the rest of the log for each record."""
+    """Return the offsets that a reader of committed records gets. For each record, search the rest of the log."""
     found = []
     for offset, (kind, producer_id) in enumerate(log):
         markers = [each for each, owner in log[offset + 1 :] if owner == producer_id and each != "record"]
@@ -101,7 +101,7 @@ def compare(answer, log):
 
 
 def test_aborted(answer, rng):
-    """`read_committed` returns no aborted records and no markers."""
+    """`read_committed` returns no records of aborted transactions and no markers."""
     compare(answer, [("record", None), ("record", 7), ("commit", 7)])
     compare(answer, [("record", 7), ("record", None), ("abort", 7)])
     compare(answer, [("record", 7), ("abort", 7), ("record", 7), ("commit", 7)])
@@ -112,7 +112,7 @@ def test_aborted(answer, rng):
 
 
 def test_the_last_stable_offset(answer, rng):
-    """`read_committed` ends at the last stable offset."""
+    """`read_committed` returns only offsets below the last stable offset."""
     compare(answer, [("record", None), ("record", 7), ("record", None)])
     compare(answer, [("record", 7), ("record", 8), ("commit", 8), ("record", None)])
     for _ in range(200):

@@ -1,25 +1,25 @@
 """The beginning of your answer to lab 13: sequence numbers and transactions.
 
-Complete this file, and check it with `hmb lab check 13`.
+Complete `answer.py`, and check it with `hmb lab check 13`.
 """
 
 
 class OutOfOrder(Exception):
-    """The batch does not continue the last one of its producer."""
+    """The error for a batch that does not continue the last batch of its producer."""
 
 
 class Fenced(Exception):
-    """A newer epoch of the producer is known."""
+    """The error for a batch of an old epoch: the partition has already seen a newer epoch of the producer."""
 
 
 class Partition:
-    """The state of one partition: its end, and the producers that have written to it."""
+    """The state of one partition: its end offset, and the last batches of each producer."""
 
     def __init__(self):
         self.end_offset = 0
 
     def append(self, producer_id, epoch, first_sequence, count):
-        """Check a batch, and return the offset of its first record."""
+        """Check a batch of `count` records, append it, and return the offset of its first record."""
         offset = self.end_offset
         self.end_offset += count
         return offset

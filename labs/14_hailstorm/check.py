@@ -1,6 +1,6 @@
 """Tests for the requirements of lab 14.
 
-`answer` is the student's module. `rng` generates random test cases.
+In each test, `answer` is the student's module `answer.py`, and `rng` generates random test cases.
 """
 
 from collections import Counter
@@ -21,20 +21,20 @@ def test_counts(answer, rng):
 
 
 def test_means(answer):
-    """`merge_means` adds sums and numbers, so that the mean of many values comes out."""
+    """`merge_means` adds the sums, and adds the numbers of values."""
     for a, b, expected in (((0, 0), (6, 2), (6, 2)), ((6, 2), (9, 1), (15, 3)), ((6, 2), (0, 0), (6, 2))):
         found = tuple(answer.merge_means(a, b))
         assert found == expected, f"merge_means({a}, {b}) returns {expected}, and not {found!r}"
 
 
 def cut(a, b):
-    """Merge counts, and keep only the two most frequent words."""
+    """Merge two word counts, and keep only the two most frequent words."""
     merged = Counter(dict(a)) + Counter(dict(b))
     return tuple(sorted(merged.most_common(2)))
 
 
 def test_laws(answer):
-    """`broken_law` names the first law that a merge breaks, or returns None."""
+    """`broken_law` returns the first law that `merge` breaks, or None."""
     top = [(), (("hail", 2), ("rain", 1)), (("rain", 3), ("snow", 2)), (("hail", 3), ("snow", 2))]
     cases = [
         ("whole numbers and +", 0, lambda a, b: a + b, [0, 1, 5, -2], None),
@@ -58,12 +58,12 @@ def _mean(a, b):
 
 
 def streams(rng, number):
-    """Return the words of each of two partitions. The first cases are small."""
+    """Return random words for two partitions, as two lists. The lists are short if `number` is small."""
     return [rng.choices(WORDS, k=rng.randrange(1, 3 + number // 20)) for _ in range(2)]
 
 
 def arrivals(rng, words, begin):
-    """Return the tuples from the clock `begin` on, with the partitions interleaved at random."""
+    """Return the tuples at or above the clock `begin`. The tuples of the two partitions are interleaved at random."""
     order = [partition for partition in range(2) for _ in words[partition][begin[partition] :]]
     rng.shuffle(order)
     following = list(begin)
@@ -84,7 +84,7 @@ def send(bolt, tuples):
 
 
 def test_replays(answer, rng):
-    """`receive` counts a tuple once, also if it is replayed."""
+    """`receive` counts each tuple only once, even if the tuple is replayed."""
     for number in range(100):
         words = streams(rng, number)
         tuples = arrivals(rng, words, [0, 0])
@@ -98,7 +98,7 @@ def test_replays(answer, rng):
 
 
 def test_snapshots(answer, rng):
-    """A snapshot contains exactly the tuples below its clock, in each order of arrival."""
+    """A snapshot contains exactly the tuples below its clock, in whatever order the tuples arrive."""
     for number in range(200):
         words = streams(rng, number)
         clock = [rng.randrange(1, len(each) + 1) for each in words]
@@ -116,7 +116,7 @@ def test_snapshots(answer, rng):
 
 
 def test_a_crash(answer, rng):
-    """After a crash and a replay the counts are those of a batch, although the order is another one."""
+    """After a crash and a replay, the counts equal those of a batch program."""
     for number in range(200):
         words = streams(rng, number)
         ends = [len(each) for each in words]

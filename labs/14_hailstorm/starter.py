@@ -1,42 +1,42 @@
 """The beginning of your answer to lab 14: monoids and a bolt.
 
-Complete this file, and check it with `hmb lab check 14`.
+Complete `answer.py`, and check it with `hmb lab check 14`.
 """
 
 
 def merge_counts(a, b):
-    """Return the merged word counts of two dictionaries."""
+    """Return a new dictionary with the sum of two word counts."""
     return {**a, **b}
 
 
 def merge_means(a, b):
-    """Return the merged state of two means. A state is a pair: the sum and the number of values."""
+    """Merge two states for a mean. A state is a pair: the sum of the values, and the number of the values."""
     return a
 
 
 def broken_law(empty, merge, states):
-    """Return "identity", "associativity" or "commutativity", the first law that the states break, or None."""
+    """Return the first law that `merge` breaks: "identity", "associativity", "commutativity" or None."""
     return
 
 
 class Bolt:
-    """Counts words exactly once."""
+    """A processing step that counts words exactly once."""
 
     def __init__(self, partitions):
         self.state = {}
-        self.clock = [0] * partitions  # for each partition: the offset of the next tuple
+        self.clock = [0] * partitions  # for each partition: the offset of the next tuple to count
 
     def receive(self, partition, offset, word):
-        """Count a word, unless it was counted before."""
+        """Count the word at `offset` of a partition, unless this tuple was already counted."""
         self.state[word] = self.state.get(word, 0) + 1
 
     def begin_snapshot(self, clock):
-        """Begin a snapshot that contains exactly the tuples below `clock`."""
+        """Begin a snapshot. It must contain exactly the tuples whose offsets are below `clock`, for each partition."""
 
     def end_snapshot(self):
-        """Return the counts of all tuples below the snapshot's clock."""
+        """End the snapshot, and return it: the counts of exactly the tuples below the snapshot's clock."""
         return dict(self.state)
 
     def restore(self, counts, clock):
-        """Continue after a crash from a snapshot."""
+        """Continue after a crash from a snapshot with these counts and this clock."""
         self.state, self.clock = dict(counts), list(clock)

@@ -1,13 +1,13 @@
 """Tests for the requirements of lab 15.
 
-`answer` is the student's module. `tmp_path` is an empty folder.
+In each test, `answer` is the student's module `answer.py`, and `tmp_path` is an empty folder.
 """
 
 import sys
 
 
 class Source:
-    """A topic with one partition: the records between two offsets can be read again and again."""
+    """A source of records, like a topic with one partition. The records of a range can be read several times."""
 
     def __init__(self, records):
         self.records = list(records)
@@ -20,11 +20,14 @@ class Source:
 
 
 class Crash(BaseException):
-    """The program ends here. Not an Exception, so that `except Exception` in an answer does not catch it."""
+    """A simulated crash of the program. It is no Exception, so `except Exception` in an answer does not catch it."""
 
 
 def crashing(answer, number, call):
-    """Call a function, and crash before line `number` that the answer executes. Return whether it crashed."""
+    """Call a function of the answer, and raise Crash when the answer has executed `number` lines.
+
+    Return whether Crash was raised. If the function executes fewer lines, it ends normally.
+    """
     left = number
 
     def trace(frame, event, argument):
@@ -53,7 +56,7 @@ def compare(name, found, expected):
 
 
 def test_ranges(answer, tmp_path):
-    """`plan` returns the next range of at most `max_records` records, or None."""
+    """`plan` returns the next range with at most `max_records` records, or None if the source has no new record."""
     compare("plan(folder, 0, 10)", answer.plan(tmp_path, 0, 10), None)
     compare("plan(folder, 25, 10)", answer.plan(tmp_path, 25, 10), (0, 0, 10))
     answer.commit(tmp_path, 0)
@@ -66,7 +69,7 @@ def test_ranges(answer, tmp_path):
 
 
 def test_an_unfinished_batch(answer, tmp_path):
-    """A batch that was planned and not committed is planned again, with the same range."""
+    """If the last planned batch is not committed, `plan` returns this batch again, with the same range."""
     compare("plan(folder, 5, 10)", answer.plan(tmp_path, 5, 10), (0, 0, 5))
     compare("the next plan(folder, 8, 10), without a commit,", answer.plan(tmp_path, 8, 10), (0, 0, 5))
     answer.commit(tmp_path, 0)
@@ -75,7 +78,7 @@ def test_an_unfinished_batch(answer, tmp_path):
 
 
 def test_many_batches(answer, tmp_path):
-    """The order of batches is the order of their numbers, also from 10 on."""
+    """Batches are ordered by their numbers, not by the names of their files: batch 10 comes after batch 9."""
     for number in range(12):
         found = answer.plan(tmp_path, 12, 1)
         compare(f"after {number} batches, plan(folder, 12, 1)", found, (number, number, number + 1))
@@ -86,7 +89,7 @@ def test_many_batches(answer, tmp_path):
 
 
 def test_output(answer, tmp_path):
-    """`write_output` with the same number replaces the rows of the batch."""
+    """If `write_output` is called again with the same number, it replaces the rows of the batch."""
     answer.write_output(tmp_path, 0, ["a", "b"])
     answer.write_output(tmp_path, 1, ["c"])
     answer.write_output(tmp_path, 0, ["a", "b"])
@@ -95,7 +98,7 @@ def test_output(answer, tmp_path):
 
 
 def test_run(answer, tmp_path):
-    """`run` processes all records, and later the new ones."""
+    """`run` processes all records. When it is called again later, it processes the new records."""
     source = Source(range(23))
     answer.run(tmp_path, source, lambda record: 2 * record, 5)
     found = list(answer.read_output(tmp_path))
@@ -107,7 +110,7 @@ def test_run(answer, tmp_path):
 
 
 def test_crashes(answer, tmp_path):
-    """After a crash before any line, a second run completes the output: nothing is missing, nothing comes twice."""
+    """If `run` crashes before any line, a second call completes the output. No record is missing or in it twice."""
     for line in range(2000):
         folder, source = tmp_path / str(line), Source(range(6))
         folder.mkdir()
@@ -117,7 +120,7 @@ def test_crashes(answer, tmp_path):
         try:
             answer.run(folder, source, abs, 2)
             found = list(answer.read_output(folder))
-        except Exception as error:  # whatever the student's code raises
+        except Exception as error:  # The student's code may raise any exception.
             raise AssertionError(f"{case}: {type(error).__name__}: {error}") from error
         assert found == list(range(7)), f"{case}: read_output returns {found}"
         if not has_crashed:

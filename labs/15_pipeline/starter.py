@@ -1,26 +1,26 @@
 """The beginning of your answer to lab 15: a pipeline with a checkpoint.
 
-Complete this file, and check it with `hmb lab check 15`.
+Complete `answer.py`, and check it with `hmb lab check 15`.
 """
 
 
 def plan(folder, end, max_records):
-    """Return the next batch as (number, begin, end), or None if all records are read."""
+    """Return the next batch to process as (number, begin, end), or None if the source has no new record."""
     return
 
 
 def commit(folder, number):
-    """Note that a batch is complete."""
+    """Record in a file that the batch with this number is complete."""
 
 
 def write_output(folder, number, rows):
-    """Write the rows of a batch to a file. A second call with the same number replaces the file."""
+    """Write the rows of a batch to a file. If the batch is written again, the new rows replace the old ones."""
 
 
 def read_output(folder):
-    """Return the rows of all batches, in their order."""
+    """Return the rows of all batches in one list, in the order of the batches."""
     return []
 
 
 def run(folder, source, transform, max_records):
-    """Process all records of the source, batch by batch."""
+    """Process all records of the source, batch by batch. For each record, the output has `transform(record)`."""
