@@ -1,6 +1,6 @@
-"""The shared part of all scenarios: the options of a command, its rounds, its samples and its tables.
+"""The part that all benchmark commands share: their options, rounds, samples and tables.
 
-A scenario is a function that measures. The decorator `scenario` makes a click command of it::
+A scenario is a function that measures something. The decorator `scenario` turns the function into a command::
 
     @scenario("latency", VIEW)
     @broker_options
@@ -10,13 +10,13 @@ A scenario is a function that measures. The decorator `scenario` makes a click c
         for number, broker in measurement.rounds(brokers):
             measurement.add(number, broker.name, client, parameters, figures)
 
-The command adds the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. It opens the file and the
-topic for the samples, calls the function, and prints the tables of the view. If the function registers a peer with
-`measurement.stack`, the peer stops at the end, even after an error.
+The command also has the options `--repeat`, `--results`, `--publish`, `--kafka-dir` and `--json`. It opens the file and
+the topic in which all runs are stored as samples. It then calls the function, and prints the tables of the view. If the
+function adds a broker to `measurement.stack`, the command stops this broker at its end, even after an error.
 
-Rounds: the speed of a shared machine changes from minute to minute. The *contestants*, for example HMB and Kafka,
-therefore run alternately, and only runs of one round are compared. Each round begins with another contestant, so that
-no contestant always runs first::
+A measurement has several rounds. The *contestants* are the things to compare, for example HMB and Kafka, and each
+contestant runs once in each round. The speed of a shared machine changes from minute to minute. Therefore only runs of
+the same round are compared. Each round begins with the next contestant, so that no contestant always runs first::
 
     round 0: HMB, Kafka    round 1: Kafka, HMB    round 2: HMB, Kafka
 """
@@ -56,19 +56,19 @@ VERSUS_HELP = (
 
 
 class Measurement:
-    """One run of a benchmark command: its options, its rounds and its samples."""
+    """One execution of a benchmark command, with its rounds and its samples."""
 
     def __init__(self, suite: str, rounds: int, samples: Samples, stack: ExitStack) -> None:
         self.suite = suite
         self.round_count = rounds
         self.samples = samples
-        self.stack = stack  # The stack closes when the command ends.
+        self.stack = stack  # The command closes this stack at its end.
 
     def progress(self, steps: int) -> Progress:
         return Progress(steps, self.stack)
 
     def rounds(self, contestants: Sequence[Contestant]) -> Iterator[tuple[int, Contestant]]:
-        """Yield (round, contestant) for all rounds of this command."""
+        """Yield (number of the round, contestant) for each run of this command. The function measures one run each."""
         return alternate(contestants, self.round_count)
 
     def add(
@@ -81,12 +81,15 @@ class Measurement:
         *,
         suite: str | None = None,
     ) -> None:
-        """Store the figures of one run, which belongs to round `number`, as a sample."""
+        """Store the figures of one run as a sample. `number` is the number of the round."""
         self.samples.add(Sample(suite or self.suite, broker, client, number, parameters, figures))
 
 
 def alternate(contestants: Sequence[Contestant], rounds: int) -> Iterator[tuple[int, Contestant]]:
-    """Yield (round, contestant), each contestant once in a round. Each round begins with the next contestant."""
+    """Yield (number of the round, contestant) for each run: in each round, each contestant runs once.
+
+    Round 0 begins with the first contestant, round 1 with the second one, and so on.
+    """
     for number in range(rounds):
         first = number % len(contestants)
         for contestant in (*contestants[first:], *contestants[:first]):
@@ -94,7 +97,7 @@ def alternate(contestants: Sequence[Contestant], rounds: int) -> Iterator[tuple[
 
 
 def scenario(suite: str, view: SuiteReport, *, rounds: int = ROUNDS) -> Callable[[Callable[..., None]], click.Command]:
-    """Return a decorator that turns a measuring function into a command. `rounds` is the default of --repeat."""
+    """Return a decorator that turns a function into a benchmark command. `rounds` is the default value of --repeat."""
 
     def decorate(measure: Callable[..., None]) -> click.Command:
         def run(
@@ -143,9 +146,9 @@ def _shared_options(rounds: int) -> list[click.Parameter]:
 
 
 def broker_options(function: Function) -> Function:
-    """Add the options -b and --versus to a command.
+    """Add the options -b and --versus, with which a user chooses the brokers, to a command.
 
-    They choose the brokers. These brokers run during the whole command.
+    The chosen brokers run during the whole command.
     """
     versus_help = VERSUS_HELP + " HOST:PORT measures that broker instead of Kafka."
     function = click.option("--versus", type=_opponent, metavar="CHECKOUT|HOST:PORT", help=versus_help)(function)
@@ -160,12 +163,12 @@ def broker_options(function: Function) -> Function:
 
 
 def versus_option(function: Function) -> Function:
-    """Add --versus to a scenario that starts its brokers or its clients for each run."""
+    """Add the option --versus to a command that starts new brokers or new clients for each run."""
     return click.option("--versus", type=_installation, metavar="CHECKOUT", help=VERSUS_HELP)(function)
 
 
 class CommaList(click.ParamType[list[Any]]):
-    """Values with commas between them, for example `--cells 1,4,7`."""
+    """The type of an option with several values between commas, for example `--cells 1,4,7`."""
 
     def __init__(self, item: click.ParamType[Any]) -> None:
         self.item = item
@@ -177,7 +180,7 @@ class CommaList(click.ParamType[list[Any]]):
 
 
 def _address(value: str) -> str:
-    """Convert the value of an option that is HOST:PORT."""
+    """Check that the value of an option has the form HOST:PORT, and return it. Raises click.BadParameter."""
     try:
         parse_servers(value)
     except ValueError as error:
@@ -186,7 +189,10 @@ def _address(value: str) -> str:
 
 
 def _installation(value: str) -> Installation:
-    """Convert the value of an option that is a checkout, a virtual environment or a Python."""
+    """Return the installation of HMB at a path: a checkout, a virtual environment or a Python executable.
+
+    Raises click.BadParameter if HMB is not installed there.
+    """
     try:
         return Installation.at(Path(value))
     except PeerUnavailable as error:

@@ -1,12 +1,12 @@
-"""The embedded broker in tests: its start, its stop, a fresh topic, and a thousand tests with a topic each.
+"""The times of the embedded broker in tests: its start, its stop, the creation of a topic, and 1,000 short tests.
 
     hmb bench testing
     hmb bench testing --num-tests 100 --json
 
-A test suite pays these times for each test or once. They are measured in this process, after the imports, because a
-test pays for the imports once. Each figure is the median of several runs, and the table shows the goal beside it. A
-"test" creates a topic, sends ten records with HMB's producer, and reads them with HMB's consumer. The producer and the
-consumer are new in each test.
+A test suite needs some of these times once, and others for each test. The benchmark runs the broker in its own process.
+It begins to measure after the imports, because a test suite imports the broker only once. Each figure is the median of
+several runs, and the table shows the goal beside the figure. A test creates a topic, sends ten records with HMB's
+producer, and reads them with HMB's consumer. Each test creates a new producer and a new consumer.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .report.tables import Table
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-RUNS = 9  # of each step in one round
+RUNS = 9  # how often each step runs in one round
 CLIENTS = 10
 RECORDS = [b"%d" % number for number in range(10)]
 GOALS = {  # name of the figure: (label, goal in seconds)
@@ -46,10 +46,10 @@ GOALS = {  # name of the figure: (label, goal in seconds)
 
 
 class GoalView:
-    """The tables of this benchmark: each figure with its median and its goal."""
+    """The table of this benchmark, which shows the median and the goal of each figure."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
-        """Return the table of all rounds."""
+        """Return one table with the figures of all rounds."""
         rows = [["step", "median, ms", "goal, ms", "reached"]]
         for key, (label, goal) in GOALS.items():
             seconds = median(sample.figures[key] for sample in samples)
@@ -66,14 +66,14 @@ VIEW = GoalView()
 
 @contextmanager
 def timed(seconds: list[float]) -> Iterator[None]:
-    """Measure the block of a `with` statement, and append its time in seconds to the list."""
+    """Measure how long a `with` block takes, and append the time (seconds) to the list."""
     began = time.perf_counter()
     yield
     seconds.append(time.perf_counter() - began)
 
 
 def repeated(step: Callable[[list[float]], None]) -> float:
-    """Return the median of RUNS runs of a step, in seconds. The step appends its own time."""
+    """Run a step RUNS times, and return the median of its times (seconds). `step` appends its time to its argument."""
     seconds: list[float] = []
     for _ in range(RUNS):
         step(seconds)
@@ -110,9 +110,9 @@ def reset(seconds: list[float]) -> None:
 
 
 def topic_seconds() -> float:
-    """Create a topic several times.
+    """Create several topics, one after another. Return the median time (seconds) of one creation.
 
-    Return the median time in seconds. Each topic is deleted afterwards, as the fixture `hmb_topic` does.
+    After the measurement of a creation, delete the topic, as the fixture `hmb_topic` does.
     """
     with Broker() as broker:
         names = map("topic-{}".format, count())
@@ -127,7 +127,7 @@ def topic_seconds() -> float:
 
 
 def tests_seconds(number: int, step: Callable[[str], None]) -> float:
-    """Run `number` tests, each with a topic of its own. Return the time in seconds that 1,000 tests would take."""
+    """Run `number` tests, each with its own topic. From their time, calculate the time (seconds) of 1,000 tests."""
     with Broker() as broker:
         seconds: list[float] = []
         with timed(seconds):

@@ -1,16 +1,16 @@
-"""Reports: from the runs of a benchmark to samples, tables and charts.
+"""Reports: the results of benchmark runs, and the tables and charts that are made from them.
 
-A reader must be able to trace each figure in a table to its runs. Each run becomes a sample in a file and in a topic.
-Tables and charts are made from samples alone. The benchmark commands, `hmb bench show` and the documentation use the
-same code for them.
+A reader must be able to find the runs behind each figure in a table. Therefore a benchmark stores the results of each
+run as a sample, in a file and in a topic. Tables and charts are made only from samples. The benchmark commands, `hmb
+bench show` and the documentation make their tables with the same code.
 
 Read in this order:
 
-1. `samples`        one run as a sample; the file and the topic of samples
+1. `samples`        stores the results of each run as a sample, in a file and in a topic
 2. `distribution`   the median and the range of several runs, and percentiles
-3. `tables`         tables of text, and ratios of runs of one round
+3. `tables`         tables as text, and the ratios between two contestants
 4. `view`           how a scenario declares its tables and its charts
-5. `charts`         charts of dots and charts of curves
-6. `origin`         groups files by their machine and scale
+5. `charts`         charts with dots and charts with curves
+6. `origin`         groups the files of samples by machine and scale
 7. `show`, `plot`   the commands `hmb bench show` and `hmb bench plot`
 """

@@ -1,14 +1,15 @@
-"""Charts of samples: dots for cells and contestants, curves over a size.
+"""Charts of benchmark results: a chart with dots, and a chart with curves.
 
-`dots` draws the usual chart. Each column of the view has a panel, each cell a line of the panel, and each contestant a
-dot in it. A bar through the dot goes from the minimum to the maximum of the rounds::
+`dots` draws the usual chart. The chart has one panel for each measured figure, for example records/s. A panel has one
+line for each cell, for example a message size. In a line, each contestant, for example HMB, has a dot at the median of
+its rounds. A bar through the dot goes from the minimum to the maximum of the rounds::
 
     100 B, batch 195    |      -o-   -x-
     100 B, batch 1387   |              -o--   -x-
                         +----------------------------- records/s
 
-`curves` draws a size on the x axis, for example the number of connections, and a curve for each figure. Columns with
-the same unit share a panel.
+`curves` draws one curve for each measured figure. The x axis shows a size, for example the number of connections.
+Figures with the same unit share a panel.
 
 Charts need matplotlib: `pip install 'hmb[docs]'`.
 """
@@ -30,15 +31,15 @@ if TYPE_CHECKING:
 
 COLORS = ("#0072b2", "#444444", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999933")
 MARKERS = "osD^vP*X"
-LOGARITHMIC_FROM = 20.0  # A panel is logarithmic if its largest value is this many times its smallest one.
+LOGARITHMIC_FROM = 20.0  # A panel has a logarithmic axis if its largest value is more than 20 times the smallest.
 
 
 def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
-    """Draw a panel for each column that the samples have.
+    """Draw the chart with dots, with one panel for each column that the samples contain.
 
-    If the samples have several cells and a reference, only columns that are compared have panels. Each of them has a
-    second panel for the ratios, because cells differ so much that small differences between contestants would be
-    invisible.
+    If there are several cells and a reference, draw only the columns with `compare`, each with a second panel. The
+    second panel shows the ratios to the reference. In the first panel the cells differ so much that nobody can see
+    small differences between the contestants.
     """
     cells = view.runs(samples)
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]
@@ -69,7 +70,10 @@ def dots(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
 
 
 def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Mapping[str, Distribution]]) -> None:
-    """Draw the values of all cells. The contestants of a cell are drawn one below the other."""
+    """Draw the dots of one panel. The contestants of a cell are drawn one below the other.
+
+    `cells` contains, for each cell, the values of each contestant by its name.
+    """
     for number, name in enumerate(names):
         shift = (number - (len(names) - 1) / 2) * 0.8 / len(names)
         points = {cell + shift: values[name] for cell, values in enumerate(cells) if name in values}
@@ -94,7 +98,10 @@ def _draw_dots(panel: Axes, label: str, names: Sequence[str], cells: Sequence[Ma
 
 
 def curves(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
-    """Draw a panel for each unit, with a curve over the view's `x` for each column of that unit."""
+    """Draw the chart with curves: one panel for each unit, with one curve for each column that has this unit.
+
+    The attribute `x` of the view returns the position of a sample on the x axis.
+    """
     x = view.x
     assert x is not None
     columns = [each for each in view.columns if any(each.key in run.figures for run in samples)]
@@ -113,7 +120,7 @@ def curves(view: SampleView, title: str, samples: Sequence[Sample]) -> Figure:
 
 
 def _name(column: Column) -> str:
-    """Return the part of the label before the unit: "append" of "append, us"."""
+    """Return the label of a column without its unit. For example, the name of "append, us" is "append"."""
     return column.label.rpartition(", ")[0]
 
 
@@ -122,7 +129,7 @@ def _unit(column: Column) -> str:
 
 
 def panels_of(count: int, height: float = 4.2) -> tuple[Figure, Sequence[Axes]]:
-    """Return a figure with panels side by side; the height is in inches."""
+    """Return a new figure with `count` panels side by side. `height` is in inches."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(4.4 * count, height), layout="constrained")
@@ -130,14 +137,14 @@ def panels_of(count: int, height: float = 4.2) -> tuple[Figure, Sequence[Axes]]:
 
 
 def draw_curve(panel: Axes, points: Mapping[float, Distribution], **style: Any) -> None:
-    """Draw a curve through the medians, with a bar from the minimum to the maximum at each size."""
+    """Draw a curve through the medians. At each size, a bar goes from the minimum to the maximum."""
     if points:
         medians = [each.median for each in points.values()]
         panel.errorbar(list(points), medians, yerr=_ranges(points), capsize=2, **style)
 
 
 def _ranges(points: Mapping[float, Distribution]) -> list[list[float]]:
-    """Return the distances from the medians to the minima and to the maxima, as matplotlib expects them."""
+    """Return two lists for matplotlib: the distances of the minima and of the maxima from the medians."""
     return [
         [each.median - each.minimum for each in points.values()],
         [each.maximum - each.median for each in points.values()],
@@ -145,7 +152,7 @@ def _ranges(points: Mapping[float, Distribution]) -> list[list[float]]:
 
 
 def finish_panel(panel: Axes, sizes: Sequence[float], label: str) -> None:
-    """Put only the measured sizes on a logarithmic x axis, and start the y axis at 0."""
+    """Make the x axis logarithmic, label only the measured sizes, and start the y axis at 0."""
     from matplotlib.ticker import NullLocator
 
     panel.set_xscale("log")
@@ -158,5 +165,5 @@ def finish_panel(panel: Axes, sizes: Sequence[float], label: str) -> None:
 
 
 def name_machine(figure: Figure, machine: str) -> None:
-    """Write the machine below the title, so that a picture alone shows where its runs took place."""
+    """Write the name of the machine below the title, so that each picture shows where its runs took place."""
     figure.suptitle("\n".join(filter(None, (figure.get_suptitle(), machine))), fontsize="medium")

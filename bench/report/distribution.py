@@ -1,8 +1,8 @@
-"""Several values of one figure, and percentiles of latencies.
+"""The median and the range of a figure that was measured several times, and percentiles of latencies.
 
-A benchmark repeats each run, because the speed of a shared machine changes all the time. A table then shows the median
-of the values with their minimum and maximum, for example `1.03 (0.98 .. 1.07)`. The median ignores one bad run, and the
-range shows how much a reader can trust it.
+A benchmark repeats each run, because the speed of a shared machine changes all the time. For each figure, a table shows
+the median of all runs, with the minimum and the maximum: `1.03 (0.98 .. 1.07)`. One bad run hardly changes the median.
+If minimum and maximum are close together, a reader can trust the median.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class Distribution:
-    """The values that one figure had in several runs, at least one value. It knows their median and range."""
+    """The values of one figure in one or more runs, with their median, minimum and maximum."""
 
     values: tuple[float, ...]
 
@@ -35,13 +35,13 @@ class Distribution:
 
 
 def number(value: float) -> str:
-    """Return a value with thousands separators if it is large, else with two decimals."""
+    """Return a number as text. A large number has commas between thousands, and a small number has two decimals."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2f}"
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
-    """Return the percentile for a share of the values (0.99: the 99th percentile).
+    """Return a percentile of values that are sorted in ascending order. A `share` of 0.99 means the 99th percentile.
 
-    The values are sorted in ascending order. The nearest rank is returned, without interpolation.
+    The result is one of the values (nearest rank), without interpolation.
     """
     return ordered[min(int(len(ordered) * share), len(ordered) - 1)]

@@ -1,11 +1,12 @@
-"""Files of samples, grouped by the machine and the scale of their runs.
+"""Groups of sample files whose runs were made on the same machine and with the same scale.
 
-A median must not contain figures of different machines. It must not mix figures of full runs and of quick runs
-(`--scale 0.1`) either. An `Origin` names machine and scale, and only files of the same origin share a table or a chart.
+Figures of different machines must not be mixed in one median. The same is true for figures of full runs and of quick
+runs (`--scale 0.1`). An `Origin` names the suite, the machine and the scale of a file. Only files of the same origin
+share a table or a chart.
 
-Without names of files, `hmb bench show` and `hmb bench plot` take the reader's own runs in `hmb-bench/`. They take the
-published ones in `bench/results` only if no own run exists. If several files have the same suite and origin, the newest
-file is used, because an older file may have measured older code.
+If the user names no files, `hmb bench show` and `hmb bench plot` take the user's own runs in `hmb-bench/`. If this
+folder contains no runs, they take the published runs in `bench/results`. If several files have the same origin, they
+take only the newest file, because an older file may have measured older code.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SCALE = re.compile(r"--scale[ =](\S+)")
 
 @dataclass(frozen=True)
 class Origin:
-    """The suite, machine and scale that files have in common if their runs can be compared."""
+    """The suite, the machine and the scale of a file of samples. Runs with the same origin can be compared."""
 
     suite: str
     cpu: str
@@ -36,8 +37,8 @@ class Origin:
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Origin:
-        """Return the origin of the samples in a file. `document` is the content of the file, as `read` returned it."""
-        suite = str(document["samples"][0]["suite"]).split()[0]  # For example, "clients produce" becomes "clients".
+        """Return the origin of a file of samples. `document` is the content of the file, as `read` returns it."""
+        suite = str(document["samples"][0]["suite"]).split()[0]  # For example, use "clients" of "clients produce".
         machine, scale = document["machine"], SCALE.search(document["command"])
         return cls(suite, str(machine["cpu"]), int(machine["cores"]), float(scale[1]) if scale else 1.0)
 
@@ -47,9 +48,10 @@ class Origin:
 
 
 def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
-    """Read these files, or the newest ones, and return their samples by origin. Raises OSError, InvalidSamples.
+    """Read the files `paths`, or the newest files if `paths` is empty. Return their samples by origin.
 
-    The rounds of a later file get higher numbers, so that a ratio never compares runs of two files.
+    If two files have the same origin, the rounds of the second file get higher numbers than those of the first one. So
+    a ratio never compares runs of two files. Raises OSError, InvalidSamples.
     """
     groups: dict[Origin, list[Sample]] = {}
     for path in paths or newest_files():
@@ -67,19 +69,19 @@ def by_origin(paths: Sequence[Path]) -> dict[Origin, list[Sample]]:
 
 
 def newest_files() -> list[Path]:
-    """Return the newest own file of each suite and origin, or the newest published ones; [] if neither exist."""
+    """Return the newest file of each origin from the user's own runs or, if none exist, from the published runs."""
     for folder in (DIRECTORY, PUBLISHED):
         if files := sorted(folder.glob("*-*.json"), key=lambda path: path.stem.partition("-")[2]):
             return list({Origin.of(read(path)): path for path in files}.values())
     return []
 
 
-# The modules of suites that are not in the folder of scenarios.
+# The modules of the suites that are not in the folder `scenarios`: name of the suite -> module in `hmb.bench`.
 MODULES = {"thesis": "thesis.suite", "hailstorm": "streams.hailstorm", "testing": "testing"}
 
 
 def view_of(suite: str) -> SuiteReport:
-    """Return the view that a suite's module declares. Raises InvalidSamples if no such suite exists."""
+    """Return the view that the module of a suite declares. Raises InvalidSamples if no suite has this name."""
     module = MODULES.get(suite, f"scenarios.{suite}")
     try:
         view: SuiteReport = import_module(f"hmb.bench.{module}").VIEW
@@ -89,7 +91,7 @@ def view_of(suite: str) -> SuiteReport:
 
 
 def file_suffixes(origins: Iterable[Origin]) -> dict[Origin, str]:
-    """Return a suffix for file names for each origin; "" for the only origin of a suite."""
+    """Return the suffix that file names of each origin get. If a suite has only one origin, the suffix is empty."""
     origins = list(origins)
     suites = [origin.suite for origin in origins]
     return {

@@ -1,4 +1,4 @@
-"""`hmb bench plot`: draw the charts of samples that earlier commands kept."""
+"""The command `hmb bench plot`, which draws charts of the stored runs of benchmarks."""
 
 from __future__ import annotations
 

@@ -1,15 +1,16 @@
-"""Samples: the stored results of each run, so that a reader can trace every published figure to its runs.
+"""Samples: the stored results of each run of a benchmark, from which all published figures are calculated.
 
-A sample is one run: its suite (the scenario's name), broker, client, parameters and figures. All samples of a command
-go to two destinations::
+A sample contains the results of one run: the suite (the name of the benchmark), the broker, the client, the parameters
+and the figures. A benchmark writes each sample into a file and into a topic::
 
     DIRECTORY/<suite>-<time>.json    the samples, with machine, versions, commit and command (sample.schema.json)
     topic hmb.bench                  one record a sample; the key is the suite, and the value adds machine and versions
 
-A consumer or Spark can read the topic. By default its broker runs in the process of the benchmark, and its data is in
-`DIRECTORY/topic`; `hmb broker --data-dir DIRECTORY/topic` serves it later. `--publish HOST:PORT` names another broker.
+A consumer or Spark can read the topic. By default, a broker in the process of the benchmark stores the topic in
+`DIRECTORY/topic`. After the benchmark, `hmb broker --data-dir DIRECTORY/topic` serves the same topic. With `--publish
+HOST:PORT`, another broker stores the topic.
 
-The process writes a sample after its run, while it measures nothing.
+The benchmark writes the sample of a run after the end of this run. The writing therefore does not slow down the run.
 """
 
 from __future__ import annotations
@@ -42,19 +43,19 @@ PACKAGES = (
 
 @dataclass(frozen=True)
 class Sample:
-    """One run. The fields are the keys of published files."""
+    """The results of one run. A file of samples uses the names of the fields as keys."""
 
     suite: str
     broker: str
     client: str
-    turn: int  # the number of the round, from 0; the runs of one round are consecutive
+    turn: int  # the number of the round, beginning at 0
     parameters: Mapping[str, float | str]
     figures: Mapping[str, float]
     at: str = field(default_factory=lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()))
 
 
 def environment() -> dict[str, object]:
-    """Return machine, versions, commit and command. A reader needs them to compare these runs with other runs."""
+    """Return the machine, the versions, the commit and the command. Readers need them to compare runs."""
     return {
         "machine": {"system": platform.platform(), "cpu": _cpu_model(), "cores": os.cpu_count(), "memory": _memory()},
         "versions": {"python": platform.python_version(), "java": _java(), **_package_versions()},
@@ -64,7 +65,7 @@ def environment() -> dict[str, object]:
 
 
 class Samples:
-    """The samples of one command. `add` writes each of them to the file and to the topic."""
+    """The samples of one command. `add` writes a sample into the file and into the topic."""
 
     def __init__(self, suite: str, directory: Path, producer: hmb.Producer) -> None:
         self._environment = environment()
@@ -74,7 +75,7 @@ class Samples:
         self.path = directory / f"{self._run}.json"
 
     def add(self, sample: Sample) -> None:
-        """Keep a sample. Raises OSError, KafkaError."""
+        """Write a sample into the topic and into the file. Raises OSError, KafkaError."""
         self._samples.append(sample)
         record = {"run": self._run, **asdict(sample), **self._environment}
         self._producer.send(TOPIC, json.dumps(record).encode(), sample.suite.encode()).result()
@@ -82,18 +83,18 @@ class Samples:
 
     @property
     def taken(self) -> Sequence[Sample]:
-        """All samples so far."""
+        """All samples that were added until now."""
         return self._samples
 
     @property
     def document(self) -> dict[str, object]:
-        """The content of the file of samples: the description of the machine and the samples."""
+        """The content of the file: the samples, and the description of the machine, versions, commit and command."""
         samples = [asdict(each) for each in self._samples]
         return {"schema": SCHEMA, "run": self._run, **self._environment, "samples": samples}
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Read a file of samples. Raises OSError, InvalidSamples."""
+    """Read a file of samples, and return its content. Raises OSError, InvalidSamples."""
     try:
         document = json.loads(path.read_text())
     except ValueError as error:
@@ -104,13 +105,16 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def samples_of(document: Mapping[str, Any]) -> list[Sample]:
-    """Return the samples of a file that `read` returned."""
+    """Return the samples in the content of a file. `read` returns such a content."""
     return [Sample(**each) for each in document["samples"]]
 
 
 @contextmanager
 def collect(suite: str, directory: Path = DIRECTORY, publish: str | None = None) -> Iterator[Samples]:
-    """Open the file and the topic for the samples of a suite. Raises OSError, KafkaError."""
+    """Open the file and the topic for the samples of a suite until the end of a `with` block.
+
+    Raises OSError, KafkaError.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     if publish is not None:
         with hmb.Producer(publish) as producer:
@@ -149,7 +153,7 @@ def _java() -> str | None:
 
 
 def _commit() -> str | None:
-    """Return the commit of the checkout that runs, with "and changes" if files differ; None without a checkout."""
+    """Return the git commit of this code, or None outside a checkout. If files have changed, add "and changes"."""
     root = str(Path(__file__).resolve().parents[2])
     commit = _output("git", "-C", root, "rev-parse", "HEAD").strip()
     changed = _output("git", "-C", root, "status", "--porcelain", "--untracked-files=no").strip()
@@ -157,7 +161,7 @@ def _commit() -> str | None:
 
 
 def _output(*command: str) -> str:
-    """Return what a command prints; "" if it fails or does not exist."""
+    """Return the output of a command, or "" if the command fails or does not exist."""
     try:
         done = subprocess.run(command, capture_output=True, text=True)
     except OSError:

@@ -1,4 +1,4 @@
-"""`hmb bench show`: print the tables of samples that earlier commands kept."""
+"""The command `hmb bench show`, which prints tables of the stored runs of benchmarks."""
 
 from __future__ import annotations
 

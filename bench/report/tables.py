@@ -1,9 +1,9 @@
-"""Tables of text, and ratios between the runs of two contestants.
+"""Tables as text, and the ratios between two contestants of a benchmark, for example HMB and Kafka.
 
-The command that made the samples prints their tables, and the documentation makes the same tables from published files.
-A table therefore needs nothing but samples.
+A benchmark command prints tables of its runs. The documentation makes the same tables later, from published files. A
+table is therefore made only from samples, which are the stored results of the runs.
 
-A ratio compares two runs of the same round. In this example the machine becomes slower from round to round::
+A ratio compares two runs of the same round. In this example, the machine becomes slower from round to round::
 
     round    HMB    Kafka    ratio
     0        300    250      1.20
@@ -26,14 +26,14 @@ Key = TypeVar("Key", bound=Hashable)
 
 @dataclass(frozen=True)
 class Table:
-    """A title and rows of texts; the first row is the heading."""
+    """A table with a title. Each row is a list of texts, and the first row is the heading."""
 
     title: str
     rows: list[list[str]]
 
 
 def text(tables: Sequence[Table]) -> Iterator[str]:
-    """Yield the lines of tables. Columns are as wide as their longest text, and columns of numbers align right."""
+    """Yield the lines of the printed tables. Each column is as wide as its longest text. Numbers are aligned right."""
     for table in tables:
         columns = list(zip(*table.rows, strict=True))
         widths = [max(map(len, column)) for column in columns]
@@ -45,7 +45,7 @@ def text(tables: Sequence[Table]) -> Iterator[str]:
 
 
 def counted(count: float | str, noun: str) -> str:
-    """Return a number with its noun: "1 partition", "2,000 partitions"."""
+    """Return a number with a noun in the singular or plural: "1 partition", "2,000 partitions"."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
@@ -54,7 +54,7 @@ def _is_number(cell: str) -> bool:
 
 
 def group_by(samples: Sequence[Sample], key: Callable[[Sample], Key]) -> dict[Key, list[Sample]]:
-    """Return the samples of each key; the keys are in the order of their first samples."""
+    """Group samples by the value that `key` returns. A group comes before another if its first sample comes earlier."""
     groups: dict[Key, list[Sample]] = {}
     for sample in samples:
         groups.setdefault(key(sample), []).append(sample)
@@ -62,18 +62,19 @@ def group_by(samples: Sequence[Sample], key: Callable[[Sample], Key]) -> dict[Ke
 
 
 def distribution(runs: Sequence[Sample], figure: str) -> Distribution:
-    """Return the values of one figure, which all runs have."""
+    """Return the distribution of one figure over several runs. Each run must contain this figure."""
     return Distribution(tuple(run.figures[figure] for run in runs))
 
 
 def ratios(
     runs: Sequence[Sample], reference: Sequence[Sample], value: Callable[[Sample], float]
 ) -> Distribution | None:
-    """Return the ratios of a value to that of the reference, one for each round in which both measured it.
+    """Divide the value of each run by the value of the reference in the same round. Return these ratios.
 
-    `value` returns NaN for a run that did not measure it. The result is None if no such round exists.
+    `value` returns NaN if a run has not measured the value. A round without both values has no ratio. Return None if no
+    round has a ratio.
     """
     of_reference = {run.turn: value(run) for run in reference}
     pairs = [(value(run), of_reference.get(run.turn, math.nan)) for run in runs]
-    found = tuple(ours / theirs for ours, theirs in pairs if ours >= 0 and theirs > 0)  # NaN fails every comparison.
+    found = tuple(ours / theirs for ours, theirs in pairs if ours >= 0 and theirs > 0)  # `nan >= 0` is False.
     return Distribution(found) if found else None

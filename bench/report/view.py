@@ -1,15 +1,14 @@
-"""From the samples of a suite to its tables: the choice of the compared runs and of the shown figures.
+"""Views: the declaration of a benchmark's tables and charts, which decides which runs and figures they show.
 
-Each scenario declares one `SampleView`. Three terms describe it:
+Each benchmark declares one `SampleView`. A view uses three terms:
 
-- A *contestant* is what the scenario compares: a broker, a client, a layout of threads.
-- A *cell* is the task that all contestants share: for example one size of message and batch, or one number of
-  connections.
-- A *reference* is the contestant to which the others are compared, usually Kafka.
+- A *contestant* is one of the things that a benchmark compares, for example a broker, a client or a layout of threads.
+- A *cell* is one task that all contestants do, for example to send messages of 100 B, or to serve 10 connections.
+- The *reference* is the contestant with which all others are compared, usually Kafka.
 
-`hmb bench produce` has ten cells. Its contestants are HMB and Kafka 4.3.0, and Kafka is the reference. A column of the
-table shows a figure in the median with its range. If the column has `compare`, the next column shows the ratio to the
-reference. A last table summarizes the ratios over all cells.
+For example, `hmb bench produce` has ten cells. Its contestants are HMB and Kafka 4.3.0, and Kafka is the reference. A
+column of the table shows the median and the range of a figure. If the column has `compare`, the next column shows the
+ratio to the reference. The last table summarizes the ratios of all cells.
 
 `hmb bench show` prints the tables of a view, `hmb bench plot` draws its charts (`charts`), and the documentation
 includes both.
@@ -32,35 +31,35 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ROUNDS_FOR_VERDICT = 5
-Cells = dict[str, dict[str, list[Sample]]]  # runs by cell and contestant
+Cells = dict[str, dict[str, list[Sample]]]  # cell -> contestant -> runs
 
 
 @dataclass(frozen=True)
 class Column:
-    """One figure of the samples: a column of a table, and a panel of a chart."""
+    """One figure of the samples. A table shows it in a column, and a chart shows it in a panel."""
 
     key: str  # the name of the figure in a sample
-    label: str  # the heading, with the unit
-    scale: float = 1.0  # the figure is multiplied by this factor
-    per: str = ""  # the name of a parameter by which the figure is divided; "" for no division
-    spread: bool = True  # whether the table shows the range, too
-    compare: bool = False  # whether the table shows ratios to the reference
+    label: str  # the heading of the column, with the unit
+    scale: float = 1.0  # The figure is multiplied by this factor.
+    per: str = ""  # The figure is divided by the parameter with this name; "" means no division.
+    spread: bool = True  # whether the table shows the range in addition to the median
+    compare: bool = False  # whether the table also shows the ratio to the reference
     more_is_better: bool = False
-    digits: int = 1  # digits after the decimal point, if no range is shown
+    digits: int = 1  # the number of digits after the decimal point, if the table shows no range
 
     def value(self, sample: Sample) -> float:
-        """Return the figure in the unit of the label; NaN if the run did not measure it."""
+        """Return the figure of a run in the unit of the label, or NaN if the run has not measured this figure."""
         divisor = float(sample.parameters.get(self.per, math.nan)) if self.per else 1.0
         return sample.figures.get(self.key, math.nan) * self.scale / divisor
 
     def measured(self, runs: Sequence[Sample]) -> bool:
-        """Return whether the figure of this column was measured in all `runs`."""
+        """Return whether all `runs` have measured the figure of this column."""
         return not any(math.isnan(self.value(run)) for run in runs)
 
     def text(self, runs: Sequence[Sample]) -> str:
-        """Return the figure's median and range over `runs` as text for a table.
+        """Return the text for a table: the median and the range of the figure in `runs`.
 
-        The text is empty if a run did not measure the figure.
+        The text is empty if one of the runs has not measured the figure.
         """
         if not self.measured(runs):
             return ""
@@ -69,7 +68,7 @@ class Column:
 
 
 class SuiteReport(Protocol):
-    """The tables and charts of the samples of a suite."""
+    """An object that makes tables and charts from the samples of a benchmark, for example a `SampleView`."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]: ...
 
@@ -82,21 +81,18 @@ def broker(sample: Sample) -> str:
 
 @dataclass(frozen=True)
 class SampleView:
-    """How the samples of a suite become tables and charts."""
+    """The declaration of how tables and charts are made from the samples of a benchmark."""
 
     columns: tuple[Column, ...]
-    title: Callable[[Sample], str]  # samples with the same title share a table
+    title: Callable[[Sample], str]  # returns the title of a sample's table; samples with the same title share a table
     cell: Callable[[Sample], str] = lambda _: ""
     contestant: Callable[[Sample], str] = broker
-    reference: int | None = 1  # the position of the reference among the contestants; None: nothing is compared
-    x: Callable[[Sample], float] | None = None  # the size on the x axis, if charts draw curves over a size
+    reference: int | None = 1  # the position of the reference in the list of contestants; None: compare nothing
+    x: Callable[[Sample], float] | None = None  # the position on the x axis; None: draw dots instead of curves
     x_label: Callable[[Sample], str] = lambda _: ""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
-        """Return one table for each title.
-
-        A table with several cells or many rounds is followed by a summary of its ratios.
-        """
+        """Return one table for each title. If a table has several cells or many rounds, add a summary of its ratios."""
         found: list[Table] = []
         for title, of_title in group_by(samples, self.title).items():
             cells = self.runs(of_title)
@@ -108,7 +104,7 @@ class SampleView:
         return found
 
     def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
-        """Return the charts by their names, which become names of files."""
+        """Return one chart for each title. The keys are the names of the files of the charts."""
         from . import charts
 
         by_title = group_by(samples, self.title)
@@ -119,13 +115,13 @@ class SampleView:
         return dict(zip(names, drawn, strict=True))
 
     def runs(self, samples: Sequence[Sample]) -> Cells:
-        """Sort the samples by their cell, and within a cell by their contestant."""
+        """Group the samples by their cells, and the samples of each cell by their contestants."""
         return {cell: group_by(runs, self.contestant) for cell, runs in group_by(samples, self.cell).items()}
 
     def reference_of(self, cells: Cells) -> str | None:
-        """Return the name of the contestant with which the others are compared.
+        """Return the name of the reference, with which the other contestants are compared.
 
-        Return None if fewer than two contestants ran.
+        Return None if the view compares nothing, or if not enough contestants ran.
         """
         names = list(dict.fromkeys(name for contestants in cells.values() for name in contestants))
         if self.reference is None or len(names) <= max(1, self.reference):
@@ -135,7 +131,7 @@ class SampleView:
     def ratio(
         self, column: Column, contestants: dict[str, list[Sample]], name: str, reference: str
     ) -> Distribution | None:
-        """Return the ratios of a contestant to the reference in one cell; None for the reference itself."""
+        """Return the ratios of a contestant to the reference in one cell. Return None for the reference itself."""
         if name == reference:
             return None
         return ratios(contestants.get(name, []), contestants.get(reference, []), column.value)
@@ -161,10 +157,11 @@ class SampleView:
         return Table(title, rows)
 
     def _summary(self, cells: Cells, columns: Sequence[Column], rounds: int) -> list[Table]:
-        """Return the table of the ratios over all cells; no table if nothing is compared.
+        """Return a table that summarizes the ratios of all cells, or no table if nothing is compared.
 
-        With at least ROUNDS_FOR_VERDICT rounds the table names the cells in which the contestant was better, or worse,
-        in every round. If two contestants are equally fast, all five rounds agree by chance in one of 16 cells.
+        With at least five rounds (ROUNDS_FOR_VERDICT), the table also names the cells in which a contestant was better
+        than the reference in every round. It names the cells in which the contestant was worse in every round, too.
+        Chance can cause the same: if both are equally fast, all five rounds have the same winner in 1 of 16 cells.
         """
         reference = self.reference_of(cells)
         if reference is None:
@@ -188,7 +185,7 @@ class SampleView:
 
 
 def _verdicts(column: Column, found: dict[str, Distribution]) -> list[str]:
-    """Return the cells in which the contestant was better in every round, and those in which it was worse."""
+    """Return two texts: the cells in which a contestant was better in every round, and those in which it was worse."""
     complete = {cell or "yes": ratio for cell, ratio in found.items() if len(ratio.values) >= ROUNDS_FOR_VERDICT}
     higher = [cell for cell, ratio in complete.items() if ratio.minimum > 1]
     lower = [cell for cell, ratio in complete.items() if ratio.maximum < 1]

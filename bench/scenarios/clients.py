@@ -1,18 +1,19 @@
-"""Producers and consumers of Python: HMB's, confluent-kafka, aiokafka and kafka-python.
+"""The speed of producers and consumers in Python: HMB, confluent-kafka, aiokafka and kafka-python.
 
     hmb bench clients                                # with HMB's broker and with Kafka 4.3.0, three rounds each
     hmb bench clients -b HOST:PORT --repeat 5        # with a running broker
     hmb bench clients --only produce --scale 0.1     # a quick look
     hmb bench clients --versus ../before             # HMB's clients, and those of another checkout
 
-The records have 100 B, and the topic has one partition. Each client is a process of its own; `load/library_client.py`
-lists the settings that are the same for all. The clients first run with HMB's broker and then with Kafka's, once in
-each round. A producer's run counts only if all records are acknowledged, and the end offset of the log shows that all
-are written. A consumer reads a topic that HMB's producer filled in batches of 16 KB, the batch size of Kafka's own
-producer.
+The records have 100 B, and the topic has one partition. Each client runs in a process of its own. The module
+`load/library_client.py` lists the settings that all clients share. All rounds with HMB's broker come first, and all
+rounds with Kafka's broker follow. A producer's run counts only if two conditions are true: the broker has acknowledged
+all records, and the end offset shows that all records are in the log. A consumer reads a topic that HMB's producer has
+filled with batches of 16 KB. Kafka's producer has the same batch size by default.
 
-A goal is judged by the ratio of two clients, in the median of the rounds. The column "by CPU time" has the ratio of the
-CPU times of the two processes. It shows the result on a machine where the broker and the other programs cost no time.
+A goal says how fast one client must be compared with another one. The benchmark calculates the ratio of both rates in
+each round, and compares the median of the rounds with the goal. The column "by CPU time" contains the ratio of the CPU
+times of the two clients. This ratio hardly depends on the broker and on other programs of the machine.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ CPU = Column("client_cpu_us_per_record", "client CPU, us/record", compare=True)
 
 @dataclass(frozen=True)
 class LibraryClient:
-    """A client of `library_client.py`, with a number of records that keeps it busy for some seconds."""
+    """A client that `library_client.py` can run. `records` is the number of records that take it some seconds."""
 
     name: str
     action: str  # "produce" or "consume"
@@ -60,7 +61,7 @@ class LibraryClient:
 
     @property
     def label(self) -> str:
-        """The name in samples: "hmb send", or "hmb send (before)" for another HMB."""
+        """The name of the client in samples, for example "hmb send", or "hmb send (before)" for another HMB."""
         return self.name + self.installation.name.removeprefix(peers.Hmb.name)
 
 
@@ -86,9 +87,9 @@ CONSUMERS = (
 
 @dataclass(frozen=True)
 class ClientGoal:
-    """A goal for the speed of a client: it should be at least `least` times as fast as the client `over`.
+    """A goal for the speed of a client: the client should be at least `least` times as fast as the client `over`.
 
-    If `over` is None, the client should reach at least `least` records/s.
+    If `over` is None, the goal is a rate of at least `least` records/s.
     """
 
     action: str
@@ -133,9 +134,9 @@ TWO_INSTALLATIONS = SampleView(
 
 
 class ClientsView:
-    """Makes the tables of this benchmark: the rates of all clients, compared with the goals.
+    """The tables of this benchmark: the rates of all clients, and a comparison with the goals.
 
-    With --versus the tables have the ratios between two installations of HMB instead of the goals.
+    With --versus, the tables show the ratios between two installations of HMB, and no goals.
     """
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
@@ -155,14 +156,14 @@ VIEW = ClientsView()
 
 
 def goals_of(broker: str, samples: Sequence[Sample]) -> list[Table]:
-    """Return the table of the goals whose clients ran on a broker; no table if none ran."""
+    """Return a table of the goals for one broker. Leave out goals whose clients did not run. Return no empty table."""
     runs = group_by(samples, lambda sample: (action(sample), sample.client))
     rows = [["", "goal", "", "reached", "by CPU time"], *judged(runs)]
     return [Table(f"The goals, on {broker}", rows)] if rows[1:] else []
 
 
 def judged(runs: Mapping[tuple[str, str], Sequence[Sample]]) -> Iterator[list[str]]:
-    """Compare the clients with the goals. Yield one row of the table for each goal whose clients ran."""
+    """Compare the clients with the goals. Yield one row of the table for each goal whose clients have run."""
     for goal in GOALS:
         ours, theirs = runs.get((goal.action, goal.client), []), runs.get((goal.action, goal.over or ""), [])
         if goal.over is None:
@@ -194,12 +195,12 @@ class ClientSettings:
 
 
 def run_client(broker: MeasuredBroker, client: LibraryClient, topic: str, settings: ClientSettings) -> dict[str, float]:
-    """Run a client once, as a process.
+    """Run a client once in a process of its own, and return its figures, for example records/s.
 
-    Return its figures, for example records/s. Raises PeerFailed if records are missing.
+    Raises PeerFailed if records are missing.
     """
-    # Python's option -P keeps the program's folder off the import path. Modules in that folder would otherwise hide
-    # installed modules of the same name.
+    # Without the option -P, Python would search the program's folder first when it imports a module. A module in this
+    # folder would then hide an installed module of the same name.
     program = [str(client.installation.python), "-P", str(PROGRAM), client.action, client.name]
     task = ["--bootstrap-server", broker.bootstrap, "--topic", topic, "--num-records", str(client.records)]
     done = run_program([*program, *task, *settings.options()], f"{client.label} ({client.action})")
@@ -212,9 +213,9 @@ def run_client(broker: MeasuredBroker, client: LibraryClient, topic: str, settin
 
 
 def produce(broker: MeasuredBroker, client: LibraryClient, settings: ClientSettings) -> dict[str, float]:
-    """Let a client send its records to a new topic, and delete the topic.
+    """Run a producer once on a new topic, delete the topic, and return the figures of the run.
 
-    Return the figures of the run. Raises PeerFailed if records are missing.
+    Raises PeerFailed if records are missing.
     """
     topics.create(broker.bootstrap, TOPIC)
     try:
@@ -228,7 +229,7 @@ def produce(broker: MeasuredBroker, client: LibraryClient, settings: ClientSetti
 
 
 def fill(broker: MeasuredBroker, records: int) -> None:
-    """Create the topic that consumers read, and fill it."""
+    """Create the topic that the consumers read, and write `records` records into it."""
     topics.create(broker.bootstrap, FILLED)
     client = LibraryClient("hmb send_many", "produce", records)
     run_client(broker, client, FILLED, ClientSettings(1, 5, FILL_BATCH))
@@ -237,7 +238,7 @@ def fill(broker: MeasuredBroker, records: int) -> None:
 def chosen_clients(
     only: str | None, parts: Sequence[str], scale: float, versus: peers.Installation | None
 ) -> list[LibraryClient]:
-    """Return the clients that the options choose. With `versus` only HMB's clients run, each of both installations."""
+    """Return the clients that the options choose. With `versus`, return only HMB's clients, from both installations."""
     clients = [each for each in (*PRODUCERS, *CONSUMERS) if only in (None, each.action)]
     if parts:
         clients = [each for each in clients if any(part in each.name for part in parts)]

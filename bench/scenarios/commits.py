@@ -1,16 +1,17 @@
-"""Offset commits per second.
+"""The number of offset commits that a broker handles per second.
 
     hmb bench commits                                  # HMB, synced to disk and not, and Kafka 4.3.0
     hmb bench commits --connections 50 --in-flight 1   # each connection waits for its response
 
-The response to a commit promises different things in HMB and in Kafka. HMB responds when the record is on disk
-(`log.flush.acks.all`, as for acks=all). Kafka responds when the record is in the page cache, and relies on replicas on
-other machines. HMB therefore runs twice. With `log.flush.acks.all=false` it promises the same as Kafka. Compare only
-the figures of this setting with Kafka's.
+A broker acknowledges a commit earlier in Kafka than in HMB. HMB responds when the commit is on the disk (setting
+`log.flush.acks.all`, which also applies to acks=all). Kafka responds when the commit is in the page cache, because
+other machines have replicas of it. The benchmark therefore runs HMB with both values of this setting. With
+`log.flush.acks.all=false`, HMB also responds when the commit is in the page cache. Compare only these figures with
+Kafka's.
 
-Each connection has a group and a partition of its own and commits growing offsets (`load/committers.py`). The client is
-one process with one thread that only copies bytes. Its CPU time is the same for all brokers. A run counts only if no
-response contains an error and each group's committed offset is the last one that was acknowledged.
+Each connection commits the offsets 1, 2, 3 ... of its own partition for its own group (`load/committers.py`). The
+client is one process with one thread. It only copies bytes, so it needs the same CPU time for each broker. A run counts
+only if no response contains an error. Also, the last acknowledged offset of each group must be its committed offset.
 """
 
 from __future__ import annotations
@@ -47,9 +48,9 @@ VIEW = SampleView(
 
 
 def start_brokers(stack: ExitStack, versus: peers.Installation | None) -> dict[str, peers.Peer]:
-    """Start the brokers and return them by name.
+    """Start the brokers, and return them by name.
 
-    A name contains the place of a commit (disk or page cache) at the response.
+    The name also says where a commit is when the broker responds: on the disk or in the page cache.
     """
     own, *others = broker_kinds(versus)
     found: dict[str, peers.Peer] = {f"{own.name}, on disk": own.make()}

@@ -1,19 +1,19 @@
-"""The time of a compaction: HMB's cleaner and Kafka 4.3.0's on the same segments.
+"""The time that a broker needs to compact a log, for HMB and for Kafka 4.3.0 with the same segments.
 
     hmb bench compaction                                   # 1 GB, uncompressed and lz4, three rounds
     hmb bench compaction --size 100000000 --codecs none --repeat 1
 
-The benchmark writes a log once (`logs/compactable.py`) and puts it into each broker's data directory before the broker
-starts: a topic of one partition that was never compacted.
+The benchmark writes a log with one partition once (`logs/compactable.py`). It copies this log into the data directory
+of each broker before the broker starts. No broker has compacted this log before.
 
-A broker does not report how long compaction takes. The topic therefore starts with a `min.compaction.lag.ms` that
-prevents compaction. The clock starts when a request sets this lag to 0. The clock stops when
-`cleaner-offset-checkpoint` contains the base offset of the active segment, because both brokers write this file after
-the new segments are in use. The CPU time is that of the broker's process between the two moments. Each broker first
-compacts another topic of a third of the size, because Java's compiler needs a warm-up.
+A broker does not report how long a compaction takes, so the benchmark measures the time from outside. At first, the
+topic has a high `min.compaction.lag.ms`, which prevents compaction. The measurement begins when a request sets this lag
+to 0. It ends when the file `cleaner-offset-checkpoint` contains the base offset of the active segment. Both brokers
+write this file after the compacted segments are in use. The CPU time is the time that the broker's process uses during
+the measurement. Before it, each broker compacts another topic with a third of the size, because Java needs a warm-up.
 
-Both cleaners have one thread, no throttle, a buffer of 128 MB for keys (the defaults), and look for work every 20 ms. A
-run counts only if the log then contains one record for each key.
+Both cleaners have one thread, no limit of their speed, and a buffer of 128 MB for keys, which is the default. They look
+for a log to compact every 20 ms. A run counts only if the compacted log contains exactly one record for each key.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ..report.samples import Sample
 from ..report.view import Column, SampleView
 
 TOPIC, WARM_UP = "events", "warm-up"
-TIMEOUT = 600.0  # seconds for one compaction
+TIMEOUT = 600.0  # the longest time for one compaction (seconds)
 LAG, FOREVER = "min.compaction.lag.ms", str(2**63 - 1)
 CLEANER = {
     "log.cleanup.policy": "compact",
@@ -66,14 +66,17 @@ VIEW = SampleView(
 
 
 def compact(broker: peers.Peer, original: Original, warm_up: Original) -> dict[str, float]:
-    """Put both logs into the broker's data directory and return the figures of the compaction of the first one."""
+    """Copy the logs `original` and `warm_up` into the data directory of a broker, which then compacts both.
+
+    Return the figures of the compaction of `original`.
+    """
     with broker:
         topics.create(broker.bootstrap, TOPIC, {LAG: FOREVER})
         topics.create(broker.bootstrap, WARM_UP)
         broker.stop()
         put(original.directory, broker.data_dir / f"{TOPIC}-0")
         put(warm_up.directory, broker.data_dir / f"{WARM_UP}-0")
-        os.sync()  # Without this sync, the kernel would write the copies to disk while the clock runs.
+        os.sync()  # Otherwise the kernel would write the copied files to the disk during the measurement.
         broker.start()
         await_compaction(broker, WARM_UP, warm_up.end)
         started, cpu = time.perf_counter(), peers.cpu_seconds(broker.pid)
@@ -85,7 +88,7 @@ def compact(broker: peers.Peer, original: Original, warm_up: Original) -> dict[s
 
 
 def await_compaction(broker: peers.Peer, topic: str, end: int) -> None:
-    """Wait until the cleaner has reached the offset `end`. Raises PeerFailed after TIMEOUT."""
+    """Wait until the cleaner has compacted the topic up to the offset `end`. Raises PeerFailed after TIMEOUT."""
     deadline = time.monotonic() + TIMEOUT
     while compacted_up_to(broker, topic) != end:
         if time.monotonic() > deadline:
@@ -94,11 +97,11 @@ def await_compaction(broker: peers.Peer, topic: str, end: int) -> None:
 
 
 def compacted_up_to(broker: peers.Peer, topic: str) -> int | None:
-    """Return the offset in the cleaner's checkpoint; None if it has none yet."""
+    """Return the offset of a topic in the cleaner's checkpoint file, or None if the file does not contain it yet."""
     try:
         return read_offsets(broker.data_dir / "cleaner-offset-checkpoint").get(TopicPartition(topic, 0))
     except DamagedStateFile:
-        return None  # At first Kafka's checkpoint file is empty.
+        return None  # Before its first compaction, Kafka's checkpoint file is empty.
 
 
 @scenario("compaction", VIEW)

@@ -1,11 +1,12 @@
-"""Many connections and partitions, and the share of one connection's throughput that is left.
+"""The throughput of a broker with many connections and partitions, compared with one connection.
 
     hmb bench connections                                    # 1, 10, 100, 1000 connections, a partition for each
     hmb bench connections --counts 1,1000 --partitions 2000  # 1000 connections to 2000 partitions
 
-Each connection sends Produce requests of one batch with acks=1, five in flight, as fast as the broker responds. One
-thread drives all connections (`load/repeated_requests.py`), so the load costs the same for any number of them. The goal
-for HMB is that 1,000 connections with 2,000 partitions reach 70 % of the throughput of one connection.
+Each connection sends Produce requests with acks=1, each with one batch. Five requests of a connection are in flight at
+the same time. One thread of the client sends the requests of all connections (`load/repeated_requests.py`), so it needs
+about the same CPU time for any number of connections. The goal for HMB: 1,000 connections with 2,000 partitions reach
+at least 70 % of the throughput of one connection.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def connections_and_partitions(sample: Sample) -> str:
 
 
 class ConnectionsView(SampleView):
-    """The usual tables, and the throughput of each number of connections compared with the first number."""
+    """The usual tables, and a table that compares the throughput of each number of connections with the first one."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         rows = [["", "", "records/s over the first line"]]
@@ -63,7 +64,7 @@ VIEW = ConnectionsView(
 def measure(
     target: MeasuredBroker, connections: int, partitions: int, batch_records: int, record_size: int, seconds: float
 ) -> dict[str, float]:
-    """Return the figures of some seconds of load on a new topic, and delete the topic."""
+    """Send requests to a new topic for some seconds, delete the topic, and return the figures."""
     topic = f"hmb-bench-{connections}"
     topics.create(target.bootstrap, topic, partitions=partitions)
     requests = [

@@ -5,8 +5,8 @@
     hmb bench consume --num-records 500000 --record-size 1000
     hmb bench consume --versus ../before             # this HMB and the HMB of another checkout
 
-HMB's producer first fills a topic of one partition, in batches of `--batch-size`. Each run then reads the whole topic
-from its beginning. The records are in the page cache, so no run waits for a disk.
+First, HMB's producer fills a topic of one partition, in batches of `--batch-size` bytes. After that, each run reads the
+whole topic from the beginning. The records are still in the page cache, so no run waits for the disk.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VIEW = SampleView(columns=(RATE, Column("payload_mb_per_second", "MB/s", spread=
 
 
 def fill(broker: MeasuredBroker, workload: Workload) -> None:
-    """Put the records of a workload into a new topic. Raises PeerFailed if the log does not contain them all."""
+    """Write the records of a workload into a new topic. Raises PeerFailed if some of them are not in the log."""
     topics.create(broker.bootstrap, TOPIC)
     HmbProducer().run(broker.bootstrap, TOPIC, workload)
     if (end := topics.end_offset(broker.bootstrap, TOPIC)) != workload.records:
@@ -45,7 +45,7 @@ def fill(broker: MeasuredBroker, workload: Workload) -> None:
 
 
 def consume(broker: MeasuredBroker, consumer: PerfConsumer, records: int) -> dict[str, float]:
-    """Let a consumer read the topic once. Return its rate, and the broker's CPU time for each record."""
+    """Run a consumer once. Return its rate (records/s), and the CPU time that the broker uses for each record."""
     before = broker.cpu_seconds()
     figures = consumer.run(broker.bootstrap, TOPIC, records)
     return {**figures, **broker.costs_since(before)}

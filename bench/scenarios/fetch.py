@@ -1,18 +1,18 @@
-"""The cost of a fetch of many partitions without new records, in full and in a fetch session (KIP-227).
+"""The cost of a fetch of many partitions without new records: with and without a fetch session (KIP-227).
 
     hmb bench fetch                                 # 1, 10, 100 and 1000 partitions
     hmb bench fetch --partitions 500 --seconds 5
 
-A consumer that has read all records sends fetches again and again, and their responses are empty. A full fetch names
-every partition. In a session the broker stores the partitions, and the fetch names only changed partitions. In this
-benchmark no partition changes::
+When a consumer has read all records, it continues to send Fetch requests, and their responses are empty. A full fetch
+names every partition. In a fetch session, the broker remembers the partitions, and a request names only partitions
+whose fetch offset has changed. In this benchmark no fetch offset changes, so such a request names no partition::
 
-    full           FetchRequest  topics: 1000 partitions     some 20 KB
-    in a session   FetchRequest  session_id, epoch           some 60 B
+    full           FetchRequest  topics: 1000 partitions     about 20 KB
+    in a session   FetchRequest  session_id, epoch           about 60 B
 
-Full fetches and fetches in a session run alternately on one connection. The cost is the CPU time of the broker's
-process, so the client and the rest of the machine count little. The bytes are those of a request and its response with
-their frames.
+The client sends both kinds of fetches alternately on one connection. The cost is the CPU time of the broker's process,
+so the client and other programs hardly change the result. The benchmark also counts the bytes of each request and each
+response, including the four bytes with the size of a message.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from .. import peers
 from ..measurement import POSITIVE, CommaList, Measurement, scenario
 from ..report.view import Column, SampleView
 
-SLICES = 4  # A run has four slices of time, and each slice has both kinds of fetch.
-FETCHES_PER_LOOK = 20  # fetches between two readings of the clock
+SLICES = 4  # A run consists of four parts. In each part, the client sends first one and then the other kind of fetch.
+FETCHES_PER_LOOK = 20  # After this number of fetches, the client looks at the clock.
 FINAL_EPOCH = -1
 FULL, IN_SESSION = "full", "in a session"
 MAX_BYTES = 1 << 20
@@ -55,7 +55,7 @@ VIEW = SampleView(
 
 @dataclass
 class FetchCost:
-    """The sum of what all fetches of one kind have cost so far: requests, bytes, and CPU time of the broker."""
+    """The cost of all fetches of one kind until now: their number, their bytes, and the broker's CPU time."""
 
     fetches: int = 0
     cpu_seconds: float = 0.0
@@ -68,7 +68,7 @@ class FetchCost:
 
 
 class FrameClient:
-    """A connection that sends frames and does not decode the responses to fetches."""
+    """A connection that sends requests which are already encoded, and does not decode their responses."""
 
     def __init__(self, port: int) -> None:
         self._socket = socket.create_connection((peers.HOST, port))
@@ -80,7 +80,7 @@ class FrameClient:
         return b"".join(cast("list[bytes]", self._connection.request(request, version)))
 
     def exchange(self, frame: bytes) -> memoryview:
-        """Send a frame and return the frame of the response. Raises PeerFailed."""
+        """Send an encoded request, and return the encoded response. Raises PeerFailed."""
         self._socket.sendall(frame)
         response = read_frame(self._stream, 1 << 30)
         if response is None:
@@ -88,12 +88,12 @@ class FrameClient:
         return response
 
     def send(self, request: Request, version: int) -> Any:
-        """Send a request and decode its response. Call it only before the first `exchange`."""
+        """Send a request, and return its decoded response. Do not call this method after the first `exchange`."""
         return self._connection.receive(self.exchange(self.frame(request, version)))[1]
 
 
 def measure(partitions: int, seconds: float) -> tuple[FetchCost, FetchCost]:
-    """Start a broker. Return the cost of a full fetch and the cost of a fetch in a session."""
+    """Start a broker, and send both kinds of fetches. Return the cost of full fetches, and of fetches in a session."""
     with peers.Hmb() as broker:
         client = FrameClient(broker.port)
         request = full_request(client, partitions)
@@ -111,7 +111,7 @@ def measure(partitions: int, seconds: float) -> tuple[FetchCost, FetchCost]:
 
 
 def full_request(client: FrameClient, partitions: int) -> FetchRequest:
-    """Create a topic and return a fetch of all its partitions."""
+    """Create a topic, and return a Fetch request that names all its partitions."""
     topic = CreateTopicsRequest.CreatableTopic(name="t", num_partitions=partitions, replication_factor=1)
     client.send(CreateTopicsRequest(topics=[topic], timeout_ms=60_000), 7)
     metadata = client.send(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")]), 12)
@@ -122,7 +122,7 @@ def full_request(client: FrameClient, partitions: int) -> FetchRequest:
 
 
 def frames_in_session(client: FrameClient, session: int, version: int) -> Iterator[bytes]:
-    """Yield the frames of fetches in a session; the epoch grows by one each time."""
+    """Yield the encoded Fetch requests of a session. The session epoch increases by one with each request."""
     epoch = 0
     while True:
         epoch += 1
@@ -130,7 +130,7 @@ def frames_in_session(client: FrameClient, session: int, version: int) -> Iterat
 
 
 def spend(client: FrameClient, pid: int, frames: Iterator[bytes], seconds: float, cost: FetchCost) -> None:
-    """Send fetches for `seconds` seconds, and add the CPU time that they cost the process `pid`."""
+    """Send fetches for `seconds` seconds, and add their cost to `cost`. `pid` is the process id of the broker."""
     end, before = time.monotonic() + seconds, peers.cpu_seconds(pid)
     while time.monotonic() < end:
         for _ in range(FETCHES_PER_LOOK):

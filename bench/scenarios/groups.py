@@ -1,13 +1,19 @@
-"""Many consumer groups: the latency of heartbeats, the time of a rebalance, the cost of quiet groups.
+"""The work of a broker with many consumer groups: heartbeats, a rebalance, and groups in which nothing happens.
 
     hmb bench groups                                # 200 groups, 1,000 members, 2,000 partitions
     hmb bench groups --members 500 --repeat 1
 
-Each member is a connection (`load/group_members.py`). It joins, syncs, sends a heartbeat every `--interval` seconds,
-and joins again when a response reports a rebalance. Two groups are large, with 50 members each. One of them gets one
-more member: the time until all 51 members have their assignment is the time of the rebalance. The CPU time is the
-broker's, as a share of one core. Each run has an empty data directory. The goals are a p99 of heartbeats below 100 ms,
-a rebalance in less than 5 s, and less than 5 % of a core for quiet groups.
+Each member has its own connection (`load/group_members.py`). A member joins its group and sends a heartbeat every
+`--interval` seconds. When a response reports a rebalance, the member joins again. Two groups are large, with 50 members
+each. The benchmark measures three things:
+
+- the latency of heartbeats. The goal is a 99th percentile below 100 ms.
+- the CPU time of the broker while all groups are quiet: members send heartbeats, but no group has a rebalance. The goal
+  is less than 5 % of one core.
+- the time of a rebalance. One more member joins a large group. The rebalance ends when all 51 members have a new
+  assignment. The goal is less than 5 s.
+
+Each run begins with an empty data directory.
 """
 
 from __future__ import annotations
@@ -33,7 +39,7 @@ from ..report.view import Column, SampleView
 
 LARGE_GROUP = 50
 TOPIC_PARTITIONS = 100
-JOIN_TIMEOUT = 300.0  # seconds
+JOIN_TIMEOUT = 300.0  # the longest time until all members have joined (seconds)
 
 
 def title(sample: Sample) -> str:
@@ -57,29 +63,29 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class GroupLoad:
-    """The groups and members of a run, as the options of the command describe them."""
+    """The numbers of groups and members, and the times of a run, from the options of the command."""
 
     groups: int
     members: int
     partitions: int
-    interval: float  # seconds between two heartbeats of a member
-    seconds: float  # seconds for which quiet groups are measured
+    interval: float  # the time between two heartbeats of a member (seconds)
+    seconds: float  # how long the groups without a rebalance are measured (seconds)
 
     def group_names(self) -> list[str]:
-        """Return the group of each member: two large groups, and the other members spread evenly."""
+        """Return the name of the group of each member. Two groups are large; the rest is divided evenly."""
         names = ["large-0"] * LARGE_GROUP + ["large-1"] * LARGE_GROUP
         return names + [f"group-{number % (self.groups - 2)}" for number in range(self.members - len(names))]
 
 
 def prepare(broker: peers.Peer, partitions: int) -> None:
-    """Create topics of 100 partitions, `partitions` in all, and wait until the broker coordinates groups.
+    """Create topics with 100 partitions each, until there are `partitions` partitions. Wait for the group coordinator.
 
     Raises KafkaError, PeerFailed.
     """
     for number in range(partitions // TOPIC_PARTITIONS):
         topics.create(broker.bootstrap, f"topic-{number}", partitions=TOPIC_PARTITIONS)
     with Connection(peers.HOST, broker.port, timeout=120) as connection:
-        for _ in range(100):  # The first request creates the topic of the coordinator.
+        for _ in range(100):  # Try again, because the coordinator first creates its internal topic.
             if connection.send(FindCoordinatorRequest(key="large-0"), version=2).error_code == 0:
                 return
             time.sleep(0.1)
@@ -87,13 +93,13 @@ def prepare(broker: peers.Peer, partitions: int) -> None:
 
 
 def heartbeat_figures(name: str, latencies: Sequence[float]) -> dict[str, float]:
-    """Return p50 and p99 of heartbeats in ms; the latencies are in seconds."""
+    """Return the 50th and the 99th percentile of the latencies of heartbeats, in ms. `latencies` are in seconds."""
     ordered = sorted(latencies)
     return {f"{name}_p{percent}_ms": percentile(ordered, percent / 100) * 1000 for percent in (50, 99)}
 
 
 async def measure(broker: peers.Peer, load: GroupLoad) -> dict[str, float]:
-    """Return the figures of one run. Raises PeerFailed if a member cannot join."""
+    """Measure one run, and return its figures. Raises PeerFailed if a member cannot join its group."""
     prepare(broker, load.partitions)
     members = [LoadMember(group) for group in load.group_names()]
     latencies: list[float] = []
@@ -127,7 +133,7 @@ async def measure(broker: peers.Peer, load: GroupLoad) -> dict[str, float]:
 
 
 async def _await_all(members: Sequence[LoadMember], since: float) -> None:
-    """Wait until all members have an assignment that is newer than `since`. Raises PeerFailed after JOIN_TIMEOUT."""
+    """Wait until each member has received an assignment after the time `since`. Raises PeerFailed if this fails."""
     while missing := sum(member.synced_at < since for member in members):
         if time.perf_counter() - since > JOIN_TIMEOUT:
             raise peers.PeerFailed(f"{missing} of {len(members)} members have no assignment after {JOIN_TIMEOUT:g} s")

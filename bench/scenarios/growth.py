@@ -1,14 +1,14 @@
-"""The cost of growth: HMB's broker with more and more connections, partitions, bytes in a fetch, or bytes in a log.
+"""How costs grow in HMB's broker: with more connections, more partitions, larger responses, or a larger log.
 
     hmb bench growth                        # all four
     hmb bench growth --of connections,log
 
-    connections   1 to 1,000: records/s, p99 of a request
-    partitions    1 to 2,000: the start to the first response, after a clean stop and after a kill; memory, open files
+    connections   1 to 1,000: records/s, and the 99th percentile of a request's latency
+    partitions    1 to 2,000: the time of a start, after a clean stop and after a kill; the memory, and the open files
     fetch         responses of 1 MB to 100 MB: MB/s
-    log           1 GB to 50 GB (sparse files): an append, a read at the end, a read anywhere
+    log           1 GB to 50 GB (sparse files): the time of an append, a read at the end, and a read at a random offset
 
-`hmb bench plot` draws the curves. If a curve is flat, the cost does not depend on the size.
+`hmb bench plot` draws a curve for each figure. If a curve is flat, the cost does not depend on the size.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class GrowingThing:
-    """A quantity that the benchmark increases step by step, for example the number of connections.
+    """A number that the benchmark increases step by step, for example the number of connections.
 
-    `measure` measures one step.
+    `measure` returns the figures for one value of this number.
     """
 
     unit: str
@@ -82,10 +82,10 @@ def measure_connections(broker: MeasuredBroker, count: int) -> dict[str, float]:
 
 
 def measure_partitions(count: int) -> dict[str, float]:
-    """Return the figures of two starts: after a clean stop, and after a kill."""
+    """Start a broker with `count` partitions twice: after a clean stop, and after a kill. Return the figures."""
     broker = peers.Hmb()
     try:
-        broker.start()  # The first start creates the files of the data directory.
+        broker.start()  # The first start only creates the files of the data directory, so it is not measured.
         broker.stop()
         many_partitions.write(broker.data_dir, count)
         clean = many_partitions.start(broker)
@@ -103,7 +103,7 @@ def measure_partitions(count: int) -> dict[str, float]:
 
 
 def measure_fetch(broker: MeasuredBroker, megabytes: int) -> dict[str, float]:
-    """Return the rate of fetches whose responses have this size, one after the other on one connection."""
+    """Return the rate (MB/s) of Fetch requests whose responses have this size. Each waits for the one before it."""
     topic = f"fetch-{megabytes}"
     topics.create(broker.bootstrap, topic)
     requests = [(produce_request(topic, 0, 1, MB), PRODUCE_VERSION)]

@@ -3,9 +3,10 @@
     hmb bench latency                                # HMB and Kafka 4.3.0, Kafka's EndToEndLatency
     hmb bench latency --client hmb --num-records 5000
 
-The client produces one record with acks=1, while a consumer waits for it in a long poll. When the record arrives, the
-client produces the next one. Kafka's EndToEndLatency reports percentiles in whole milliseconds and the mean with
-fractions. HMB's client reports fractions for all of them.
+A consumer has sent a fetch and waits for a record. Meanwhile the producer of the same client sends one record with
+acks=1. When the record arrives at the consumer, the producer sends the next record. Kafka's tool EndToEndLatency
+reports percentiles in whole milliseconds, and only the mean with decimals. HMB's client reports all figures with
+decimals.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from ..peers.program import run_program
 from ..report.distribution import percentile
 from ..report.view import Column, SampleView
 
-TIMEOUT = 30.0  # seconds for one record
-WARM_UP = 200  # number of records before the measurement
+TIMEOUT = 30.0  # the longest time for one record (seconds)
+WARM_UP = 200  # the number of records that are sent before the measurement
 PERCENTILES = {"p50_ms": 0.5, "p99_ms": 0.99, "p999_ms": 0.999}
 VIEW = SampleView(
     columns=(
@@ -46,7 +47,7 @@ Measure = Callable[[MeasuredBroker, str, int, int], dict[str, float]]
 
 
 def measure_with_kafka(broker: MeasuredBroker, topic: str, records: int, size: int) -> dict[str, float]:
-    """Return the figures of Kafka 4.3.0's EndToEndLatency. Raises PeerFailed if its output is not complete."""
+    """Run Kafka's tool EndToEndLatency, and return its figures. Raises PeerFailed if its output is not complete."""
     options = ["--bootstrap-server", broker.bootstrap, "--topic", topic, "--num-records", str(records)]
     options += ["--producer-acks", "1", "--record-size", str(size)]
     command = peers.java(peers.kafka_43_jars(), "org.apache.kafka.tools.EndToEndLatency", *options)
@@ -59,7 +60,7 @@ def measure_with_kafka(broker: MeasuredBroker, topic: str, records: int, size: i
 
 
 def measure_with_hmb(broker: MeasuredBroker, topic: str, records: int, size: int) -> dict[str, float]:
-    """Return the figures of HMB's producer and consumer in this process. Raises PeerFailed if a record is lost."""
+    """Measure with HMB's producer and consumer in this process. Raises PeerFailed if a record is lost."""
     message = os.urandom(size)
     latencies: list[float] = []
     with (
@@ -84,7 +85,7 @@ CLIENTS: dict[str, tuple[str, Measure]] = {
 
 
 def run(measure: Measure, broker: MeasuredBroker, topic: str, records: int, size: int) -> dict[str, float]:
-    """Return the figures of one run on a new topic, and delete the topic."""
+    """Measure one run on a new topic, delete the topic, and return the figures."""
     topics.create(broker.bootstrap, topic)
     before = broker.cpu_seconds()
     figures = measure(broker, topic, records, size)

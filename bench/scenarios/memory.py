@@ -1,19 +1,19 @@
-"""The memory of a broker, and the memory of HMB's producer.
+"""The memory that a broker uses, and the memory that HMB's producer uses.
 
     hmb bench memory                             # HMB and Kafka 4.3.0: idle, and after 10 GB
     hmb bench memory --gigabytes 1               # a quick look
     hmb bench memory --of producer               # HMB's producer while it sends 10 GB
 
-Broker: HMB's producer sends a gigabyte in records of 1,000 B to a new topic. HMB's consumer reads it, and the topic is
-deleted. Then the next gigabyte follows. The settings are the defaults, except for `COMPARABLE_SETTINGS`
-(`peers/broker_process.py`). "Idle" is the memory right after the broker's start.
+Broker: HMB's producer sends one gigabyte of records of 1,000 B to a new topic. HMB's consumer reads the records, and
+the topic is deleted. This is repeated for each gigabyte. The broker has its default settings, except for
+`COMPARABLE_SETTINGS` (`peers/broker_process.py`). "Idle" is the memory of the broker directly after its start.
 
-Producer: HMB's performance producer sends records of 100 B as fast as it can, with buffer.memory 32 MiB. "Idle" is the
-peak of a process that sends one record. The goal is a peak of at most 30 MB above the size of the buffer. The broker of
-this run keeps only the newest segments.
+Producer: HMB's performance producer sends records of 100 B as fast as it can. Its buffer (buffer.memory) has 32 MiB.
+"Idle" is the peak memory of a producer that sends only one record. The goal: the peak memory is at most 30 MB above the
+size of the buffer. The broker of this run keeps only the newest segments.
 
-Resident memory is VmRSS, and its peak is VmHWM. The page cache, which contains the newest bytes of the logs, belongs to
-the kernel and is in neither of them.
+The figures are the resident memory of the process (VmRSS in /proc), and its peak (VmHWM). Neither figure includes the
+page cache. It contains the newest bytes of the logs, but belongs to the kernel.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from ..report.samples import Sample
 from ..report.view import Column, SampleView
 
 GIGABYTE = Workload(1_000, 65_536, 1_000_000)
-SMALL_RECORDS = Workload(100, 16_384, 10_000_000)  # The workload is one gigabyte of small records.
+SMALL_RECORDS = Workload(100, 16_384, 10_000_000)  # one gigabyte: 10,000,000 records of 100 bytes
 BUFFER_MEMORY = 32 * 1024 * 1024
 KEEP_LITTLE = {
     "log.retention.bytes": "268435456",
@@ -58,7 +58,7 @@ VIEW = SampleView(
 
 
 def measure_broker(kind: BrokerKind, gigabytes: int, progress: Progress) -> dict[str, float]:
-    """Return the memory of a new broker: idle, after these gigabytes, and at its peak."""
+    """Start a broker, and return its memory after the start, after these gigabytes, and at its peak."""
     with kind.make() as broker:
         idle = peers.resident_bytes(broker.pid)
         for number in range(gigabytes):
@@ -76,7 +76,7 @@ def measure_broker(kind: BrokerKind, gigabytes: int, progress: Progress) -> dict
 
 
 def measure_producer(gigabytes: int) -> dict[str, float]:
-    """Return the peak memory of HMB's producer for one record, and for these gigabytes."""
+    """Return the peak memory of HMB's producer when it sends one record, and when it sends these gigabytes."""
     with peers.Hmb(config=KEEP_LITTLE) as peer:
         broker, workload = MeasuredBroker.of(peer), SMALL_RECORDS.scaled(gigabytes)
         idle, busy = (

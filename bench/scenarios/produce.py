@@ -7,13 +7,14 @@
     hmb bench produce --empty                        # also a broker that discards records
     hmb bench produce --versus ../before             # this HMB and the HMB of another checkout
 
-The cells have the thesis's sizes (`thesis/cells.py`), acks=1, one partition, linger 0, no idempotence and buffer.memory
-67108864. The client is the same in every run: Kafka 4.3.0's ProducerPerformance in a JVM of its own, unless `--client`
-names another. Each run has a new topic, and it counts only if the broker's log then ends at the number of records.
+A cell is one combination of a message size and a batch size. The sizes are those of the thesis (`thesis/cells.py`). All
+cells have acks=1, one partition, linger 0, no idempotence and buffer.memory 67108864. The client is the same in every
+run: Kafka 4.3.0's tool ProducerPerformance in its own JVM, unless `--client` names another client. Each run has a new
+topic. A run counts only if the broker's log contains all sent records after the run.
 
-On a machine with two cores the client takes most of the time, so the rate hides improvements of a broker. The broker's
-CPU time for each record shows them. A JVM first needs CPU time to compile its code. All brokers therefore get the same
-warm-up: the same records, one broker after the other, for `--warm-up` seconds each.
+On a machine with two cores, the client needs most of the CPU time. A faster broker therefore hardly increases the rate,
+but it needs less CPU time for each record. The benchmark measures both. At first, a JVM needs CPU time to compile its
+code. Therefore all brokers get the same warm-up before the first run: the same records for `--warm-up` seconds each.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ from ..report.samples import Sample
 from ..report.view import Column, SampleView
 from ..thesis.cells import CELLS
 
-SMALL_REQUESTS = Workload(100, 195, 20_000)  # With many requests, a JVM compiles the code for requests, too.
+SMALL_REQUESTS = Workload(100, 195, 20_000)  # Many small requests make a JVM compile the code that handles requests.
 RATE = Column("records_per_second", "records/s", compare=True, more_is_better=True)
 BROKER_CPU = Column("broker_cpu_seconds", "broker CPU, us/record", 1e6, "records", spread=False, compare=True, digits=2)
 
 
 def cell(sample: Sample) -> str:
-    """Return the sizes of message and batch, as `Workload` shows them."""
+    """Return the message size and the batch size of a sample as text, for example "100 B, batch 195"."""
     return f"{sample.parameters['message_bytes']} B, batch {sample.parameters['batch_bytes']}"
 
 
@@ -57,7 +58,7 @@ VIEW = SampleView(
 
 
 def warm_up(brokers: Sequence[MeasuredBroker], producer: PerfProducer, seconds: float, progress: Progress) -> None:
-    """Send the same records to all brokers alternately, for `seconds` times their number."""
+    """Send the same records to all brokers alternately, until `seconds` seconds for each broker have passed."""
     end = time.monotonic() + seconds * len(brokers)
     progress.step("warm-up")
     for workload in itertools.cycle((SMALL_REQUESTS, WARM_UP)):
@@ -70,7 +71,7 @@ def warm_up(brokers: Sequence[MeasuredBroker], producer: PerfProducer, seconds: 
 def workloads(
     cells: Sequence[int], record_size: int | None, batch_size: int | None, num_records: int | None
 ) -> list[Workload]:
-    """Return the thesis's cells with these numbers, or the one workload that the other options describe."""
+    """Return the workloads to measure: the thesis's cells with these numbers, or one workload with the given sizes."""
     if record_size or batch_size or num_records:
         return [Workload(record_size or 100, batch_size or 16_384, num_records or 1_000_000)]
     return [CELLS[number - 1] for number in cells]

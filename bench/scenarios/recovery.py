@@ -1,16 +1,18 @@
-"""The start of a broker after a kill: it checks every batch and writes the indexes again.
+"""The time of a broker's start after a kill, when the broker checks every batch and writes the indexes again.
 
     hmb bench recovery                                    # 1 GB in batches of 1, 16 and 100 KB, HMB and Kafka 4.3.0
     hmb bench recovery --size 100000000 --batches 200     # bytes
     hmb bench recovery --versus ../before                 # this HMB and the HMB of another checkout
 
-A broker creates a topic and is killed. The benchmark then puts a prepared segment without a recovery point into the
-directory of the partition (`logs/unclean.py`), and starts the broker again. The clock runs from the start of the
-process to the first response. A second start, after a clean stop, shows which part of this time is not recovery. A run
-counts only if the log then ends where the prepared segment ends.
+First, a broker creates a topic, and the benchmark kills the broker. Next, the benchmark copies a prepared segment into
+the directory of the partition (`logs/unclean.py`). The segment has no recovery point, so the next start must check all
+of it. The benchmark measures the time from the start of the process to the broker's first response. It also measures a
+start after a clean stop. The difference between both times is the time of the recovery. A run counts only if the end
+offset of the log is the end offset of the prepared segment.
 
-The segment was just written, so it is in the page cache. The benchmark therefore measures CPU work, without the time of
-reading from a disk. The goal is 2 s for 1 GB. The published runs of 2026-11-22 measured only the log, without a broker.
+The segment was just written, so it is still in the page cache. The benchmark therefore measures the work of the CPU,
+but not the time to read from a disk. The goal is 2 s for 1 GB. The published runs of 2026-11-22 measured only the log,
+without a broker.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ VIEW = SampleView(
 
 
 def measure(kind: BrokerKind, segment: Path, end: int) -> dict[str, float]:
-    """Return the figures of a new broker that finds this segment after a kill. Raises PeerFailed."""
+    """Kill a broker, copy `segment` into its log, and start it again. Return the figures. Raises PeerFailed."""
     broker = kind.make(config=CONFIG)
     try:
         broker.start()
@@ -65,7 +67,7 @@ def measure(kind: BrokerKind, segment: Path, end: int) -> dict[str, float]:
         await_file(directory / "partition.metadata")
         broker.kill()
         put(segment, directory)
-        os.sync()  # Without this sync, the kernel would write the copy to disk while the clock runs.
+        os.sync()  # Otherwise the kernel would write the copied file to the disk during the measurement.
         after_kill, cpu = timed_start(broker)
         if (found := topics.end_offset(broker.bootstrap, TOPIC)) != end:
             raise peers.PeerFailed(f"{broker.name} recovered the log up to offset {found} of {end}")
@@ -78,7 +80,10 @@ def measure(kind: BrokerKind, segment: Path, end: int) -> dict[str, float]:
 
 
 def await_file(path: Path) -> None:
-    """Wait for a file: Kafka reports a topic before it has created its directory. Raises PeerFailed after 30 s."""
+    """Wait until a file exists. Raises PeerFailed after 30 s.
+
+    Kafka reports that a topic is created before the topic's directory exists.
+    """
     deadline = time.monotonic() + 30
     while not path.exists():
         if time.monotonic() > deadline:
@@ -87,7 +92,7 @@ def await_file(path: Path) -> None:
 
 
 def timed_start(broker: peers.Peer) -> tuple[float, float]:
-    """Start a broker; return the seconds to its first response, and its CPU seconds until then."""
+    """Start a broker. Return the time and the CPU time (seconds) from its start to its first response."""
     broker.prepare()
     started = time.perf_counter()
     broker.spawn()

@@ -1,18 +1,20 @@
-"""Spark reads and writes topics: HMB's data source and Spark's own Kafka connector, in one Spark.
+"""The speed of Spark with topics: HMB's data source compared with Spark's own Kafka connector.
 
     hmb bench spark --jars DIR                      # both; DIR contains the connector's jars
     hmb bench spark                                 # HMB's data source alone
     hmb bench spark --only read --partitions 2 --num-records 500000
 
-The jars are those of spark-sql-kafka-0-10 and its dependencies for the installed PySpark:
-spark-token-provider-kafka-0-10, kafka-clients and commons-pool2. Spark has two cores and runs three kinds of jobs:
+Spark's connector needs four jars, in versions that fit the installed PySpark: spark-sql-kafka-0-10,
+spark-token-provider-kafka-0-10, kafka-clients and commons-pool2. Both data sources run in the same Spark session with
+two cores. Spark runs three kinds of jobs:
 
-- read: all records of a topic of one and of two partitions, with an aggregation that reads every value;
-- write: the same number of rows of 100 B into a topic;
-- stream: a producer sends `--rate` records/s for `--seconds`. The figures are the p50 and p99 of the triggers' times.
+- read: Spark reads all records of a topic, with one and with two partitions. An aggregation uses every value.
+- write: Spark writes the same number of rows of 100 B into a topic.
+- stream: a producer sends `--rate` records/s for `--seconds` seconds, and Spark processes them in small batches. The
+  figures are the 50th and the 99th percentile of the time for one batch.
 
-The CPU time of a run is that of the JVM and of all processes that the JVM started, for example Python workers. On a
-busy machine, rows per CPU second are more reliable than rows per second.
+The CPU time of a run includes the JVM and all processes that the JVM has started, for example Python workers. If other
+programs use the machine, the rows per CPU second are more reliable than the rows per second.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ KINDS = ("read", "write", "stream")
 
 @dataclass(frozen=True)
 class SparkJob:
-    """A job that both data sources run."""
+    """A job that Spark runs once with each data source."""
 
     kind: str  # the kind of the job, one of KINDS
     partitions: int
@@ -109,7 +111,7 @@ class SparkMeasurement:
         self._jvm_pid = int(jvm.java.lang.ProcessHandle.current().pid())
 
     def run(self, job: SparkJob, source: str) -> dict[str, float]:
-        """Return the figures of one run. Raises PeerFailed if rows are missing."""
+        """Run a job once with a data source, and return its figures. Raises PeerFailed if rows are missing."""
         kinds: dict[str, Callable[[SparkJob, str], dict[str, float]]] = {
             "read": self._read,
             "write": self._write,
@@ -123,7 +125,7 @@ class SparkMeasurement:
         return figures
 
     def fill(self, partitions: int) -> str:
-        """Create and fill the topic that jobs with this number of partitions read; return its name."""
+        """Create and fill a topic with this number of partitions, which jobs read. Return the name of the topic."""
         topic = f"{TOPIC}-read-{partitions}"
         topics.create(self._load.bootstrap, topic, partitions=partitions)
         HmbProducer().run(self._load.bootstrap, topic, Workload(self._load.size, 65_536, self._load.records))
@@ -172,7 +174,7 @@ class SparkMeasurement:
         }
 
     def _send(self, topic: str, records: int) -> None:
-        """Send records at the rate of the load, in calls of a hundredth of a second."""
+        """Send `records` records at the rate of the load. Send a hundredth of a second's records in each call."""
         load = self._load
         per_call = max(1, load.rate // 100)
         started = time.perf_counter()
@@ -186,10 +188,10 @@ class SparkMeasurement:
 
 
 def spark_with(jars: Path | None) -> SparkSession:
-    """Return a Spark with two cores, HMB's data source, and the connector's jars in this folder.
+    """Return a Spark session with two cores and HMB's data source. With `jars`, it also has the jars of this folder.
 
-    Raises PeerUnavailable. `hmb.spark.session` cannot be used, because it requires a newer Spark than some connectors
-    support.
+    The function does not use `hmb.spark.session`, because this needs a newer Spark than some connectors support. Raises
+    PeerUnavailable.
     """
     try:
         from pyspark.sql import SparkSession

@@ -1,12 +1,13 @@
-"""The start of a broker: the time to its first acknowledged record, and the memory that it then uses.
+"""The time from the start of a broker to its first acknowledged record, and the broker's memory after this record.
 
     hmb bench start
     hmb bench start --repeat 9 --json
     hmb bench start --versus ../before               # this HMB and the HMB of another checkout
 
-The clock starts with the process. A client tries to connect every 2 ms. As soon as it is connected, it sends one record
-to a topic that does not exist yet, so the time includes the creation of that topic. `kafka-storage format`, which takes
-about 2 s, has to run before Kafka starts. It is not part of the time. Each run has an empty data directory.
+The measurement begins with the start of the process. A client tries to connect every 2 ms. When the client is
+connected, it sends one record to a topic that does not exist. The measured time therefore includes the creation of this
+topic. Each run begins with an empty data directory. Before the first start of Kafka, its tool `kafka-storage format`
+must run. The measured time does not include the 2 s of this tool.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ VIEW = SampleView(
 
 
 def start(broker: peers.Peer) -> dict[str, float]:
-    """Start a broker, send one record, and stop the broker; return the figures. Raises PeerFailed."""
+    """Start a broker, send one record, stop the broker, and return the figures. Raises PeerFailed."""
     broker.prepare()
     try:
         started = time.perf_counter()

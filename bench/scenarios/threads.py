@@ -1,13 +1,15 @@
-"""Compares two layouts of a broker's threads: one thread for each connection, and a fixed number of handler threads.
+"""A comparison of two broker designs: one thread for each connection, and a fixed number of handler threads.
 
     hmb bench threads                                   # 1, 2, 4 and 8 handlers; one producer, and three at once
     hmb bench threads --handlers 1,8 --producers 1,4
 
-The thesis's broker passed each request through a channel to an API handler, and each response through another channel
-to a responder. It used one core of four, and its authors blamed the single handler (thesis, chapter 10.2.5). HMB has
-this layout as a setting: `threading=staged` with num.io.threads handlers (`hmb/broker/network/staged.py`). The
-benchmark uses small requests and large ones. The cost of a small request is mostly its way through the threads of the
-broker. The cost of a large request is mostly its bytes.
+The broker of the thesis passed each request through a channel to a handler thread. The handler passed each response
+through another channel to a thread that sent it. This broker used only one of four cores. Its authors gave the reason:
+it had only one handler thread (thesis, chapter 10.2.5). HMB offers the same design with the setting `threading=staged`
+and `num.io.threads` handler threads (`hmb/broker/network/staged.py`).
+
+The benchmark sends small and large requests. For a small request, the broker needs most of the time to pass the request
+from thread to thread. For a large request, it needs most of the time to process the bytes.
 """
 
 from __future__ import annotations
@@ -53,9 +55,9 @@ VIEW = SampleView(
 
 @dataclass(frozen=True)
 class ThreadLayout:
-    """A running broker, and the layout of its threads."""
+    """A running broker, and the number of its handler threads."""
 
-    handlers: int | None  # None: one thread for each connection, without handlers
+    handlers: int | None  # the number of handler threads; None: one thread for each connection
     broker: MeasuredBroker
 
     def __str__(self) -> str:
@@ -65,7 +67,7 @@ class ThreadLayout:
 
 
 def start_layouts(handlers: Sequence[int], stack: ExitStack) -> list[ThreadLayout]:
-    """Start one broker for each layout."""
+    """Start one broker with a thread for each connection, and one broker for each number of handler threads."""
     brokers = {None: peers.Hmb()} | {
         count: peers.Hmb(config={"threading": "staged", "num.io.threads": str(count)}) for count in handlers
     }
@@ -75,7 +77,10 @@ def start_layouts(handlers: Sequence[int], stack: ExitStack) -> list[ThreadLayou
 def produce_together(
     broker: MeasuredBroker, producer: PerfProducer, workload: Workload, producers: int, topic: str
 ) -> dict[str, float]:
-    """Return the figures of several producers at once. Each has a topic and an equal share of the records."""
+    """Run several producers at the same time, and return the figures of all. Each sends an equal part of the records.
+
+    Each producer has its own topic.
+    """
     share = workload.scaled(1 / producers)
     before = broker.cpu_seconds()
     with ThreadPoolExecutor(producers) as pool:

@@ -1,21 +1,22 @@
-"""The thesis's two benchmarks, repeated with the Kafka of its time and the Kafka of today.
+"""The two benchmarks of the thesis on which HMB is based, repeated with an old and a new release of Kafka.
 
-HMB goes back to a thesis of 2015, which built a broker and a producer for Kafka's protocol in Haskell. Its chapter 10
-compares them with Apache Kafka 0.8.2.0: messages of one size in batches of five sizes, and messages of five sizes in
-batches of one size. Each of these ten *cells* has four *scenarios*, and a scenario is a pair of producer and broker::
+The thesis of 2015 describes a broker and a producer for Kafka's protocol, written in Haskell. Its chapter 10 compares
+both programs with Apache Kafka 0.8.2.0. One benchmark sends messages of one size in batches of five sizes. The other
+one sends messages of five sizes in batches of one size. These are ten combinations of sizes, called *cells*. Each cell
+is measured in four *scenarios*. A scenario is a producer and a broker::
 
     1   Kafka's producer -> Kafka's broker    the reference
     2   Kafka's producer -> HMB's broker
     3   HMB's producer   -> Kafka's broker
     4   HMB's producer   -> HMB's broker
 
-The other benchmarks of this project are called scenarios, too (`hmb.bench.scenarios`). The code in this folder calls
-the thesis's scenarios pairs.
+In the rest of this project, the word scenario means a benchmark (`hmb.bench.scenarios`). Therefore the code of this
+folder calls a producer and its broker a pair. The numbers 1 to 4 are those of the thesis.
 
 Read in this order:
 
-1. `cells`    the ten cells, and what the thesis measured in them
-2. `suite`    the command `hmb bench thesis`: all pairs alternately
-3. `tables`   rates and ratios, compared with the thesis's own; costs and goals
-4. `charts`   the thesis's two charts, and the same charts of the repetition
+1. `cells`    the ten cells, and the rates that the thesis measured in them
+2. `suite`    the command `hmb bench thesis`, which runs all pairs alternately
+3. `tables`   rates and ratios, compared with those of the thesis; costs and goals
+4. `charts`   the two charts of the thesis, with the thesis's rates and with today's rates
 """

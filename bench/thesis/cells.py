@@ -1,10 +1,12 @@
-"""The ten cells of the thesis's benchmarks, and what the thesis measured (chapter 10, tables 10.3 and 10.5).
+"""The ten cells of the thesis's benchmarks, with the rates that the thesis measured (tables 10.3 and 10.5).
 
-The batch size benchmark has messages of 100 B in batches of five sizes. The message size benchmark has messages of five
-sizes in batches of 12,800 B. Both have acks=1, one partition, and buffer.memory 67108864.
+A cell is a combination of a message size and a batch size. The batch size benchmark sends messages of 100 B in batches
+of five sizes. The message size benchmark sends messages of five sizes in batches of 12,800 B. Both use acks=1, one
+partition, and buffer.memory 67108864.
 
-The thesis counted bytes on the wire, where a message of Kafka 0.8.2 has 28 B in addition to its payload. Each rate of
-the thesis is a mean over about 10 s. Its network was Ethernet of 1 Gb/s, so no rate can exceed 125 MB/s.
+The rates of the thesis are in MB/s on the wire. On the wire, a message of Kafka 0.8.2 has 28 B in addition to its
+value. Each rate is the mean of about 10 s. The network of the thesis transferred 1 Gb/s, so no rate can be higher than
+125 MB/s.
 """
 
 from __future__ import annotations
@@ -17,12 +19,12 @@ from ..report.samples import Sample
 
 @dataclass(frozen=True)
 class Cell(Workload):
-    """A workload that takes about 5 to 8 s, and the MB/s that the thesis measured in its scenarios 1 to 4."""
+    """A workload that takes about 5 to 8 s. `thesis` contains the thesis's rates (MB/s) in its scenarios 1 to 4."""
 
     thesis: tuple[int, int, int, int]
 
     def thesis_ratio(self, scenario: int) -> float:
-        """Return the thesis's rate in a scenario, divided by its rate in scenario 1."""
+        """Return the rate that the thesis measured in a scenario, divided by the thesis's rate in scenario 1."""
         return self.thesis[scenario - 1] / self.thesis[0]
 
 
@@ -44,6 +46,6 @@ CELLS = BATCH_SIZE_BENCHMARK + MESSAGE_SIZE_BENCHMARK
 
 
 def cell_of(sample: Sample) -> Cell:
-    """Return the cell whose sizes a sample has."""
+    """Return the cell that has the message size and the batch size of a sample."""
     sizes = sample.parameters["message_bytes"], sample.parameters["batch_bytes"]
     return next(cell for cell in CELLS if (cell.message_bytes, cell.batch_bytes) == sizes)

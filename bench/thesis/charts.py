@@ -1,8 +1,9 @@
-"""The thesis's two charts, and the same charts of the repetition.
+"""The two charts of the thesis, with the rates of the thesis and the rates that `hmb bench thesis` has measured.
 
-Each chart shows MB/s on the wire over the size of a batch, or of a message, with one curve for each scenario. The first
-panel has the thesis's own figures (tables 10.3 and 10.5). Each other panel has the runs with one generation of Kafka. A
-point is the median of the rounds, and its bar goes from the minimum to the maximum.
+The x axis of a chart shows the batch size or the message size. The y axis shows MB/s on the wire. Each of the thesis's
+four scenarios has a curve. The first panel shows the rates of the thesis (tables 10.3 and 10.5). Each other panel shows
+the measured rates with one release of Kafka. A point is the median of the rounds. A bar through the point goes from
+the minimum to the maximum.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ STYLES: dict[int, dict[str, Any]] = {
 }
 BENCHMARKS = {"batch": BATCH_SIZE_BENCHMARK, "message": MESSAGE_SIZE_BENCHMARK}
 LABELS = {"batch": "batch size (bytes), messages of 100 B", "message": "message size (bytes), batches of 12,800 B"}
-Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]  # MB/s on the wire, by generation and scenario
+Rates = Mapping[tuple[str, int], Mapping[Cell, Distribution]]  # (generation, scenario) -> cell -> MB/s on the wire
 
 
 def rates_of(samples: Sequence[Sample]) -> Rates:
-    """Return the rates by (generation, scenario), then by cell."""
+    """Return the rates of the samples: (generation of Kafka, scenario) -> cell -> rates."""
     groups = group_by(samples, lambda run: (str(run.parameters["generation"]), int(run.parameters["scenario"])))
     return {
         key: {cell: distribution(runs, WIRE_RATE) for cell, runs in group_by(of_key, cell_of).items()}
@@ -43,7 +44,7 @@ def rates_of(samples: Sequence[Sample]) -> Rates:
 
 
 def chart(benchmark: str, rates: Rates) -> Figure:
-    """Draw one of the thesis's two benchmarks, "batch" or "message"."""
+    """Draw the chart of one of the thesis's two benchmarks. `benchmark` is "batch" or "message"."""
     cells = BENCHMARKS[benchmark]
     generations = sorted({generation for generation, _ in rates if generation}) or [""]
     figure, panels = panels_of(1 + len(generations))
@@ -70,5 +71,5 @@ def _curve(panel: Axes, benchmark: str, number: int, rates: Mapping[Cell, Distri
 
 
 def size_of(cell: Cell, benchmark: str) -> int:
-    """Return the size (bytes) by which the cells of a benchmark differ: that of a record or of a batch."""
+    """Return a cell's position on the x axis: its batch size or its message size (bytes)."""
     return cell.batch_bytes if benchmark == "batch" else cell.message_bytes

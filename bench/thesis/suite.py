@@ -1,14 +1,15 @@
-"""The command `hmb bench thesis`: ten cells, four scenarios, two generations of Kafka, all alternately.
+"""The command `hmb bench thesis`, which repeats the benchmarks of the thesis with two releases of Kafka.
 
     hmb bench thesis                               # everything, about 40 minutes
     hmb bench thesis --cells 1,4,7 --repeat 1      # some cells
     hmb bench thesis --scale 0.1                   # a quick look
     hmb bench thesis --generations 4.3.0           # without Kafka 0.8.2.2
 
-Scenarios 1 to 3 run once with Kafka 4.3.0 and once with Kafka 0.8.2.2, the last release of the thesis's own generation.
-That makes seven pairs of producer and broker. All brokers run from the first run to the last, and each run has a topic
-of its own. In each round of a cell the seven pairs run one after another, so other load on the machine affects all of
-them equally. A run counts only if the broker's log then ends at the number of records that the producer reports.
+The thesis has four scenarios, each with a producer and a broker. The scenarios 1 to 3 use a program of Kafka. They run
+once with Kafka 4.3.0 and once with Kafka 0.8.2.2, the last release of the series that the thesis used. Scenario 4 uses
+only HMB. So there are seven pairs of a producer and a broker. The brokers start before the first run and serve all
+runs. Each run has its own topic. In each round of a cell, all seven pairs run one after another, so that other programs
+on the machine slow them down equally. A run counts only if all records that the producer reports are in the log.
 """
 
 from __future__ import annotations
@@ -41,14 +42,14 @@ GENERATIONS: dict[str, tuple[type[peers.Peer], type[PerfProducer]]] = {
 
 
 class ThesisView:
-    """The tables and charts of the suite `thesis`."""
+    """The tables and charts of the benchmark `thesis`."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
-        """Return all tables, the goals first."""
+        """Return all tables: first the goals, next the rates, and last the costs."""
         return [*goals(samples), *rates(samples), costs(samples)]
 
     def charts(self, samples: Sequence[Sample]) -> dict[str, Figure]:
-        """Return the two charts by their names."""
+        """Return the two charts by the names of their files."""
         found = rates_of(samples)
         return {f"thesis-{benchmark}-size": chart(benchmark, found) for benchmark in BENCHMARKS}
 
@@ -58,10 +59,10 @@ VIEW = ThesisView()
 
 @dataclass(frozen=True)
 class Pair:
-    """A producer and a broker: one of the thesis's scenarios."""
+    """A producer and a broker. Each pair is one of the thesis's four scenarios with one release of Kafka."""
 
-    scenario: int  # the thesis's number, 1 to 4
-    generation: str  # the version of Kafka; "" in scenario 4
+    scenario: int  # the number that the thesis gives the scenario, 1 to 4
+    generation: str  # the version of Kafka; "" in scenario 4, which uses no Kafka
     broker: MeasuredBroker
     producer: PerfProducer
 
@@ -86,7 +87,7 @@ def start_pairs(generations: Sequence[str], stack: ExitStack) -> list[Pair]:
 
 
 def measure(measurement: Measurement, pairs: Sequence[Pair], cells: Sequence[Cell]) -> None:
-    """Run all pairs in all cells. All pairs warm up first, because Java's compiler needs it."""
+    """Measure all pairs in all cells. Before that, let all pairs send records, because a JVM is slow at first."""
     progress = measurement.progress(len(pairs) * (len(cells) * measurement.round_count + 1))
     for position, pair in enumerate(pairs):
         progress.step(f"warm-up, {pair}")

@@ -1,10 +1,11 @@
-"""Tables of the thesis's benchmarks: rates and ratios compared with the thesis's own, costs, goals.
+"""Tables of the repeated benchmarks of the thesis: rates, ratios, costs, and goals.
 
-Every ratio compares a scenario with scenario 1, Kafka's producer to Kafka's broker, in the same round and with the same
-generation of Kafka. Scenario 4 contains no Kafka, so it is compared with scenario 1 of each generation.
+In scenario 1, Kafka's producer sends to Kafka's broker. Each ratio divides the rate of a scenario by the rate of
+scenario 1, in the same round and with the same release of Kafka. Scenario 4 uses no program of Kafka, so it is compared
+with scenario 1 of each release.
 
-The thesis measured on another network and other machines. Its MB/s cannot be compared with today's. Its ratios can be
-compared: they show which of two programs was faster, and by how much.
+The thesis used another network and other machines, so its rates (MB/s) cannot be compared with today's rates. The
+ratios can be compared, because they only say how many times faster one program is than another.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ COSTS = (
 
 @dataclass(frozen=True)
 class ThesisGoal:
-    """A goal: in every cell, and in the median of all cells, a scenario reaches at least this ratio to scenario 1."""
+    """A goal for the ratio of a scenario to scenario 1.
+
+    The ratio must be at least `every` in every cell. The median of all cells must be at least `median`.
+    """
 
     scenario: int
     generation: str  # the version of Kafka
@@ -55,7 +59,7 @@ GOAL_NAMES = {2: "HMB's broker", 3: "HMB's producer"}
 
 
 def rates(samples: Sequence[Sample]) -> list[Table]:
-    """Return one table for each generation of Kafka, with the rates by cell and scenario."""
+    """Return one table for each release of Kafka. Each row shows the rates of one scenario in one cell."""
     found = []
     for generation in generations(samples) or [""]:
         heading = "records/s", "MB/s", "MB/s on the wire", "over scenario 1", "in the thesis"
@@ -73,7 +77,7 @@ def rates(samples: Sequence[Sample]) -> list[Table]:
 
 
 def costs(samples: Sequence[Sample]) -> Table:
-    """Return the table of latency, CPU time and memory, all in the median."""
+    """Return a table with the medians of the latency, the CPU time and the memory."""
     rows = [["", "producer to broker", *(column.label for column in COSTS)]]
     for cell, of_cell in group_by(samples, cell_of).items():
         name = str(cell)
@@ -85,7 +89,10 @@ def costs(samples: Sequence[Sample]) -> Table:
 
 
 def goals(samples: Sequence[Sample]) -> list[Table]:
-    """Return the table of the goals whose scenarios ran, with the ratios of the thesis; no table if none ran."""
+    """Return a table that compares the goals with the measured ratios and with those of the thesis.
+
+    Leave out a goal if its scenario did not run. If no goal remains, return no table.
+    """
     rows = [["over scenario 1", "with Kafka", "goal", "", "cells", "lowest", "median", "the thesis: lowest, median"]]
     for goal in GOALS:
         cells = by_cell(samples, goal.generation)
@@ -105,7 +112,7 @@ def goals(samples: Sequence[Sample]) -> list[Table]:
 
 
 def of_the_thesis() -> list[Table]:
-    """Return the thesis's own tables 10.3 and 10.5, in MB/s on the wire."""
+    """Return the tables 10.3 and 10.5 of the thesis, with rates in MB/s on the wire."""
     heading = ["", "1: Kafka -> Kafka", "2: Kafka -> HMB", "3: HMB -> Kafka", "4: HMB -> HMB", "2 over 1", "3 over 1"]
     return [
         Table(
@@ -121,12 +128,12 @@ def _thesis_ratios(cell: Cell) -> list[str]:
 
 
 def generations(samples: Sequence[Sample]) -> list[str]:
-    """Return the generations of Kafka in the order of their first samples."""
+    """Return the releases of Kafka that occur in the samples, in the order of their first samples."""
     return [name for name in group_by(samples, lambda sample: str(sample.parameters["generation"])) if name]
 
 
 def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario]:
-    """Return the runs with one generation of Kafka, and the runs that need no Kafka, by cell and by scenario."""
+    """Return the runs with one release of Kafka and the runs without Kafka: cell -> scenario -> runs."""
     chosen = [sample for sample in samples if sample.parameters["generation"] in (generation, "")]
     return {
         cell: group_by(runs, lambda run: int(run.parameters["scenario"]))
@@ -135,9 +142,9 @@ def by_cell(samples: Sequence[Sample], generation: str) -> dict[Cell, ByScenario
 
 
 def over_first(scenarios: ByScenario, number: int) -> Distribution | None:
-    """Return the ratio of a scenario's rate to the rate of scenario 1.
+    """Divide the rate of a scenario by the rate of scenario 1, in each round. Return these ratios.
 
-    Return None for scenario 1 itself, and if one of the two did not run.
+    Return None for scenario 1 itself, and if one of the two scenarios did not run.
     """
     if number == 1:
         return None
