@@ -33,6 +33,7 @@ extensions = [
     "protocol_pages",
     "settings",
     "states",
+    "step_by_step",
 ]
 exclude_patterns = ["_build", "_ext"]
 

@@ -1,0 +1,82 @@
+"""The directive `step-by-step`: a mechanism that a reader steps through, one drawing a step.
+
+    ```{step-by-step} steps/index_lookup.py:steps
+    A look-up of offset 8011
+    ```
+
+The argument names a Python file, relative to the page, and a function in it that returns a list of `Step`. The text
+below the argument is the title. A process such as a look-up changes over time, and one drawing shows only one moment
+of it. The function runs HMB's own code when the page is built, and draws the state after each step. So the steps cannot
+contradict the code.
+
+The page contains all steps, one below the other. A reader without JavaScript, a printed page and the EPUB show them all
+in this form. In a browser, the script `_static/step-by-step.js` hides all steps but one. It adds the buttons "back" and
+"next". The keys "arrow left" and "arrow right" do the same when the steps have the focus. The script needs no server.
+
+Each caption names its subject, so that a reader understands it without the other captions. Each drawing has its own
+text alternative (drawing.py). All drawings of one list have the same size, so that the page does not jump.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from docutils import nodes
+from drawing import Drawing, DrawingError, figure, load
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+
+class Step(NamedTuple):
+    """One moment of a process: a caption of one to three sentences, in Markdown, and the drawing of the state."""
+
+    caption: str
+    drawing: Drawing
+
+
+class StepByStep(SphinxDirective):
+    """The directive `step-by-step`, which calls a function and shows the steps that it returns."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar[dict[str, Any]] = {}
+
+    def run(self) -> list[nodes.Node]:
+        place, _, name = self.arguments[0].partition(":")
+        relative, path = self.env.relfn2path(place)
+        for dependency in (relative, __file__):
+            self.env.note_dependency(dependency)
+        try:
+            steps = checked(load(Path(path), name)())
+        except DrawingError as error:
+            raise self.error(f"{self.arguments[0]}: {error}") from error
+        shown = nodes.container(classes=["step-by-step"])
+        if self.content:
+            title = nodes.paragraph(classes=["step-by-step-title"])
+            title += self._parsed("\n".join(self.content))
+            shown += title
+        for number, step in enumerate(steps, 1):
+            label = nodes.strong(text=f"Step {number} of {len(steps)}.")
+            shown += figure(step.drawing, label, nodes.Text(" "), *self._parsed(step.caption))
+        return [shown]
+
+    def _parsed(self, text: str) -> list[nodes.Node]:
+        """Return the nodes of one paragraph of Markdown."""
+        return [child for paragraph in self.parse_text_to_nodes(text) for child in paragraph.children]
+
+
+def checked(steps: list[Step]) -> list[Step]:
+    """Return the steps. Raises DrawingError if a reader could not step through them, or if the page would jump."""
+    sizes = sorted({f"{step.drawing.width:g} x {step.drawing.height:g}" for step in steps})
+    if len(steps) < 2:
+        raise DrawingError(f"a process has at least two steps, and this one has {len(steps)}")
+    if len(sizes) > 1:
+        raise DrawingError(f"the drawings have different sizes: {', '.join(sizes)}")
+    return steps
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_directive("step-by-step", StepByStep)
+    app.add_js_file("step-by-step.js", loading_method="defer")
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

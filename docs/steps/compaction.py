@@ -1,0 +1,242 @@
+"""The steps of a compaction: which records of a small log stay, and why.
+
+The log below is real. The steps use the map and the rule of the cleaner, batch by batch. At the end, the cleaner itself
+compacts the log, and the drawing shows the records that are left on disk.
+"""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from drawing import Drawing, Tone
+from step_by_step import Step
+
+from hmb.records import Batch, Record, TimestampType, encode_batch, parse_batch, read_records
+from hmb.storage.compaction.cleaner import Throttle, clean, cleanable
+from hmb.storage.compaction.rule import Compaction, OffsetMap
+from hmb.storage.config import DAY_MS, LogConfig
+from hmb.storage.log import Log
+
+# The segments of the log. Each segment is a list of batches, and each batch is a list of keys and values.
+Batches = list[list[tuple[str, str | None]]]
+SEGMENTS: list[Batches] = [
+    [[("ada", "Main"), ("bob", "Oak")], [("ada", "Elm"), ("eve", "Low")]],
+    [[("bob", None), ("ada", "Hill")]],
+    [[("eve", "Park")]],
+]
+LATER: Batches = [[("ada", "Lake")]]
+CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
+NOW, MEMORY = 1_000, 1_000_000
+WIDTH, HEIGHT, LEFT, CELL = 480, 330, 8, 58
+
+
+class State(NamedTuple):
+    """What a drawing shows: the records of the log, those of the current batch, the map, and the records that stay."""
+
+    title: str
+    records: list[Record]
+    bases: list[int]  # base offsets of the segments
+    current: list[int]  # offsets of the current batch
+    dropped: list[int]
+    last: dict[str, int]  # the map: the last offset of each key
+    kept: list[Record]
+
+
+def steps() -> list[Step]:
+    """Return the steps of a round, and the result of a later round."""
+    with TemporaryDirectory() as directory:
+        log = Log(Path(directory), CONFIG, clock=lambda: NOW)
+        for batches in SEGMENTS:
+            write_segment(log, batches)
+        first = State("before the round", records_of(log), bases_of(log), [], [], {}, [])
+        caption = (
+            "A log has seven records in three segments. Compaction never touches the active segment, so the round "
+            "works on offsets 0 to 5."
+        )
+        made = [Step(caption, draw(first)), *rounds(log, first)]
+        log.close()
+    return made
+
+
+def write_segment(log: Log, batches: Batches) -> None:
+    """Append batches to a new segment of the log."""
+    if log.log_end_offset:
+        log.flush()
+        with log.lock:
+            log.roll()
+    for batch in batches:
+        records = [
+            Record(n, NOW, key.encode(), None if value is None else value.encode(), (), TimestampType.CREATE_TIME)
+            for n, (key, value) in enumerate(batch)
+        ]
+        log.append(memoryview(encode_batch(records)))
+
+
+def records_of(log: Log) -> list[Record]:
+    """Return all records of the log, read from its segments."""
+    return [record for segment in log.segments for record in read_records(segment.path.read_bytes())]
+
+
+def bases_of(log: Log) -> list[int]:
+    return [segment.base_offset for segment in log.segments]
+
+
+def rounds(log: Log, before: State) -> list[Step]:
+    """Return the steps of both passes, the state on disk after the round, and the state after a later round."""
+    work = cleanable(log, 0, NOW)
+    if work is None:
+        raise AssertionError("the log of the example can be compacted")
+    batches = [
+        parse_batch(segment.whole(position, header).view)
+        for segment in work.segments
+        for position, header in segment.batches(0, segment.size)
+    ]
+    map = OffsetMap(MEMORY, work.first_dirty, work.end)
+    made, state = first_pass(map, batches, before)
+    more, state = second_pass(map, batches, state)
+    first_dirty = clean(log, work, max_memory=MEMORY, now=NOW, throttle=throttle())
+    on_disk = records_of(log)
+    if [record.offset for record in on_disk if record.offset < work.end] != [record.offset for record in state.kept]:
+        raise AssertionError("the cleaner and the rule keep different records")
+    after = State("after the round", on_disk, bases_of(log), [], [], {}, [])
+    caption = (
+        f"The cleaner replaces the old segments. The log now has {len(on_disk)} records, and each has its old offset. "
+        "Key eve has two records, because the newer one is in the active segment."
+    )
+    return [*made, *more, Step(caption, draw(after)), later_round(log, first_dirty)]
+
+
+def throttle() -> Throttle:
+    """Return a throttle that never waits."""
+    return Throttle(float("inf"), threading.Event())
+
+
+def first_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list[Step], State]:
+    """Read the batches backwards, as the cleaner does, and return a step for each of them."""
+    made = []
+    for batch in reversed(batches):
+        map.add(batch)
+        new = {key_of(each): each.offset for each in batch.records() if map.is_last(each.offset)}
+        state = state._replace(title="during the first pass", current=offsets_of(batch), last=state.last | new)
+        found = " and ".join(f"{key} at offset {offset}" for key, offset in new.items())
+        result = (
+            f"It notes the last record of {found}." if new else "Its keys are known, so later records replace both."
+        )
+        first, *_, last = offsets_of(batch)
+        caption = (
+            f"The first pass reads the log backwards. It reads the batch with offsets {first} and {last}. {result}"
+        )
+        made.append(Step(caption, draw(state)))
+    return made, state
+
+
+def second_pass(map: OffsetMap, batches: list[Batch], state: State) -> tuple[list[Step], State]:
+    """Apply the rule to the batches in log order, and return a step for each of them."""
+    rule = Compaction(map, {}, NOW, CONFIG.delete_retention_ms)
+    made = []
+    for batch in batches:
+        result = rule.apply(batch, is_aborted=False, drop_old_tombstones=False)
+        kept = [] if result is None else list(parse_batch(result).records())
+        dropped = [offset for offset in offsets_of(batch) if offset not in {record.offset for record in kept}]
+        state = state._replace(
+            title="during the second pass",
+            current=offsets_of(batch),
+            dropped=state.dropped + dropped,
+            kept=state.kept + kept,
+        )
+        made.append(Step(caption_of(batch, kept, result), draw(state)))
+    return made, state
+
+
+def caption_of(batch: Batch, kept: list[Record], result: bytes | memoryview | None) -> str:
+    """Return the caption of a step of the second pass."""
+    first, *_, last = offsets_of(batch)
+    reads = f"The second pass reads the batch with offsets {first} and {last}."
+    if not kept:
+        return f"{reads} The map has a later record for each of its keys, so the pass drops the whole batch."
+    names = " and ".join(f"offset {record.offset}" for record in kept)
+    of_keys = "record of its key" if len(kept) == 1 else "records of their keys"
+    words = f"{reads} The pass keeps {names}, the last {of_keys}."
+    horizon = parse_batch(result).delete_horizon if result is not None else None
+    if horizon is not None:
+        words += f" The null value is a tombstone: it stays for {(horizon - NOW) // DAY_MS * 24} hours more."
+    return words
+
+
+def later_round(log: Log, first_dirty: int) -> Step:
+    """Return the step after another round, when the time of the tombstone has passed."""
+    write_segment(log, LATER)
+    now = NOW + CONFIG.delete_retention_ms
+    work = cleanable(log, first_dirty, now)
+    if work is None:
+        raise AssertionError("the second round of the example has work")
+    before = {record.offset for record in records_of(log)}
+    clean(log, work, max_memory=MEMORY, now=now, throttle=throttle())
+    after = records_of(log)
+    gone = " and ".join(str(offset) for offset in sorted(before - {record.offset for record in after}))
+    caption = (
+        f"A round 24 hours later finds a new active segment. It drops offsets {gone}: eve has a newer record, and the "
+        "time of bob's tombstone has passed."
+    )
+    return Step(caption, draw(State("after a later round", after, bases_of(log), [], [], {}, [])))
+
+
+def key_of(record: Record) -> str:
+    return (record.key or b"").decode()
+
+
+def offsets_of(batch: Batch) -> list[int]:
+    return [record.offset for record in batch.records()]
+
+
+def draw(state: State) -> Drawing:
+    """Draw the log, the map of the keys, and the records that stay."""
+    drawing = Drawing(WIDTH, HEIGHT, in_words(state))
+    drawing.text(LEFT, 20, f"the log, {state.title}", anchor="start", size=13)
+    for record in state.records:
+        is_dropped = record.offset in state.dropped
+        tone: Tone = "violet" if record.offset in state.current else "amber"
+        draw_record(drawing, record, 30, "gray" if is_dropped else tone, is_dropped=is_dropped)
+    for base in state.bases:
+        drawing.text(LEFT + CELL * base, 118, f"segment {base}", anchor="start", size=13, strong=True)
+    if state.last:
+        drawing.text(LEFT, 156, "the map: the last offset of each key", anchor="start", size=13)
+        for number, (key, offset) in enumerate(sorted(state.last.items())):
+            drawing.box(LEFT + 120 * number, 164, 112, 34, f"{key}: {offset}", tone="plain")
+    if state.kept:
+        drawing.text(LEFT, 230, "the new segment", anchor="start", size=13)
+        for record in state.kept:
+            draw_record(drawing, record, 240, "green", is_dropped=False)
+    return drawing
+
+
+def draw_record(drawing: Drawing, record: Record, y: float, tone: Tone, *, is_dropped: bool) -> None:
+    """Draw one record at the place of its offset. A tombstone has the value null."""
+    x = LEFT + CELL * record.offset
+    value = "null" if record.value is None else record.value.decode()
+    drawing.box(x, y, CELL - 4, 50, key_of(record), value, tone=tone, dashed=is_dropped)
+    drawing.text(x + CELL / 2 - 2, y + 68, str(record.offset), size=13)
+
+
+def in_words(state: State) -> str:
+    """Return the text alternative of a step."""
+    words = [f"The log {state.title}: {described(state.records)}; segments {state.bases}."]
+    if state.current:
+        words.append(f"The current batch has offsets {', '.join(map(str, state.current))}.")
+    if state.last:
+        words.append(f"The map: {', '.join(f'{key} {offset}' for key, offset in sorted(state.last.items()))}.")
+    if state.dropped:
+        words.append(f"Dropped: offsets {', '.join(map(str, state.dropped))}.")
+    if state.kept:
+        words.append(f"The new segment: {described(state.kept)}.")
+    return " ".join(words)
+
+
+def described(records: list[Record]) -> str:
+    return ", ".join(
+        f"{record.offset} {key_of(record)} {'null' if record.value is None else record.value.decode()}"
+        for record in records
+    )

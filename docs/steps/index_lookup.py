@@ -1,0 +1,199 @@
+"""The steps of an index look-up: from an offset to the batch that contains it.
+
+The log below is real: HMB appends batches to it in a temporary directory. The search and the scan are those of
+`hmb index-inspect`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from drawing import Drawing, Tone
+from step_by_step import Step
+
+from hmb.records import Record, TimestampType, encode_batch
+from hmb.storage.config import LogConfig
+from hmb.storage.dump.inspection import IndexReader, ScanStep, Search, SearchStep, scan, search
+from hmb.storage.log import Log
+from hmb.storage.segment import Segment
+
+WANTED = 66  # the offset of the look-up
+BATCHES, RECORDS = 27, 4  # batches in the log, and records in each batch
+WIDTH, HEIGHT = 480, 300
+LEFT = 10
+CELL = 52  # pixels: the width of an index entry or a batch
+
+
+class Found(NamedTuple):
+    """What the look-up finds in each of its three parts, and the facts that the drawings show."""
+
+    bases: list[int]  # base offsets of all segments
+    segment: int  # base offset of the segment that contains the wanted offset
+    entries: list[tuple[int, int]]  # offset and position of each entry of the index
+    search: Search
+    batches: list[ScanStep]  # all batches of the segment
+    scanned: list[ScanStep]
+
+
+def steps() -> list[Step]:
+    """Return the steps of the look-up of one offset in a log of three segments."""
+    found = look_up()
+    return [*choose_segment(found), *search_index(found), *scan_log(found)]
+
+
+def look_up() -> Found:
+    """Write a log, and look up the wanted offset in it."""
+    with TemporaryDirectory() as directory:
+        log = write_log(Path(directory))
+        segment: Segment = log.log_segments.from_offset(WANTED)[0]
+        path = segment.offset_index.path
+        searched = search(path, WANTED)
+        position = searched.entry[1] if searched.entry else 0
+        if segment.offset_index.lookup(WANTED).position != position:
+            raise AssertionError("the broker and hmb index-inspect find different entries")
+        with IndexReader(path) as index:
+            entries = [index[number] for number in range(len(index))]
+        return Found(
+            [each.base_offset for each in log.segments],
+            segment.base_offset,
+            entries,
+            searched,
+            list(scan(segment.path, 0)),
+            list(scan(segment.path, position, offset=WANTED)),
+        )
+
+
+def write_log(directory: Path) -> Log:
+    """Append batches of equal size to a log with small segments, and close it."""
+    log = Log(directory, LogConfig(segment_bytes=1_200, index_interval_bytes=150), clock=lambda: 1_000)
+    for _ in range(BATCHES):
+        records = [Record(n, 1_000, None, b"order 17", (), TimestampType.CREATE_TIME) for n in range(RECORDS)]
+        log.append(memoryview(encode_batch(records)))
+    log.close()
+    return log
+
+
+def draw(found: Found, alternative: str) -> Drawing:
+    """Draw what every step shows: the titles of the three rows, and the wanted offset."""
+    drawing = Drawing(WIDTH, HEIGHT, f"Look-up of offset {WANTED}. {alternative}")
+    drawing.text(LEFT, 22, "segments, by base offset", anchor="start", size=13)
+    name = f"segment {found.segment}"
+    drawing.text(LEFT, 112, f"offset index of {name}: offset, position", anchor="start", size=13)
+    drawing.text(LEFT, 222, f"log file of {name}: batches, and their positions", anchor="start", size=13)
+    drawing.text(WIDTH - 8, 22, f"wanted: offset {WANTED}", anchor="end", tone="violet", strong=True)
+    return drawing
+
+
+def draw_segments(drawing: Drawing, found: Found, *, is_chosen: bool) -> None:
+    """Draw the segments of the log. The chosen segment is violet."""
+    for number, base in enumerate(found.bases):
+        tone: Tone = "violet" if is_chosen and base == found.segment else "amber"
+        drawing.box(LEFT + 156 * number, 34, 150, 36, f"segment {base}", tone=tone)
+
+
+def draw_index(drawing: Drawing, found: Found, tones: list[Tone]) -> None:
+    """Draw the entries of the offset index, each in its tone."""
+    for number, ((offset, position), tone) in enumerate(zip(found.entries, tones, strict=True)):
+        drawing.box(LEFT + 86 * number, 122, 80, 46, str(offset), str(position), tone=tone)
+
+
+def tones_of_result(found: Found) -> list[Tone]:
+    """Return the tones of the index entries after the search: the entry that it has found is violet."""
+    return ["violet" if number == found.search.number else "gray" for number in range(len(found.entries))]
+
+
+def draw_log(drawing: Drawing, found: Found, tones: list[Tone]) -> None:
+    """Draw the batches of the segment, each in its tone."""
+    for number, (batch, tone) in enumerate(zip(found.batches, tones, strict=True)):
+        x = LEFT + CELL * number
+        drawing.box(x, 232, CELL - 3, 36, f"{batch.base_offset}-{batch.last_offset}", tone=tone)
+        drawing.text(x + CELL / 2 - 1, 286, str(batch.position), size=13)
+
+
+def choose_segment(found: Found) -> list[Step]:
+    """Return the step that finds the segment."""
+    drawing = draw(found, f"The segments have the base offsets {found.bases}; segment {found.segment} is chosen.")
+    draw_segments(drawing, found, is_chosen=True)
+    draw_index(drawing, found, ["plain"] * len(found.entries))
+    draw_log(drawing, found, ["plain"] * len(found.batches))
+    caption = (
+        f"The broker looks for offset {WANTED}. It chooses segment {found.segment}, because {found.segment} is the "
+        f"greatest base offset that is not above {WANTED}."
+    )
+    return [Step(caption, drawing)]
+
+
+def search_index(found: Found) -> list[Step]:
+    """Return one step for each comparison of the binary search, and one for its result."""
+    steps = [compare(found, step) for step in found.search.steps]
+    number, entry = found.search.number, found.search.entry
+    if number is None or entry is None:
+        raise AssertionError("the example finds an entry")
+    drawing = draw(found, f"Entry {number} of the index is found. It leads to position {entry[1]} of the log file.")
+    draw_segments(drawing, found, is_chosen=True)
+    draw_index(drawing, found, tones_of_result(found))
+    start = next(each for each, batch in enumerate(found.batches) if batch.position == entry[1])
+    draw_log(drawing, found, ["plain"] * len(found.batches))
+    drawing.arrow((LEFT + 86 * number + 40, 168), (LEFT + CELL * start + CELL / 2 - 1, 231), tone="violet")
+    caption = (
+        f"The binary search ends. The entry with offset {entry[0]} is the last entry at or below offset {WANTED}. "
+        f"The scan of the log file begins at its position, byte {entry[1]}."
+    )
+    return [*steps, Step(caption, drawing)]
+
+
+def compare(found: Found, step: SearchStep) -> Step:
+    """Return the step in which the binary search compares the wanted offset with one entry."""
+    relation = "at or below" if step.goes_right else "above"
+    drawing = draw(found, f"The search compares it with the middle entry, whose offset {step.key} is {relation} it.")
+    draw_segments(drawing, found, is_chosen=True)
+    in_range = range(step.low, step.high + 1)
+    draw_index(
+        drawing,
+        found,
+        ["violet" if n == step.middle else "amber" if n in in_range else "gray" for n in range(len(found.entries))],
+    )
+    draw_log(drawing, found, ["plain"] * len(found.batches))
+    count = len(in_range)
+    candidates = "one entry" if count == 1 else f"{count} entries"
+    direction = "This entry or a later one" if step.goes_right else "An earlier entry"
+    caption = (
+        f"The binary search of the index has {candidates} left. The entry in the middle has offset {step.key}, which "
+        f"is {relation} the wanted offset {WANTED}. {direction} is the right one."
+    )
+    return Step(caption, drawing)
+
+
+def scan_log(found: Found) -> list[Step]:
+    """Return one step for each batch that the scan reads."""
+    steps = []
+    for read in found.scanned:
+        result = "contains" if read.is_found else "ends before"
+        alternative = f"The scan reads the batch at position {read.position}, which {result} the wanted offset."
+        drawing = draw(found, alternative)
+        draw_segments(drawing, found, is_chosen=True)
+        draw_index(drawing, found, tones_of_result(found))
+        done = [batch.position for batch in found.scanned if batch.position < read.position]
+        current: Tone = "green" if read.is_found else "violet"
+        tones: list[Tone] = [
+            current if batch.position == read.position else "gray" if batch.position in done else "amber"
+            for batch in found.batches
+        ]
+        draw_log(drawing, found, tones)
+        steps.append(Step(_caption_of(found, read), drawing))
+    return steps
+
+
+def _caption_of(found: Found, read: ScanStep) -> str:
+    reads = (
+        f"The scan of the log file reads the header of the batch at byte {read.position}. The batch has offsets "
+        f"{read.base_offset} to {read.last_offset}."
+    )
+    if not read.is_found:
+        return f"{reads} Offset {WANTED} is in a later batch."
+    return (
+        f"{reads} Offset {WANTED} is in this batch, so the look-up ends. It read {len(found.scanned)} of "
+        f"{len(found.batches)} batch headers."
+    )
