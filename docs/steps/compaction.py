@@ -34,7 +34,7 @@ WIDTH, HEIGHT, LEFT, CELL = 480, 330, 8, 58
 
 
 class State(NamedTuple):
-    """What a drawing shows: the records of the log, those of the current batch, the map, and the records that stay."""
+    """The contents of a drawing: the log, its current batch, the map, and the records that stay."""
 
     title: str
     records: list[Record]

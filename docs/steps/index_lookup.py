@@ -27,7 +27,7 @@ CELL = 52  # pixels: the width of an index entry or a batch
 
 
 class Found(NamedTuple):
-    """What the look-up finds in each of its three parts, and the facts that the drawings show."""
+    """The results of the three parts of a look-up, and the facts that the drawings show."""
 
     bases: list[int]  # base offsets of all segments
     segment: int  # base offset of the segment that contains the wanted offset

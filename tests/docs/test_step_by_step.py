@@ -102,7 +102,9 @@ def test_each_process_of_the_book_can_be_read_without_seeing_it(steps: Any, path
         alternatives = [step.drawing.alternative for step in made]
         assert all(len(words.split()) >= 10 for words in alternatives)
         assert len(set(alternatives)) == len(made)  # Two equal drawings would show no change.
-        assert all(step.caption.startswith(("The ", "A ", "Broker ", "Follower ", "Member ")) for step in made)
+        assert all(
+            step.caption.startswith(("The ", "A ", "Broker ", "Follower ", "Member ", "Members ")) for step in made
+        )
         pages = [each for each in DOCS.rglob("*.md") if f"steps/{path.name}:{name}\n" in each.read_text()]
         assert len(pages) == 1
 
@@ -114,3 +116,32 @@ def test_the_look_up_ends_at_the_batch_that_contains_the_wanted_offset(steps: An
     assert last.base_offset <= wanted <= last.last_offset
     assert lookup.segment == max(base for base in lookup.bases if base <= wanted)
     assert len(lookup.scanned) < len(lookup.batches)
+
+
+def function_of(process: str, name: str) -> Any:
+    return importlib.import_module("drawing").load(DOCS / "steps" / f"{process}.py", name)
+
+
+def test_a_lost_answer_leaves_each_record_once_and_only_with_sequence_numbers(steps: Any) -> None:
+    run = function_of("lost_answer", "run")
+    requests = run.__globals__
+    assert run(requests["SENT"])[-1].values == ["order 1", "order 2", "order 3", "order 4"]
+    assert [outcome.answer for outcome in run(requests["SENT"])][4] == "OUT_OF_ORDER_SEQUENCE_NUMBER"
+    assert run(requests["WITHOUT_IDS"])[-1].values == ["order 1", "order 1"]
+
+
+def test_the_crash_loses_an_acknowledged_order_only_with_acks_1(steps: Any) -> None:
+    last = function_of("replication", "steps")()[-1].drawing
+    assert "With acks=1, order 3 is lost." in last.alternative
+    texts = [text.text for text in ElementTree.fromstring(last.svg()).iter("text")]
+    assert "acks=all: order 1, order 4" in texts
+    assert "acks=1: order 1, order 2, order 4" in texts
+
+
+@pytest.mark.parametrize(("name", "pauses"), [("classic", True), ("modern", False)])
+def test_only_the_classic_rebalance_stops_all_members(steps: Any, name: str, pauses: bool) -> None:
+    alternatives = [step.drawing.alternative for step in function_of("rebalance", name)()]
+    assert any(words.count("reads nothing") == 3 for words in alternatives) is pauses
+    assert "Stable" in alternatives[0]
+    assert "Stable" in alternatives[-1]
+    assert "reads nothing" not in alternatives[-1]
