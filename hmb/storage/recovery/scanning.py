@@ -74,8 +74,10 @@ def checked_batches(
             raise Damage(unconfirmed[0] if unconfirmed else position, error.message) from None
         if unconfirmed:
             yield unconfirmed
-        unconfirmed = (position, checked) if first > next_offset else None  # The next batch must confirm this gap.
-        if unconfirmed is None:
+            unconfirmed = None
+        if first > next_offset:
+            unconfirmed = position, checked  # The next batch must confirm this gap.
+        else:
             yield position, checked
         position += size
         next_offset = last + 1
