@@ -1,4 +1,4 @@
-"""The settings of Sphinx for these pages.
+"""The settings of Sphinx, which builds the pages of the documentation.
 
 `make docs` builds the pages from the code of this checkout, without network access.
 """
@@ -65,7 +65,7 @@ TONES_ON_DARK = {
 
 
 def css_variables(tones: dict[str, tuple[str, str]]) -> dict[str, str]:
-    """Return the CSS variables of some tones: `drawing-blue` for an edge, `drawing-blue-area` for an area."""
+    """Return two CSS variables for each tone, such as `drawing-blue` for edges and `drawing-blue-area` for areas."""
     edges = {f"drawing-{tone}": edge for tone, (edge, _) in tones.items()}
     return edges | {f"drawing-{tone}-area": area for tone, (_, area) in tones.items()}
 

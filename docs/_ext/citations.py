@@ -1,15 +1,16 @@
-"""Turns citations into links: in pages, in the essays of modules, and in docstrings that autodoc shows.
+"""Sphinx extension: turns citations into links, in pages, in essays of modules, and in docstrings that autodoc shows.
 
-The code cites a source in plain text, which is readable in an editor, too. The documentation links these texts:
+The code cites a source in plain text, so a reader of the code can read the citation in an editor. On the pages, each
+of these texts becomes a link:
 
     KIP-227                       the proposal's page in Kafka's wiki
     thesis, chapter 4.4           the thesis in the bibliography; "thesis (chapter 4.4)", too
     Kafka 0.7 design              the 0.7 design page in the bibliography
     Hailstorm paper               the paper in the bibliography
 
-Code, headings and existing links stay unchanged, and a page does not link to itself.
+Citations in code, in headings and in existing links do not become links. A page does not link to itself.
 
-The directive `kips` shows the list of all proposals that this documentation links to.
+The directive `kips` shows a list of all Kafka Improvement Proposals (KIPs) that the documentation links to.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class CitationLinks(SphinxTransform):
                 text.parent.replace(text, self._with_links(str(text)))
 
     def _with_links(self, words: str) -> list[nodes.Node]:
-        """Split a text into texts and links, one link for each citation."""
+        """Return the parts of a text. Each citation is a link, and the words between two citations are a plain text."""
         found: list[nodes.Node] = []
         end = 0
         for match in CITATION.finditer(words):
@@ -80,7 +81,7 @@ def _is_inside(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
 
 
 class KipList(SphinxDirective):
-    """The directive `kips`: the number and the title of each proposal in `kips.py`, with its link."""
+    """The directive `kips`: lists the number and the title of each proposal in `kips.py`, with a link."""
 
     def run(self) -> list[nodes.Node]:
         items = nodes.bullet_list()

@@ -8,14 +8,16 @@
 A line that begins with `$ ` is a command for the shell. A line that ends with a backslash continues on the next line.
 All sessions of a page share one temporary directory and one broker, whose data is in `hmb-data`.
 
-A comment can name the expected exit code. Without a comment, the expected exit code is 0. Another exit code fails the
-build. A command that ends with `&` continues in the background, and the page shows its first output.
+A comment such as `# exit code 3` names the expected exit code. Without a comment, the expected exit code is 0. If a
+command ends with another exit code, the build fails. A command line that ends with `&` continues in the background, and
+the page shows the first output of the command.
 
-The broker uses free ports of the machine. The page shows the default port and the three ports after it instead, and the
-directive replaces these numbers in commands and in output. The page shows paths as if the directory were the root.
+The broker of a page uses free ports of the machine. The page shows the default port and the three ports after the
+default port instead. For this purpose, the directive replaces the port numbers in commands and in their output. It also
+removes the path of the temporary directory from the output.
 
 The directive has three options. `:files:` names files, relative to the page, that are copied into the directory. With
-`:no-broker:` no broker is started. `:lines: 10` limits the output of each command to 10 lines.
+`:no-broker:`, the directive starts no broker. `:lines: 10` limits the output of each command to 10 lines.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from hmb.defaults import DEFAULT_HOST, DEFAULT_PORT
 
-TIMEOUT = 60.0  # seconds, for a command
+TIMEOUT = 60.0  # seconds that a command may take
 PORTS = 4  # the broker's port and three ports after it, for `hmb sniff`
 FIRST_LINE = 30.0  # seconds in which a background command must print a line
 EXIT_CODE = re.compile(r"#\s*exit code (\d+)\s*$")
@@ -62,7 +64,7 @@ class CommandFailed(Exception):
 
 
 class CommandSession:
-    """A temporary directory with the commands that run in it, and with a broker if a session needs one."""
+    """Runs the commands of one page in a temporary directory. Starts a broker if a session needs one."""
 
     def __init__(self) -> None:
         self._root = Path(tempfile.mkdtemp(prefix="hmb-docs-"))
@@ -81,14 +83,14 @@ class CommandSession:
         self._broker: subprocess.Popen[bytes] | None = None
 
     def start_broker(self) -> None:
-        """Start the broker of this page, unless it runs already. Raises CommandFailed."""
+        """Start the broker of the page, unless it runs already. Raises CommandFailed if the broker does not start."""
         if self._broker is None:
             self._broker, output = self._start("hmb broker --data-dir hmb-data")
             if not output.startswith("listening"):
                 raise CommandFailed(f"the broker did not start: {output}")
 
     def run(self, command: str) -> str:
-        """Run a command and return its output. Raises CommandFailed if its exit code is not the expected one."""
+        """Run a command and return its output. Raises CommandFailed if the exit code is not the expected one."""
         if command.endswith("&"):
             return self._shown(self._start(command.removesuffix("&"))[1])
         comment = EXIT_CODE.search(command)
@@ -104,7 +106,7 @@ class CommandSession:
         return self._shown(output.decode())
 
     def close(self) -> None:
-        """End all background commands, and remove the directory."""
+        """End all background commands, and remove the temporary directory."""
         for process in self._background:
             _end(process, signal.SIGINT)
         shutil.rmtree(self._root, ignore_errors=True)
@@ -134,13 +136,13 @@ class CommandSession:
         return process, text
 
     def _shown(self, output: str) -> str:
-        """Replace ports and paths, which differ in each build, by fixed ones."""
+        """Return the output with fixed ports and paths, because the real ports and paths differ in each build."""
         output = _with_ports(output, self._port, DEFAULT_PORT)
         return output.replace(f"{self.directory}/", "").replace(str(self._root), "")
 
 
 def _with_ports(text: str, before: int, after: int) -> str:
-    """Replace the PORTS port numbers that start at `before` by those that start at `after`."""
+    """Replace PORTS consecutive port numbers in `text`: `before` by `after`, `before + 1` by `after + 1`, and so on."""
     moved = {str(before + n): str(after + n) for n in range(PORTS)}
     return re.sub(r"(:|port=)(\d+)\b", lambda found: found[1] + moved.get(found[2], found[2]), text)
 

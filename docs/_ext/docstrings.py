@@ -1,14 +1,14 @@
-"""Docstrings on the pages: the directive `essay`, and docstrings that autodoc can read.
+"""Prepares docstrings for the pages: contains the directive `essay`, and converts docstrings for autodoc.
 
     ```{essay} hmb.storage.segment
     ```
 
-A module begins with a short essay in its docstring. The directive shows this essay on a page.
+The docstring of a module is a short essay. The directive `essay` shows this docstring on a page.
 
-Docstrings are written for readers of the code, so they are not exact reStructuredText. A list, a table or a drawing
-follows the sentence that announces it without an empty line, and this module adds the empty line. The module treats
-every indented block as literal text, even without a double colon before it. Lines with columns become literal text,
-too.
+People write docstrings for readers of the code, so a docstring is not exact reStructuredText. This module changes a
+docstring in three ways. It adds an empty line between a sentence that ends with a colon and the list, table or drawing
+after it. It treats every indented block as literal text, even without a double colon before the block. It also treats
+lines with columns as literal text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ITEM = re.compile(r"\s*([-*+]|\d+[.)]) ")
 
 
 def as_markdown(docstring: str) -> str:
-    """Return a docstring as Markdown: a double colon at the end of a line becomes a single one."""
+    """Return a docstring as Markdown. A double colon at the end of a line becomes a single colon."""
     return "\n".join(separate_blocks(re.sub(r"::$", ":", docstring, flags=re.MULTILINE).splitlines()))
 
 
@@ -48,7 +48,7 @@ def _begins_block(line: str) -> bool:
 
 
 def indent_columns(lines: list[str]) -> list[str]:
-    """Indent each paragraph whose lines all have columns."""
+    """Indent each paragraph in which every line has columns, so that the paragraph becomes literal text."""
     paragraphs: list[list[str]] = [[]]
     for line in lines:
         if line.strip():
@@ -64,7 +64,7 @@ def indent_columns(lines: list[str]) -> list[str]:
 def announce_blocks(lines: list[str]) -> list[str]:
     """Put a double colon before each indented block that has none, because reStructuredText requires one."""
     announced: list[str] = []
-    last = ""  # the last line with text outside of a block
+    last = ""  # the last line that has text and is not in an indented block
     for number, line in enumerate(lines):
         is_indented = line.startswith("    ")
         begins = is_indented and number > 0 and not lines[number - 1].strip()
@@ -86,7 +86,7 @@ class Essay(SphinxDirective):
         found = find_spec(self.arguments[0])
         assert found is not None and found.origin is not None, f"no module {self.arguments[0]} exists"
         self.env.note_dependency(found.origin)
-        # The module is parsed, not imported: hmb.spark needs PySpark, which may not be installed.
+        # This code parses the module and does not import it, because hmb.spark imports PySpark, which may be missing.
         docstring = ast.get_docstring(ast.parse(Path(found.origin).read_text(encoding="utf-8")))
         text = as_markdown(docstring or "")
         node = nodes.container(classes=["essay"])
@@ -100,7 +100,7 @@ def process_docstring(_app: Sphinx, _what: str, _name: str, _object: Any, _optio
 
 
 def process_options(_app: Sphinx, _context: Any, lines: list[str]) -> None:
-    """Double the backslashes of a help text for sphinx-click: in reStructuredText a backslash hides a character."""
+    """Double the backslashes of a help text for sphinx-click. reStructuredText does not show a single backslash."""
     lines[:] = [line.replace("\\", "\\\\") for line in lines]
 
 

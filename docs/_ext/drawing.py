@@ -16,10 +16,10 @@ Each tone has one meaning in the whole book:
     gray      something that no longer exists or is not used
     violet    the one thing that a drawing is about
 
-The tones are CSS variables of `conf.py`, one set for light pages and one for dark pages.
+`conf.py` defines the tones as CSS variables: one set of colors for light pages, and another set for dark pages.
 
-Every drawing has a text alternative, which describes the picture to a reader who cannot see it. A drawing checks that
-each text fits into its box and that each shape is on the canvas.
+Every drawing has a text alternative, which describes the picture to a reader who cannot see the picture. The class
+`Drawing` checks that each text fits into its box and that each shape is on the canvas.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LETTER = 0.56  # the mean width of a letter, divided by the size of the text
 LINE = 1.25  # the distance between two lines, divided by the size of the text
 PADDING = 4.0  # pixels between the edge of a box and its text
 HEAD = 8.0  # pixels, the length of the head of an arrow
-SMALLEST_SCALE = 0.72  # A narrow screen shows a drawing at this part of its size or more, and scrolls the rest.
+SMALLEST_SCALE = 0.72  # The smallest scale of a drawing on a narrow screen. A reader scrolls to see the rest.
 
 
 class DrawingError(Exception):
@@ -94,7 +94,7 @@ class Drawing:
     def box(
         self, x: float, y: float, width: float, height: float, *lines: str, tone: Tone = "plain", dashed: bool = False
     ) -> Box:
-        """Draw a rectangle with lines of text in its middle, and return it.
+        """Draw a rectangle with lines of text in its middle. Return the rectangle.
 
         Raises DrawingError if a line is wider than the box, or if the box is not on the canvas.
         """
@@ -124,7 +124,7 @@ class Drawing:
         height: float = 34,
         dashed: bool = False,
     ) -> list[Box]:
-        """Draw boxes of one size side by side, such as the records of a log, and return them."""
+        """Draw boxes of equal size side by side, such as the records of a log. Return the boxes."""
         of_each = [tones] * len(labels) if isinstance(tones, str) else tones
         return [
             self.box(x + number * width, y, width, height, str(label), tone=tone, dashed=dashed)
@@ -142,7 +142,7 @@ class Drawing:
         tone: Tone = "plain",
         strong: bool = False,
     ) -> None:
-        """Write one line of text; `y` is its baseline. Raises DrawingError if the line leaves the canvas."""
+        """Write one line of text. `y` is its baseline. Raises DrawingError if the text leaves the canvas."""
         wide = width_of(words, size)
         left = {"start": x, "middle": x - wide / 2, "end": x - wide}[anchor]
         self._check(Point(left, y - size * 0.8), Point(left + wide, y))
@@ -153,7 +153,7 @@ class Drawing:
         self._parts.append(f"<text {place}{look}>{escape(words)}</text>")
 
     def line(self, *points: tuple[float, float], tone: Tone = "plain", dashed: bool = False) -> None:
-        """Draw a line through two points or more. Raises DrawingError if it leaves the canvas."""
+        """Draw a line through two or more points. Raises DrawingError if the line leaves the canvas."""
         corners = [Point(*point) for point in points]
         self._check(*corners)
         path = " ".join(f"{corner.x:g},{corner.y:g}" for corner in corners)
@@ -174,12 +174,12 @@ class Drawing:
         self._parts.append(f'<polygon class="head tone-{tone}" points="{path}"/>')
 
     def cross(self, x: float, y: float, size: float = 7) -> None:
-        """Draw a red cross around a point: something is lost or broken."""
+        """Draw a red cross around a point. The cross means that something is lost or broken."""
         self.line((x - size, y - size), (x + size, y + size), tone="red")
         self.line((x - size, y + size), (x + size, y - size), tone="red")
 
     def svg(self) -> str:
-        """Return the picture as one element that a page can contain."""
+        """Return the picture as one `<svg>` element, which a page can contain."""
         least = self.width * SMALLEST_SCALE
         style = f"max-width:{self.width:g}px;min-width:{least:g}px"
         start = f'<svg class="drawing" viewBox="0 0 {self.width:g} {self.height:g}" style="{style}"'
@@ -192,12 +192,12 @@ class Drawing:
 
 
 def width_of(words: str, size: float = TEXT_SIZE) -> float:
-    """Return about how many pixels wide a line of text is."""
+    """Return an estimate of the width of a line of text, in pixels."""
     return len(words) * size * LETTER
 
 
 def figure(drawing: Drawing, *caption: nodes.Node) -> nodes.figure:
-    """Return the node that shows a drawing on a page. The node contains the caption, if there is one."""
+    """Return the node that shows a drawing on a page. If the drawing has a caption, the node contains the caption."""
     node = nodes.figure("", nodes.raw("", drawing.svg(), format="html"), classes=["drawing"])
     if caption:
         node += nodes.caption("", "", *caption)
@@ -205,7 +205,7 @@ def figure(drawing: Drawing, *caption: nodes.Node) -> nodes.figure:
 
 
 def load(path: Path, name: str) -> Callable[[], Drawing]:
-    """Return the function `name` of a Python file. Raises DrawingError if there is no such file or function."""
+    """Return the function `name` of a Python file. Raises DrawingError if the file or the function does not exist."""
     spec = importlib.util.spec_from_file_location(f"drawing_{path.stem}", path)
     if spec is None or spec.loader is None or not path.exists():
         raise DrawingError(f"{path} is not a Python file")

@@ -1,7 +1,7 @@
 """The address of each Kafka Improvement Proposal (KIP) that HMB cites.
 
-Kafka's wiki names the page of a KIP after its number and its title, so a link needs the title. A few pages have an
-address that consists of a number in place of the title.
+In Kafka's wiki, the address of a KIP's page contains the number and the title of the KIP. A link therefore needs the
+title. The addresses of a few pages contain the number of a wiki page instead of the title.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Writes a page for each notebook of a lab into `docs/labs`, before Sphinx reads the pages.
 
-The text of a lab is a notebook, `labs/NN_name/lab.md`. The build runs it. A notebook measures the student's answer in
-one of its cells; the build measures the lab's solution there, which the page does not show.
+The text of a lab is a notebook, `labs/NN_name/lab.md`. The build runs the notebook. One cell of the notebook measures
+the student's answer. In the build, this cell measures the lab's solution instead, and the page does not show the code
+of the solution.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ START = "\n\n```text\nhmb lab start {number}\n```\n"
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write the pages that have changed, and remove those of notebooks that no longer exist."""
+    """Write the pages that have changed, and remove the pages of notebooks that no longer exist."""
     os.environ[SOLUTIONS] = "1"  # The notebooks run in child processes, which inherit the variable.
     folder = Path(app.srcdir) / "labs"
     pages = {f"lab-{lab.number:02}.md": page(lab) for lab in labs()}

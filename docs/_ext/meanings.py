@@ -1,4 +1,4 @@
-"""The directive `meanings`: a table of options, made from a dictionary in the code (option -> meaning).
+"""The directive `meanings` shows a table of options. A dictionary in the code contains the meaning of each option.
 
 ```{meanings} hmb.spark.option_names:SOURCE_OPTIONS
 ```

@@ -1,4 +1,4 @@
-"""Shows the published files of benchmarks as tables and charts on a page. Nobody has to copy a number by hand.
+"""Shows the result files of benchmarks as tables and charts on a page, so that nobody must copy numbers by hand.
 
 A page contains directives like these::
 
@@ -11,11 +11,12 @@ A page contains directives like these::
     ```{thesis-figures}
     ```
 
-`measured` shows the tables that `hmb bench show` prints, and `measured-plot` the charts that `hmb bench plot` draws.
-The argument is a file in bench/results, or a suite, whose newest file is then used. If a suite has no file yet, the
-page contains a note. Below the tables or charts the page names the file with its commit, command and machine.
+`measured` shows the tables that `hmb bench show` prints. `measured-plot` shows the charts that `hmb bench plot` draws.
+The argument is the name of a file in bench/results, or the name of a benchmark (a suite). For a suite, the directive
+uses the newest file. If a suite has no file yet, the page contains a note. Below the tables or charts, the page names
+the file, the commit, the command and the machine.
 
-`thesis-figures` shows what the thesis measured, from bench/thesis/cells.py.
+`thesis-figures` shows the results of the thesis, which bench/thesis/cells.py contains.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Results(SphinxDirective):
         return [*self.shown(view, samples_of(document)), _source(path.name, document)]
 
     def _path(self, name: str) -> Path | None:
-        """Return the file with this name, or the newest file of a suite. The names of files end with date and time."""
+        """Return the file `name`, or the newest file of the suite `name`. File names end with date and time."""
         if name.endswith(".json"):
             return RESULTS / name
         return max(RESULTS.glob(f"{name}-2*.json"), default=None)
@@ -85,7 +86,7 @@ class MeasuredPlot(Results):
 
 
 class ThesisFigures(SphinxDirective):
-    """Shows the thesis's own tables."""
+    """Shows the tables of results that the thesis contains."""
 
     def run(self) -> list[nodes.Node]:
         for module in (cells, thesis_tables):
@@ -109,7 +110,7 @@ def _row(texts: Iterable[str]) -> nodes.row:
 
 
 def _picture(figure: Any, name: str) -> nodes.raw:
-    """Return a chart as SVG in the page itself, so that no file of another run can be shown instead."""
+    """Return a chart as SVG that is a part of the page. A separate file could belong to another run."""
     import matplotlib
 
     picture = io.StringIO()
@@ -122,7 +123,7 @@ def _picture(figure: Any, name: str) -> nodes.raw:
 def _source(name: str, document: dict[str, Any]) -> nodes.caption:
     """Return the caption below tables and charts. It names the file, the command, the commit and the machine."""
     commit, *changes = (document["commit"] or "unknown").split(maxsplit=1)
-    at = " ".join([commit[:10], *changes])  # "and changes" follows the commit if the files of the run differed from it
+    at = " ".join([commit[:10], *changes])  # If the files of the run differed from the commit, "and changes" follows.
     machine = document["machine"]
     text = f"{name}: {document['command']}, commit {at}; {machine['cores']} cores, {machine['cpu']}"
     return nodes.caption("", text)

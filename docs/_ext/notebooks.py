@@ -1,7 +1,7 @@
 """Runs the notebooks that read topics with Spark during the build of the pages, if Spark can run on this machine.
 
-Spark needs PySpark and Java, which `pip install 'hmb[spark]'` installs. The pages can be built without both. Each
-notebook then shows its code without results, and a note at its top names the reason.
+Spark needs PySpark and Java, which `pip install 'hmb[spark]'` installs. `make docs` also works without PySpark and
+Java. In this case, each notebook shows its code without results, and a note at the top of its page names the reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ the pages again, or run the notebook yourself (`hmb lab start`).
 
 
 def problem() -> str | None:
-    """Return why notebooks cannot run, or None if they can."""
+    """Return the reason why notebooks cannot run, or None if they can run."""
     for module in ("pyspark", "pyarrow", "pandas", "matplotlib"):
         if find_spec(module) is None:
             return f"{module} is not installed (`pip install 'hmb[spark]'`)"

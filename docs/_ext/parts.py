@@ -1,12 +1,12 @@
-"""The directive `part`: one part of the book in the navigation, with its pages.
+"""The directive `part` adds one part of the book, with the pages of the part, to the navigation.
 
     ```{part} Labs
     labs/*
     ```
 
-The argument is the title of the part, and each line is a page or a pattern, relative to the page with the directive. A
-line that matches no page is left out, and a part without pages is not shown. The frame of the book can therefore name
-parts whose pages are not written yet.
+The argument is the title of the part, and each line is a page or a pattern, relative to the page with the directive. If
+a line matches no page, the directive ignores the line. If a part has no pages, the navigation does not contain it. The
+first page of the book can therefore name parts whose pages do not exist yet.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Writes a page for each API, and the table of all APIs, before Sphinx reads the pages.
 
-The contents come from the code. The table of handlers lists the APIs that the broker serves. The message classes
-declare the versions. The docstrings of handlers and messages describe them.
+The contents of the pages come from the code. The table of handlers lists the APIs that the broker supports. The message
+classes declare the versions of each API. The docstrings of the handlers and of the message classes are the text.
 
 The pages are files in `protocol/api`. A file is written only if its text has changed, because Sphinx reads every
 changed file again.
@@ -42,7 +42,7 @@ def write_pages(app: Sphinx) -> None:
 
 
 def table() -> str:
-    """Return a Markdown table with one row for each API, in the order of their keys."""
+    """Return a Markdown table with one row for each API, in the order of the API keys."""
     rows = ["| key | API | versions | flexible | purpose |", "| --- | --- | --- | --- | --- |"]
     for request in _requests():
         link = f"[{api_name(request.api_key)}](api/{_stem(request)}.md)"
@@ -73,7 +73,7 @@ def page(request: type[Request]) -> str:
 
 
 def _requests() -> list[type[Request]]:
-    """Return the request classes of all APIs that the broker serves, in the order of their keys."""
+    """Return the request classes of all APIs that the broker supports, in the order of the API keys."""
     return [request_class(key) for key in sorted(HANDLERS)]
 
 
@@ -82,7 +82,7 @@ def _handler_docstring(request: type[Request]) -> str:
 
 
 def _sentences(docstring: str) -> tuple[str, str]:
-    """Split a docstring into its first line and the rest."""
+    """Split a docstring. Return its first line and the other lines."""
     first, _, rest = docstring.partition("\n")
     return first, rest.strip()
 

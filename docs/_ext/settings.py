@@ -1,11 +1,11 @@
-"""The directive `settings`: a table of the broker's or the topics' settings, made from their declarations.
+"""The directive `settings` shows a table of the broker's settings or of the topics' settings, made from the code.
 
 ```{settings} hmb.broker.config.broker_config:TOPIC_KEYS
 ```
 
-A row has the name, the default, and the effect of a setting. The table of the broker's settings also says whether a
-change takes effect now or after a restart. All settings of topics can be changed while the broker runs. A setting
-without an effect has no row.
+Each row contains the name, the default and the effect of one setting. The table of the broker's settings also shows
+whether a change takes effect at once or after a restart. A change of a topic's setting always takes effect at once. The
+table does not contain settings that have no effect in HMB.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tables import TableDirective
 
 from hmb.broker.config.keys import ConfigKey
 
-NO_LIMIT = 2**31 - 1  # Defaults from this number on mean "no limit".
+NO_LIMIT = 2**31 - 1  # A default that is at least this number means "no limit".
 NO_EFFECT = ("This setting has no effect", "no effect")
 
 
 class Settings(TableDirective):
-    """Shows a dictionary from names to `ConfigKey` as a table with one row for each setting that has an effect."""
+    """Shows the settings of a dictionary (name -> `ConfigKey`) as a table. Settings without an effect have no row."""
 
     def run(self) -> list[nodes.Node]:
         keys, source = self.table()
@@ -38,14 +38,14 @@ class Settings(TableDirective):
 
 
 def row(key: ConfigKey, has_column: bool) -> list[str]:
-    """Return the cells of one setting. With `has_column`, one cell says when a change counts."""
+    """Return the cells of one setting. If `has_column` is true, one cell states when a change takes effect."""
     effect = (key.doc[:1].upper() + key.doc[1:]).replace("|", "\\|").rstrip(".") + "."
     moment = ["now" if key.dynamic else "after a restart"] if has_column else []
     return [f"`{key.name}`", default(key), *moment, effect]
 
 
 def default(key: ConfigKey) -> str:
-    """Return the default as text, with a unit if the name of the setting ends with one."""
+    """Return the default as text. If the setting's name ends with a unit such as `.ms`, the text has a unit."""
     if key.default is None or key.default == "":
         return "none"
     if isinstance(key.default, (int, float)) and not isinstance(key.default, bool):

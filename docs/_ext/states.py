@@ -1,11 +1,11 @@
-"""The directive `states`: a picture of a state machine, drawn from the table that drives the code.
+"""The directive `states` shows a picture of a state machine, drawn from the table that the code uses.
 
     ```{states} hmb.coordinator.classic.states:TRANSITIONS
     ```
 
-The states are drawn in a column, in the order of their enum. Steps to a later state are drawn on the right, and steps
-to an earlier state on the left. Longer steps are drawn further outside. The table below the picture names the event of
-each step.
+The picture shows the states in a column, in the order of their enum. An arrow on the right leads to a state further
+down. An arrow on the left leads to a state further up. Longer arrows are further from the column. The table below the
+picture names the event that causes each change of state.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from tables import TableDirective
 
 from hmb.state_table import StateTable
 
-WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: a box, and the gap between two boxes
+WIDTH, HEIGHT, GAP = 190, 36, 40  # pixels: the width and the height of a box, and the gap between two boxes
 LANE = 24  # pixels between two arrows on the same side
 
 
 class Arrow(NamedTuple):
-    """One step of a state machine, by the positions of its two states."""
+    """The arrow of one change of state. Its fields are the positions of the old and the new state in the column."""
 
     number: int
     before: int
@@ -75,7 +75,7 @@ def _in_words(transitions: Sequence[Any]) -> str:
 
 
 def _lanes(arrows: Iterable[Arrow]) -> list[list[Arrow]]:
-    """Distribute the arrows of one side over lanes, short arrows first; arrows of one lane do not touch."""
+    """Distribute the arrows of one side over lanes, beginning with short arrows. Arrows in one lane do not touch."""
     lanes: list[list[Arrow]] = []
     for arrow in sorted(arrows, key=lambda each: each.length):
         for lane in lanes:
@@ -103,7 +103,7 @@ def _straight(drawing: Drawing, arrow: Arrow, x: float) -> None:
 
 
 def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int) -> None:
-    # An arrow that leaves a box must not touch an arrow that enters it.
+    # The start of one arrow must not touch the end of another arrow at the same box.
     shift = 6 * (direction if arrow.length else -1)
     start, end = (_top(state) + HEIGHT / 2 for state in (arrow.before, arrow.after))
     drawing.arrow((edge, start + shift), (out, start + shift), (out, end - shift), (edge, end - shift))
@@ -111,7 +111,7 @@ def _around(drawing: Drawing, arrow: Arrow, edge: int, direction: int, out: int)
 
 
 class StatesDirective(TableDirective):
-    """The directive `states`: the picture, and a table of the steps with their events."""
+    """The directive `states`: shows the picture, and a table of all changes of state with their events."""
 
     def run(self) -> list[nodes.Node]:
         table, _ = self.table()

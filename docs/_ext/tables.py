@@ -9,7 +9,7 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class TableDirective(SphinxDirective):
-    """A directive whose argument names a table. The page is built again when the module of the table changes."""
+    """A directive whose argument names a table. When the module of the table changes, Sphinx builds the page again."""
 
     required_arguments = 1
 

@@ -6,7 +6,7 @@ from drawing import Drawing
 
 
 def lost_answer() -> Drawing:
-    """Draw two attempts to send a record: once the request is lost, once the acknowledgment."""
+    """Draw two cases of a lost message: in the first case the request is lost, in the second the acknowledgment."""
     drawing = Drawing(
         640,
         330,
@@ -39,7 +39,7 @@ def lost_answer() -> Drawing:
 
 
 def commit_order() -> Drawing:
-    """Draw a crash between the two steps of a consumer, for both orders of the steps."""
+    """Draw a crash between the commit and the processing of a record, for both orders of the two steps."""
     drawing = Drawing(
         640,
         250,

@@ -16,7 +16,7 @@ END = 30  # minutes on both axes
 
 
 def watermark() -> Drawing:
-    """Draw events by arrival and event time, with the watermark and the windows."""
+    """Draw each event at its arrival time and its event time, with the watermark and the windows."""
     drawing = Drawing(
         600,
         370,

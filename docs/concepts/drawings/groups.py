@@ -6,7 +6,7 @@ from drawing import Drawing, Tone
 
 from hmb.client.group.assignors import SubscribedMember, assign_range
 
-COMMITTED, POSITION, END = 4, 6, 9  # offsets of the example
+COMMITTED, POSITION, END = 4, 6, 9  # three offsets of the partition in the drawing
 COUNT_OF_PARTITIONS = 4
 
 
@@ -59,7 +59,7 @@ def assignment() -> Drawing:
 
 
 def _assigned(size: int) -> dict[str, list[int]]:
-    """Return the numbers of the partitions that each member of a group of this size receives."""
+    """Return the partitions of each member of a group with `size` members: `{member: [partition, ...]}`."""
     members = [SubscribedMember(f"member {number}", frozenset({"orders"})) for number in range(1, size + 1)]
     assigned = assign_range(members, {"orders": COUNT_OF_PARTITIONS})
     return {name: sorted(partition.partition for partition in owned) for name, owned in assigned.items()}

@@ -1,4 +1,4 @@
-"""The drawing of the first page of this part."""
+"""The drawing of the first page of the concepts part."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from drawing import Drawing
 
 from hmb.client.producing.partitioner import partition_of_key
 
-ORDERS = ("ada", "bob", "ada", "joe", "mia", "bob")  # the customers, in the order of their orders
+ORDERS = ("ada", "bob", "ada", "joe", "mia", "bob")  # the customer of each order, in the order in which they were sent
 PARTITIONS = 3
 
 

@@ -11,7 +11,7 @@ RADIUS = 118
 
 
 def mesh_and_hub() -> Drawing:
-    """Draw the same systems twice: connected in pairs, and connected to a platform."""
+    """Draw the same systems twice: first a mesh that connects each pair, then connections to one platform."""
     drawing = Drawing(
         640,
         320,
@@ -35,6 +35,6 @@ def mesh_and_hub() -> Drawing:
 
 
 def _point(center: float, number: int) -> tuple[float, float]:
-    """Return the position of a system on a circle."""
+    """Return the position of the system `number` on a circle around `center`."""
     angle = 2 * pi * number / len(SYSTEMS) - pi / 2
     return center + RADIUS * cos(angle), 175 + RADIUS * sin(angle)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from drawing import Drawing
 
 PRODUCED, CONSUMED = 10, 6  # messages a second
-BUSY, END = 20, 34  # seconds: when the producer stops, and the end of the picture
+BUSY, END = 20, 34  # seconds: the time when the producer stops, and the last time in the picture
 
 
 def waiting(second: int) -> int:
-    """Return how many messages were produced but not yet consumed after so many seconds."""
+    """Return how many messages wait after `second` seconds: they were produced, but not consumed yet."""
     return max(0, PRODUCED * min(second, BUSY) - CONSUMED * second)
 
 
 def backlog() -> Drawing:
-    """Draw how the number of waiting messages grows and falls, and where the messages are with push and with pull."""
+    """Draw the number of waiting messages over time, and the places where they wait with push and with pull."""
     most = max(waiting(second) for second in range(END + 1))
     drawing = Drawing(
         640,
@@ -48,7 +48,7 @@ def backlog() -> Drawing:
 
 
 def long_poll() -> Drawing:
-    """Draw two requests of a consumer over time: one that a message ends, and one that the time limit ends."""
+    """Draw two long polls over time. A message ends the first one, and the time limit ends the second one."""
     drawing = Drawing(
         640,
         230,

@@ -28,7 +28,7 @@ def high_watermark() -> Drawing:
 
 
 def epochs() -> Drawing:
-    """Draw the logs of an old and a new leader, before and after the old one truncates its log."""
+    """Draw the logs of an old and a new leader, before and after the old leader truncates its log."""
     drawing = Drawing(
         640,
         270,

@@ -13,13 +13,13 @@ COUNTS = (1, 2, 5, 10, 50, 100)
 
 
 def bytes_of_record(count: int) -> float:
-    """Return how many bytes of a batch each of its `count` records takes, its share of the header included."""
+    """Return the size of a batch of `count` records, in bytes, divided by `count`. The size includes the header."""
     batch = encode_batch([Record(timestamp=number, value=VALUE) for number in range(count)])
     return len(batch) / count
 
 
 def overhead() -> Drawing:
-    """Draw a bar for each size of a batch: the bytes that a record of 100 bytes takes in it."""
+    """Draw a bar for each number of records in a batch: the bytes that a record of 100 bytes needs in the batch."""
     sizes = {count: bytes_of_record(count) for count in COUNTS}
     in_words = ", ".join(f"{size:.0f} bytes with {count}" for count, size in sizes.items())
     drawing = Drawing(620, 270, f"Bytes for each record of 100 bytes, by the number of records in a batch: {in_words}.")

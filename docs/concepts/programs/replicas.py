@@ -3,7 +3,7 @@ in_sync = ["A", "B", "C"]  # The first broker in this list is the leader.
 
 
 def copy(follower: str) -> None:
-    """Let a follower fetch the records that it lacks from the leader."""
+    """Copy the records that the follower does not have yet from the leader's log."""
     leader_log = logs[in_sync[0]]
     logs[follower] += leader_log[len(logs[follower]) :]
 

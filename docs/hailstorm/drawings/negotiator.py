@@ -18,7 +18,7 @@ def plain_steps() -> list[Step]:
 
 
 def machine() -> Drawing:
-    """Draw each phase as a box. Numbered arrows are the plain steps, and the legend has the event of each one."""
+    """Draw each phase as a box, and each plain step as a numbered arrow. The legend names the event of each arrow."""
     phases = list(MasterPhase)
     steps = plain_steps()
     height = len(phases) * (HEIGHT + GAP)
@@ -54,7 +54,7 @@ def machine() -> Drawing:
 
 
 def _legend(drawing: Drawing, steps: list[Step]) -> None:
-    """Write the event of each plain step, then the steps that interrupt the loop."""
+    """Write the event of each plain step. Below, write the steps that interrupt the plain steps."""
     y = 24.0
     for number, step in enumerate(steps, 1):
         drawing.text(LEGEND, y, f"{number}  {step.because}", anchor="start", size=12.5)

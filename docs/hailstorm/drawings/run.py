@@ -1,4 +1,4 @@
-"""The drawing of a run: the machines of `hmb.hailstorm`, in a simulation with crashes."""
+"""The drawing of a run: the state machines of `hmb.hailstorm` run in a simulation with crashes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class ObservedSimulation(Simulation):
     """A simulation that records the progress of the topology after each step."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        self.read: list[int] = []  # the positions of the spouts, added up
-        self.marked: list[int] = []  # the lowest low water mark of the bolts
-        self.completed: list[int] = []  # the newest complete clock
+        self.read: list[int] = []  # the sum of the positions of all spouts, after each step
+        self.marked: list[int] = []  # the lowest low water mark of all bolts, after each step
+        self.completed: list[int] = []  # the newest complete clock, after each step
         self.crashed: list[int] = []  # the numbers of the steps in which a processor crashed
         super().__init__(*arguments, **options)
         self._speeds = defaultdict(lambda: 1.0)  # No processor is slower than the others, so the curves are readable.
@@ -62,7 +62,7 @@ def records(count: int = 300) -> dict[str, list[list[ConsumerRecord]]]:
 
 
 def progress() -> Drawing:
-    """Draw what the spouts have read, the low water mark of the bolts, and the newest complete clock."""
+    """Draw three curves: the spouts' positions, the low water mark of the bolts, and the newest complete clock."""
     simulation = ObservedSimulation(topology(), records(), SEED, crashes=2, crash_rate=0.0015)
     result = simulation.run()
     most, steps = max(simulation.read), len(simulation.read)
