@@ -24,21 +24,21 @@ The folders, from the lowest layer to the highest:
 The short reading: these fifteen files, read in this order, explain the whole broker. They have at most 3,000 lines
 together.
 
- 1. `protocol/framing.py` a frame: the length of a message, then its bytes
- 2. `protocol/messages/produce.py` a message class: one field in each line, for all versions of Produce
- 3. `records/batch.py` a record batch: the header that the broker reads, and the records that it does not read
- 4. `storage/segment.py` a segment: one file of batches, with its two indexes
- 5. `storage/offset_index.py` the sparse index: from an offset to a position in the segment's file
- 6. `storage/log.py` a log: append, read, roll to a new segment, sync to disk
- 7. `storage/recovery/scanning.py` recovery after a crash: check each batch, and find the end of the intact ones
- 8. `broker/network/connection.py` a connection: one thread reads requests and sends responses
- 9. `broker/dispatch.py` dispatch: from the bytes of a request to the handler of its API, and back
-10. `broker/handlers/produce.py` a handler that writes: append batches to logs, and answer after the sync
-11. `broker/handlers/fetch.py` a handler that reads: return regions of files, and wait for new records
-12. `coordinator/classic/states.py` the states of a consumer group, as the table that drives it
-13. `coordinator/classic/rebalance.py` a rebalance: members join, the leader assigns partitions, members sync
-14. `client/producing/sender.py` a producer's thread: send batches to a broker, and handle the responses
-15. `client/consuming/fetcher.py` a consumer's fetches: send them ahead, and return the records in order
+ 1. `protocol/framing.py` defines a frame: four bytes with the length of a message, and then the message
+ 2. `protocol/messages/produce.py` declares the messages of Produce: one line for each field, for all versions
+ 3. `records/batch.py` contains the record batch: the broker reads the header of a batch, but not its records
+ 4. `storage/segment.py` contains the segment: one file of batches, with two indexes
+ 5. `storage/offset_index.py` contains the sparse index, which leads from an offset to a position in the segment's file
+ 6. `storage/log.py` contains the log: it appends, reads, starts new segments, and syncs to disk
+ 7. `storage/recovery/scanning.py` recovers a log after a crash: it finds the end of the intact batches
+ 8. `broker/network/connection.py` serves a connection: one thread reads requests and sends responses
+ 9. `broker/dispatch.py` dispatches a request: it decodes it, calls the handler of its API, and encodes the response
+10. `broker/handlers/produce.py` handles Produce: it appends batches to logs, and responds after the sync
+11. `broker/handlers/fetch.py` handles Fetch: it returns regions of files, and waits for new records
+12. `coordinator/classic/states.py` contains the states of a consumer group, as a table that the coordinator uses
+13. `coordinator/classic/rebalance.py` runs a rebalance: members join, the group leader assigns partitions, members sync
+14. `client/producing/sender.py` is a thread of a producer: it sends batches to a broker, and handles the responses
+15. `client/consuming/fetcher.py` fetches records for a consumer: it sends fetches early, and returns records in order
 
 Eight more files belong to the core. Read them next. Under `protocol/`, `schema.py` encodes and decodes all message
 classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists the segments of a log, and

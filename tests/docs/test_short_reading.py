@@ -14,8 +14,8 @@ ROOT = EXTENSIONS.parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "tour" / "index.md").read_text(encoding="utf-8")
 MOST_FILES, MOST_LINES = 15, 3_000
-IN_README = re.compile(r"^(\d+)\. \[([\w/]+\.py)\]\(hmb/\2\): (.+)$", re.MULTILINE)
-IN_PAGE = re.compile(r"^(\d+)\. `hmb/([\w/]+\.py)`: (.+)$", re.MULTILINE)
+IN_README = re.compile(r"^(\d+)\. \[([\w/]+\.py)\]\(hmb/\2\) (.+)$", re.MULTILINE)
+IN_PAGE = re.compile(r"^(\d+)\. `hmb/([\w/]+\.py)` (.+)$", re.MULTILINE)
 IN_DOCSTRING = re.compile(r"^ ?(\d+)\. `([\w/]+\.py)` ([^`\n]+)$", re.MULTILINE)
 
 
