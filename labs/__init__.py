@@ -23,8 +23,8 @@ SOLUTIONS = "HMB_LAB_SOLUTIONS"  # an environment variable: if it is set, `load_
 def load_answer(number: int) -> ModuleType:
     """Import `answer.py` from the current folder, for a notebook that measures it.
 
-    If HMB_LAB_SOLUTIONS is set, import the solution of the lab with this number. Raises FileNotFoundError, and
-    whatever the module raises.
+    If HMB_LAB_SOLUTIONS is set, import the solution of the lab with this number. Raises FileNotFoundError
+    if the file does not exist, and any exception that the file raises while it is imported.
     """
     return load_solution(number) if os.environ.get(SOLUTIONS) else _load(Path("answer.py"))
 

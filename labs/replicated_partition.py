@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
-MAX_LAG = 6  # steps after which a follower that is not caught up leaves the ISR
+MAX_LAG = 6  # A follower leaves the ISR if it has not had the leader's whole log for more than this number of steps.
 ACTIONS = ("produce",) * 4 + ("fetch",) * 6 + ("crash", "restart")
 
 

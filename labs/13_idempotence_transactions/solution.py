@@ -14,7 +14,7 @@ class Fenced(Exception):
 class Partition:
     def __init__(self):
         self.end_offset = 0
-        self.epochs = {}  # by producer id
+        self.epochs = {}  # the newest epoch of each producer, by producer id
         self.batches = {}  # by producer id: the last five batches as (first sequence number, count, offset)
 
     def append(self, producer_id, epoch, first_sequence, count):

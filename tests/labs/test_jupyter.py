@@ -1,4 +1,4 @@
-"""The notebooks of the labs in Jupyter's format. The documentation's build tests that they run."""
+"""Tests of the labs' notebooks in Jupyter's format. The build of the documentation tests that the notebooks run."""
 
 from __future__ import annotations
 

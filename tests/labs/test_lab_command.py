@@ -1,4 +1,4 @@
-"""`hmb lab`: what a student meets, and what a broken answer cannot do."""
+"""Tests of the command `hmb lab`: what it shows to students, and how it limits a broken answer."""
 
 from __future__ import annotations
 
@@ -131,13 +131,13 @@ def test_an_endless_answer_ends_after_the_time_limit(folder: Path) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts threads for the limit of processes")
 def test_the_limit_of_processes_counted_processes_and_not_threads() -> None:
-    """On a desktop a user has hundreds of threads, and the check could start no further one."""
+    """Regression: Linux counts threads. The limit counted only processes, so the check could start no thread."""
     before, ends = running_threads(), threading.Event()
     threads = [threading.Thread(target=ends.wait) for _ in range(50)]
     for thread in threads:
         thread.start()
     try:
-        assert running_threads() >= before + 40  # Threads of other processes may end meanwhile.
+        assert running_threads() >= before + 40  # Threads of other processes may have ended since then.
     finally:
         ends.set()
         for thread in threads:

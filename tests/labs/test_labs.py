@@ -1,4 +1,4 @@
-"""Each lab: the starter fails, the solution passes, and the checks name the mistake of each planted wrong answer."""
+"""Tests of all labs: the starter fails, the solution passes, and each wrong answer gets a message with its mistake."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hmb.cli.lab.checking import check
 
 WRONG = Path(__file__).parent / "wrong"
 SEED = 7
-# The first error of each wrong answer contains this text.
+# For each wrong answer in the folder `wrong`: a text that the first error of the check must contain.
 MESSAGES = {
     "01/does_not_notify": "a thread waits, and another one publishes 'hello': wait returns nothing",
     "01/gives_old_messages": "a message that was published before subscribe('a') is not for 'a'",

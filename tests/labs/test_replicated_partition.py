@@ -1,4 +1,4 @@
-"""The simulated partition of lab 11: which acknowledged records a crash loses, and what a follower removes."""
+"""Tests of the simulated partition of lab 11: which acknowledged records it loses, and which a follower removes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_an_old_leader_removes_the_records_that_the_new_leader_lacks() -> None:
 
 
 def test_the_log_of_an_old_leader_counts_only_after_its_first_fetch() -> None:
-    """Regression: its length counted at once, so a record was acknowledged that only the new leader had."""
+    """Regression: its log end counted before the fetch, so a record was acknowledged that only the new leader had."""
     simulated = partition("all")
     simulated.produce("one")
     simulated.fetch("B")

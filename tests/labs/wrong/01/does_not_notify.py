@@ -1,4 +1,4 @@
-"""Wrong: a waiting thread is not woken."""
+"""A wrong answer to lab 1: `publish` does not wake the threads that wait in `wait`."""
 
 import threading
 
@@ -7,7 +7,7 @@ class Topic:
     def __init__(self):
         self.changed = threading.Condition()
         self.messages = []
-        self.first = 0  # number of the first message in `messages`
+        self.first = 0  # the number of the first message in `messages`
         self.cursors = {}
 
     def publish(self, message):
@@ -20,7 +20,7 @@ class Topic:
             self.cursors[name] = self.first + len(self.messages)
 
     def _next(self, name):
-        """Return a list with the next message; empty without a message. The caller holds the lock."""
+        """Return a list with the subscriber's next message, or an empty list. The caller must hold the lock."""
         number = self.cursors[name] - self.first
         found = self.messages[number : number + 1]
         self.cursors[name] += len(found)

@@ -1,4 +1,4 @@
-"""Wrong: the receiver takes an equal message for a copy."""
+"""A wrong answer to lab 2: the receiver ignores a message that equals the previous one."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ class Receiver:
 
     def receive(self, number, message):
         if message == self.last:
-            return  # a copy of a message whose answer was lost
+            return  # The message is a copy: it was already processed, and its answer was lost.
         self.process(message)
         self.last = message
 

@@ -1,4 +1,5 @@
-"""Wrong: equal messages are counted once."""
+"""A wrong answer to lab 2: `count_mistakes` counts two equal messages as one."""
+
 
 def count_mistakes(sent, processed):
     return len(set(sent) - set(processed)), len(processed) - len(set(processed))
@@ -22,7 +23,7 @@ class Receiver:
 
     def receive(self, number, message):
         if number < self.next_number:
-            return  # a copy of a message whose answer was lost
+            return  # The message is a copy: it was already processed, and its answer was lost.
         self.process(message)
         self.next_number = number + 1
 

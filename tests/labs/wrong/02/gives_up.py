@@ -1,4 +1,4 @@
-"""Wrong: the at-least-once sender repeats a message only once."""
+"""A wrong answer to lab 2: `send_at_least_once` repeats a message only once."""
 
 from collections import Counter
 
@@ -26,7 +26,7 @@ class Receiver:
 
     def receive(self, number, message):
         if number < self.next_number:
-            return  # a copy of a message whose answer was lost
+            return  # The message is a copy: it was already processed, and its answer was lost.
         self.process(message)
         self.next_number = number + 1
 

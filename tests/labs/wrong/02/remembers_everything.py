@@ -1,4 +1,4 @@
-"""Wrong: the receiver remembers all numbers."""
+"""A wrong answer to lab 2: the receiver stores the numbers of all messages."""
 
 from collections import Counter
 
@@ -27,7 +27,7 @@ class Receiver:
 
     def receive(self, number, message):
         if number in self.seen:
-            return  # a copy of a message whose answer was lost
+            return  # The message is a copy: it was already processed, and its answer was lost.
         self.process(message)
         self.seen.add(number)
 

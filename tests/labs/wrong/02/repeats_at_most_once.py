@@ -1,4 +1,4 @@
-"""Wrong: the at-most-once sender repeats a message."""
+"""A wrong answer to lab 2: `send_at_most_once` repeats a message."""
 
 from collections import Counter
 
@@ -28,7 +28,7 @@ class Receiver:
 
     def receive(self, number, message):
         if number < self.next_number:
-            return  # a copy of a message whose answer was lost
+            return  # The message is a copy: it was already processed, and its answer was lost.
         self.process(message)
         self.next_number = number + 1
 

@@ -1,8 +1,8 @@
-"""Wrong: a click that arrives again is counted again."""
+"""A wrong answer to lab 3: `add` counts a click again when it arrives a second time."""
 
 from collections import Counter
 
-SIZE = 60  # seconds of a window
+SIZE = 60  # the length of a window in seconds
 
 
 def window_of(time, size):

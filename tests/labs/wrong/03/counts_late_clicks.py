@@ -1,8 +1,8 @@
-"""Wrong: clicks that come too late open their window again."""
+"""A wrong answer to lab 3: `final_windows` opens a final window again for a late click."""
 
 from collections import Counter
 
-SIZE = 60  # seconds of a window
+SIZE = 60  # the length of a window in seconds
 
 
 def window_of(time, size):

@@ -1,8 +1,8 @@
-"""Wrong: the batch contains the click at the offset `end`."""
+"""A wrong answer to lab 3: `batch_view` also counts the click at the offset `end`."""
 
 from collections import Counter
 
-SIZE = 60  # seconds of a window
+SIZE = 60  # the length of a window in seconds
 
 
 def window_of(time, size):

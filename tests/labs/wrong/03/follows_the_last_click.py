@@ -1,8 +1,8 @@
-"""Wrong: the watermark follows the last click, and not the newest one."""
+"""A wrong answer to lab 3: the watermark follows the last click, and not the newest event time."""
 
 from collections import Counter
 
-SIZE = 60  # seconds of a window
+SIZE = 60  # the length of a window in seconds
 
 
 def window_of(time, size):

@@ -1,8 +1,8 @@
-"""Wrong: `forget` takes the offset for a number of clicks."""
+"""A wrong answer to lab 3: `forget` treats the offset `end` as a number of clicks."""
 
 from collections import Counter
 
-SIZE = 60  # seconds of a window
+SIZE = 60  # the length of a window in seconds
 
 
 def window_of(time, size):

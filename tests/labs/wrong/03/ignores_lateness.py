@@ -1,8 +1,8 @@
-"""Wrong: the watermark is the newest time."""
+"""A wrong answer to lab 3: the watermark is the newest event time, without the lateness."""
 
 from collections import Counter
 
-SIZE = 60  # seconds of a window
+SIZE = 60  # the length of a window in seconds
 
 
 def window_of(time, size):

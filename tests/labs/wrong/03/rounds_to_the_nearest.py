@@ -1,8 +1,8 @@
-"""Wrong: the nearest window is taken."""
+"""A wrong answer to lab 3: `window_of` rounds to the nearest window start."""
 
 from collections import Counter
 
-SIZE = 60  # seconds of a window
+SIZE = 60  # the length of a window in seconds
 
 
 def window_of(time, size):

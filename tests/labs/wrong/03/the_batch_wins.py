@@ -1,8 +1,8 @@
-"""Wrong: `merge` prefers the batch view."""
+"""A wrong answer to lab 3: `merge` takes the count of the batch view instead of the sum."""
 
 from collections import Counter
 
-SIZE = 60  # seconds of a window
+SIZE = 60  # the length of a window in seconds
 
 
 def window_of(time, size):

@@ -1,4 +1,4 @@
-"""Wrong: the offset is the position in the file."""
+"""A wrong answer to lab 4: `append` returns the position in the file as the offset."""
 
 import struct
 from pathlib import Path
@@ -7,17 +7,17 @@ LENGTH = struct.Struct(">i")
 
 
 class Log:
-    """A log in one directory: the file `log` contains a frame for each record."""
+    """A log in one directory. The file `log` in it contains a frame for each record."""
 
     def __init__(self, directory):
         path = Path(directory) / "log"
         path.touch()
         self.file = path.open("r+b")
-        self.positions = []  # where the frame of each record begins
+        self.positions = []  # the position in the file at which the frame of each record begins
         self.end = self._recover()
 
     def _recover(self):
-        """Find all whole frames, and cut the file after the last one."""
+        """Find all complete frames, cut the file after the last one, and return the new size of the file."""
         size = self.file.seek(0, 2)
         position = 0
         while True:

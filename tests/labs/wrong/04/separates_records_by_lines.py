@@ -1,4 +1,4 @@
-"""Wrong: a line end separates the records, so a record cannot contain one."""
+"""A wrong answer to lab 4: a line end separates two records, so a record cannot contain a line end."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Wrong: the length of the frame includes its own four bytes."""
+"""A wrong answer to lab 5: the length of the frame includes its own four bytes."""
 
 import struct
 
@@ -6,7 +6,7 @@ from hmb.records import crc32c
 
 
 def varint(number):
-    rest = (number << 1) ^ (number >> 31)  # zigzag
+    rest = (number << 1) ^ (number >> 31)  # the zigzag form of the number
     encoded = bytearray()
     while rest > 127:
         encoded.append(rest & 127 | 128)

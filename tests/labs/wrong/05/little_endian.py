@@ -1,4 +1,4 @@
-"""Wrong: the last offset delta has its least significant byte first."""
+"""A wrong answer to lab 5: the last offset delta is written with the least significant byte first."""
 
 import struct
 
@@ -6,7 +6,7 @@ from hmb.records import crc32c
 
 
 def varint(number):
-    rest = (number << 1) ^ (number >> 31)  # zigzag
+    rest = (number << 1) ^ (number >> 31)  # the zigzag form of the number
     encoded = bytearray()
     while rest > 127:
         encoded.append(rest & 127 | 128)

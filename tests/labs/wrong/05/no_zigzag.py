@@ -1,4 +1,4 @@
-"""Wrong: the varint has no zigzag form."""
+"""A wrong answer to lab 5: `varint` encodes a number without the zigzag form."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Wrong: the scan stops one batch too early."""
+"""A wrong answer to lab 6: `find_batch` stops one batch too early."""
 
 import struct
 
@@ -12,7 +12,7 @@ def read_index(data, base_offset):
 
 
 def lookup(entries, offset):
-    low, high = 0, len(entries)  # The greatest entry at or below the offset is before `high`.
+    low, high = 0, len(entries)  # The entries before `low` are at or below the offset, those from `high` on above.
     while low < high:
         middle = (low + high) // 2
         if entries[middle][0] <= offset:
@@ -23,7 +23,7 @@ def lookup(entries, offset):
 
 
 def _header(log, position):
-    """Return the first offset, the last offset and the end of the batch at a position; None if it is incomplete."""
+    """Return (first offset, last offset, end position) of the batch at `position`. Return None if it is incomplete."""
     if position < 0 or position + HEADER > len(log):
         return None
     first, length = struct.unpack_from(">qi", log, position)

@@ -1,4 +1,4 @@
-"""Wrong: an exception of `handle` ends the handler."""
+"""A wrong answer to lab 7: an exception of `handle` ends the handler thread."""
 
 import threading
 import time
@@ -39,7 +39,7 @@ class Channel:
             self.changed.notify_all()
 
     def _wait(self, condition, timeout):
-        """Wait until the condition holds or the channel is closed. Raise TimeoutError if the time is over."""
+        """Wait until `condition()` is true or the channel is closed. Raise TimeoutError after `timeout` seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not condition() and not self.is_closed:
             left = None if deadline is None else deadline - time.monotonic()

@@ -1,4 +1,4 @@
-"""Wrong: `close` removes the items."""
+"""A wrong answer to lab 7: `close` removes the items of the channel."""
 
 import threading
 import time
@@ -40,7 +40,7 @@ class Channel:
             self.changed.notify_all()
 
     def _wait(self, condition, timeout):
-        """Wait until the condition holds or the channel is closed. Raise TimeoutError if the time is over."""
+        """Wait until `condition()` is true or the channel is closed. Raise TimeoutError after `timeout` seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not condition() and not self.is_closed:
             left = None if deadline is None else deadline - time.monotonic()
@@ -61,7 +61,7 @@ def run_stage(requests, handle, handlers, capacity):
                 return
             try:
                 responses[number] = handle(request)
-            except Exception as error:  # noqa: BLE001  # whatever `handle` raises
+            except Exception as error:  # noqa: BLE001  # `handle` may raise any exception.
                 responses[number] = error
 
     threads = [threading.Thread(target=work) for _ in range(handlers)]

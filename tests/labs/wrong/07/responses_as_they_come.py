@@ -1,4 +1,4 @@
-"""Wrong: the responses are in the order in which the handlers finish."""
+"""A wrong answer to lab 7: `run_stage` returns the responses in the order in which the handlers finish."""
 
 import threading
 import time
@@ -39,7 +39,7 @@ class Channel:
             self.changed.notify_all()
 
     def _wait(self, condition, timeout):
-        """Wait until the condition holds or the channel is closed. Raise TimeoutError if the time is over."""
+        """Wait until `condition()` is true or the channel is closed. Raise TimeoutError after `timeout` seconds."""
         deadline = None if timeout is None else time.monotonic() + timeout
         while not condition() and not self.is_closed:
             left = None if deadline is None else deadline - time.monotonic()
@@ -60,7 +60,7 @@ def run_stage(requests, handle, handlers, capacity):
                 return
             try:
                 responses.append(handle(request))
-            except Exception as error:  # noqa: BLE001  # whatever `handle` raises
+            except Exception as error:  # noqa: BLE001  # `handle` may raise any exception.
                 responses.append(error)
 
     threads = [threading.Thread(target=work) for _ in range(handlers)]

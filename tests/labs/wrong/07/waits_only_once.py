@@ -1,4 +1,4 @@
-"""Wrong: a thread does not look again after `wait`."""
+"""A wrong answer to lab 7: a thread does not check its condition again after `wait`."""
 
 import threading
 from collections import deque
@@ -38,7 +38,7 @@ class Channel:
             self.changed.notify_all()
 
     def _wait(self, condition, timeout):
-        """Wait until the condition holds or the channel is closed. Raise TimeoutError if the time is over."""
+        """Wait until `condition()` is true or the channel is closed. Raise TimeoutError after `timeout` seconds."""
         if not condition() and not self.is_closed and not self.changed.wait(timeout):
             raise TimeoutError
 
@@ -55,7 +55,7 @@ def run_stage(requests, handle, handlers, capacity):
                 return
             try:
                 responses[number] = handle(request)
-            except Exception as error:  # noqa: BLE001  # whatever `handle` raises
+            except Exception as error:  # noqa: BLE001  # `handle` may raise any exception.
                 responses[number] = error
 
     threads = [threading.Thread(target=work) for _ in range(handlers)]

@@ -1,9 +1,9 @@
-"""Wrong: `send_zero_copy` copies."""
+"""A wrong answer to lab 8: `send_zero_copy` reads the bytes into the memory of the program."""
 
 import os
 import zlib
 
-CHUNK = 64 * 1024  # bytes
+CHUNK = 64 * 1024  # the number of bytes to read at a time
 
 
 def send_copy(descriptor, connection, offset, count):

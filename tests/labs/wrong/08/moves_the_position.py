@@ -1,9 +1,9 @@
-"""Wrong: `lseek` and `read` move the position of the file."""
+"""A wrong answer to lab 8: `lseek` and `read` move the position of the open file."""
 
 import os
 import zlib
 
-CHUNK = 64 * 1024  # bytes
+CHUNK = 64 * 1024  # the number of bytes to read at a time
 
 
 def send_copy(descriptor, connection, offset, count):

@@ -1,9 +1,9 @@
-"""Wrong: the whole part is read at once."""
+"""A wrong answer to lab 8: `send_copy` reads all bytes into memory before it sends them."""
 
 import os
 import zlib
 
-CHUNK = 64 * 1024  # bytes
+CHUNK = 64 * 1024  # the number of bytes to read at a time
 
 
 def send_copy(descriptor, connection, offset, count):

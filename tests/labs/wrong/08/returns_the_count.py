@@ -1,9 +1,9 @@
-"""Wrong: the number that was asked for is returned, also at the end of the file."""
+"""A wrong answer to lab 8: the functions return `count`, even if the file ends earlier."""
 
 import os
 import zlib
 
-CHUNK = 64 * 1024  # bytes
+CHUNK = 64 * 1024  # the number of bytes to read at a time
 
 
 def send_copy(descriptor, connection, offset, count):

@@ -1,10 +1,10 @@
-"""Wrong: `send` may send fewer bytes than it gets."""
+"""A wrong answer to lab 8: `send_copy` ignores that `connection.send` may send fewer bytes than it was given."""
 
 import os
 import zlib
 from contextlib import suppress
 
-CHUNK = 64 * 1024  # bytes
+CHUNK = 64 * 1024  # the number of bytes to read at a time
 
 
 def send_copy(descriptor, connection, offset, count):

@@ -1,4 +1,4 @@
-"""Wrong: a batch that was due leaves with the next record."""
+"""A wrong answer to lab 9: a batch whose `linger` is over is sent only when the next record arrives."""
 
 
 def cut_batches(records, linger, batch_size):

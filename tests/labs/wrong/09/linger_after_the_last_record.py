@@ -1,10 +1,10 @@
-"""Wrong: each record starts the wait again."""
+"""A wrong answer to lab 9: each further record of a batch starts `linger` again."""
 
 
 def cut_batches(records, linger, batch_size):
     batches, sizes, due = [], [], 0
     for time, size in records:
-        if sizes and due <= time:  # The wait was over before this record came.
+        if sizes and due <= time:  # The `linger` of the batch was over before this record arrived.
             batches.append((due, sizes))
             sizes = []
         elif sizes and sum(sizes) + size > batch_size:

@@ -1,10 +1,10 @@
-"""Wrong: a batch takes the record that does not fit."""
+"""A wrong answer to lab 9: a batch includes the record that does not fit."""
 
 
 def cut_batches(records, linger, batch_size):
     batches, sizes, due = [], [], 0
     for time, size in records:
-        if sizes and due <= time:  # The wait was over before this record came.
+        if sizes and due <= time:  # The `linger` of the batch was over before this record arrived.
             batches.append((due, sizes))
             sizes = []
         elif sizes and sum(sizes) > batch_size:

@@ -1,10 +1,10 @@
-"""Wrong: a record at the end of the wait still joins the batch."""
+"""A wrong answer to lab 9: a batch includes a record that arrives exactly when `linger` is over."""
 
 
 def cut_batches(records, linger, batch_size):
     batches, sizes, due = [], [], 0
     for time, size in records:
-        if sizes and due < time:  # The wait was over before this record came.
+        if sizes and due < time:  # The `linger` of the batch was over before this record arrived.
             batches.append((due, sizes))
             sizes = []
         elif sizes and sum(sizes) + size > batch_size:

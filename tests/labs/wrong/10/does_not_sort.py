@@ -1,4 +1,4 @@
-"""Wrong: range follows the order of the argument."""
+"""A wrong answer to lab 10: `assign_range` does not sort the consumers by name."""
 
 
 def assign_range(partitions, consumers):
@@ -14,7 +14,7 @@ def assign_range(partitions, consumers):
 def assign_sticky(previous, partitions, consumers):
     owned = {name: [each for each in previous.get(name, []) if each < partitions] for name in sorted(consumers)}
     each, rest = divmod(partitions, len(owned))
-    # The consumers that own most keep one partition more.
+    # The consumers that own the most partitions get the larger quotas.
     by_size = sorted(owned, key=lambda name: (-len(owned[name]), name))
     quota = {name: each + (number < rest) for number, name in enumerate(by_size)}
     kept = {name: sorted(owned[name])[: quota[name]] for name in owned}

@@ -1,4 +1,4 @@
-"""Wrong: sticky assigns again from the beginning."""
+"""A wrong answer to lab 10: `assign_sticky` ignores the previous assignment."""
 
 
 def assign_range(partitions, consumers):
@@ -15,7 +15,7 @@ def assign_sticky(previous, partitions, consumers):
     return assign_range(partitions, consumers)
     owned = {}
     each, rest = divmod(partitions, len(owned))
-    # The consumers that own most keep one partition more.
+    # The consumers that own the most partitions get the larger quotas.
     by_size = sorted(owned, key=lambda name: (-len(owned[name]), name))
     quota = {name: each + (number < rest) for number, name in enumerate(by_size)}
     kept = {name: sorted(owned[name])[: quota[name]] for name in owned}

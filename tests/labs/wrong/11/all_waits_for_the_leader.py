@@ -1,4 +1,4 @@
-"""Wrong: acks=all waits for the leader only."""
+"""A wrong answer to lab 11: with acks=all, a record is acknowledged when only the leader has it."""
 
 
 def high_watermark(log_ends, isr):

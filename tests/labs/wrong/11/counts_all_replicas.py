@@ -1,4 +1,4 @@
-"""Wrong: a replica outside of the ISR holds the high watermark back."""
+"""A wrong answer to lab 11: the high watermark waits for replicas outside of the ISR."""
 
 
 def high_watermark(log_ends, isr):

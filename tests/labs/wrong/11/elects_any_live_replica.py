@@ -1,4 +1,4 @@
-"""Wrong: an unclean election: a live replica outside of the ISR leads."""
+"""A wrong answer to lab 11: a replica outside of the ISR can become the leader."""
 
 
 def high_watermark(log_ends, isr):

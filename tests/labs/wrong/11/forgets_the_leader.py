@@ -1,4 +1,4 @@
-"""Wrong: a leader can leave the ISR."""
+"""A wrong answer to lab 11: a leader can leave the ISR."""
 
 
 def high_watermark(log_ends, isr):

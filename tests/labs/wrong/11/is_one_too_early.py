@@ -1,4 +1,4 @@
-"""Wrong: an offset equal to the high watermark counts as acknowledged."""
+"""A wrong answer to lab 11: a record whose offset equals the high watermark counts as acknowledged."""
 
 
 def high_watermark(log_ends, isr):

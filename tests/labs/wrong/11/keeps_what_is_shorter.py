@@ -1,4 +1,4 @@
-"""Wrong: a follower keeps records that have the right offset and another epoch."""
+"""A wrong answer to lab 11: a follower keeps records whose epoch differs from the leader's."""
 
 
 def high_watermark(log_ends, isr):

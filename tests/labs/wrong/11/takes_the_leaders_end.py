@@ -1,4 +1,4 @@
-"""Wrong: the high watermark is the longest log."""
+"""A wrong answer to lab 11: the high watermark is the end of the longest log."""
 
 
 def high_watermark(log_ends, isr):

@@ -1,4 +1,4 @@
-"""Wrong: retention counts old segments after a young one."""
+"""A wrong answer to lab 12: `expired` also counts old segments that follow a new segment."""
 
 import struct
 import zlib

@@ -1,4 +1,4 @@
-"""Wrong: retention deletes the active segment, too."""
+"""A wrong answer to lab 12: `expired` also counts the active segment."""
 
 import struct
 import zlib

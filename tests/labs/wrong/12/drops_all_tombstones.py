@@ -1,4 +1,4 @@
-"""Wrong: compaction drops young tombstones."""
+"""A wrong answer to lab 12: `compact` drops new tombstones."""
 
 import struct
 import zlib

@@ -1,4 +1,4 @@
-"""Wrong: recovery does not check the CRC."""
+"""A wrong answer to lab 12: `recover` does not check the CRC."""
 
 import struct
 

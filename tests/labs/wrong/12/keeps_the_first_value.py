@@ -1,4 +1,4 @@
-"""Wrong: compaction keeps the first record of each key."""
+"""A wrong answer to lab 12: `compact` keeps the first record of each key."""
 
 import struct
 import zlib

@@ -1,4 +1,4 @@
-"""Wrong: recovery returns an incomplete record."""
+"""A wrong answer to lab 12: `recover` returns an incomplete record."""
 
 import struct
 

@@ -1,4 +1,4 @@
-"""Wrong: a gap in the sequence numbers is accepted."""
+"""A wrong answer to lab 13: `append` accepts a batch after missing sequence numbers."""
 
 from collections import deque
 
@@ -14,8 +14,8 @@ class Fenced(Exception):
 class Partition:
     def __init__(self):
         self.end_offset = 0
-        self.epochs = {}  # by producer id
-        self.batches = {}  # by producer id: the last five (first sequence, count, offset)
+        self.epochs = {}  # the newest epoch of each producer, by producer id
+        self.batches = {}  # by producer id: the last five batches as (first sequence number, count, offset)
 
     def append(self, producer_id, epoch, first_sequence, count):
         known = self.epochs.get(producer_id, -1)
@@ -36,7 +36,8 @@ class Partition:
 
 
 def read_committed(log):
-    outcomes, ends = {}, {}  # of each record in a transaction; the next marker of each producer
+    outcomes = {}  # for each offset of a transaction's record: "commit", "abort", or None while the transaction is open
+    ends = {}  # for each producer: its next marker
     for offset in range(len(log) - 1, -1, -1):
         kind, producer_id = log[offset]
         if kind != "record":
@@ -48,7 +49,7 @@ def read_committed(log):
         if kind != "record":
             continue
         if producer_id is not None and outcomes[offset] is None:
-            break  # The transaction is open: this is the last stable offset.
+            break  # The transaction is open, so `offset` is the last stable offset.
         if producer_id is None or outcomes[offset] == "commit":
             found.append(offset)
     return found

@@ -1,4 +1,4 @@
-"""Wrong: replayed tuples are counted again."""
+"""A wrong answer to lab 14: `receive` counts replayed tuples again."""
 
 
 def merge_counts(a, b):
@@ -25,7 +25,7 @@ class Bolt:
         self.state = {}
         self.clock = [0] * partitions
         self.snapshot_clock = None
-        self.above = {}  # the counts of tuples at or above the snapshot's clock
+        self.above = {}  # the counts of the tuples at or above the snapshot's clock
 
     def receive(self, partition, offset, word):
         self.clock[partition] = offset + 1

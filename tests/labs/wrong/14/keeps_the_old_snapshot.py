@@ -1,4 +1,4 @@
-"""Wrong: after a crash the interrupted snapshot goes on."""
+"""A wrong answer to lab 14: `restore` continues the snapshot that was in progress before the crash."""
 
 
 def merge_counts(a, b):
@@ -25,11 +25,11 @@ class Bolt:
         self.state = {}
         self.clock = [0] * partitions
         self.snapshot_clock = None
-        self.above = {}  # the counts of tuples at or above the snapshot's clock
+        self.above = {}  # the counts of the tuples at or above the snapshot's clock
 
     def receive(self, partition, offset, word):
         if offset < self.clock[partition]:
-            return  # a tuple that is replayed after a crash
+            return  # The tuple is replayed after a crash, and was already counted.
         self.clock[partition] = offset + 1
         is_above = self.snapshot_clock is not None and offset >= self.snapshot_clock[partition]
         counts = self.above if is_above else self.state

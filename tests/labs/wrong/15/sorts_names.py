@@ -1,4 +1,4 @@
-"""Wrong: the names of files are sorted as texts."""
+"""A wrong answer to lab 15: the names of the files are sorted as texts, so "10" comes before "9"."""
 
 import json
 import os
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_json(path, content):
-    """Write a file that is either complete or missing."""
+    """Write `content` to a file. After a crash, the file has its old content or the new content, never a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_suffix(".new")
     with temporary.open("w") as file:
@@ -17,7 +17,7 @@ def write_json(path, content):
 
 
 def numbers(folder):
-    """Return the numbers of the files in a folder, in ascending order."""
+    """Return the numbers in the names of the JSON files in a folder, in ascending order."""
     return [int(name) for name in sorted(path.stem for path in folder.glob("*.json"))]
 
 

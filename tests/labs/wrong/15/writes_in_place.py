@@ -1,18 +1,18 @@
-"""Wrong: a file is written under its final name."""
+"""A wrong answer to lab 15: a file is written directly under its final name."""
 
 import json
 from pathlib import Path
 
 
 def write_json(path, content):
-    """Write a file that is either complete or missing."""
+    """Write `content` to a file. After a crash, the file has its old content or the new content, never a part of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as file:
         json.dump(content, file)
 
 
 def numbers(folder):
-    """Return the numbers of the files in a folder, in ascending order."""
+    """Return the numbers in the names of the JSON files in a folder, in ascending order."""
     return sorted(int(path.stem) for path in folder.glob("*.json"))
 
 
