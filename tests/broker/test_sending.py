@@ -77,7 +77,7 @@ def test_a_client_that_never_reads_is_given_up(
 ) -> None:
     monkeypatch.setattr(sending, "PATIENCE", 0.3)
     monkeypatch.setattr(sending, "SLOWEST", 1 << 30)
-    with pytest.raises(TimeoutError, match=r"the client took \d+ bytes of an answer in"):
+    with pytest.raises(TimeoutError, match=r"the client took \d+ bytes of a response in"):
         send(ends[0], [b"head", kind(tmp_path)])
 
 
