@@ -1,4 +1,4 @@
-"""Drawings made by code: an SVG canvas, and the directive `drawing`, which shows a drawing on a page.
+"""Makes drawings from code: contains an SVG canvas, and the directive `drawing`, which shows a drawing on a page.
 
     ```{drawing} drawings/log.py:append
     The producer appends a record at the end of the log.

@@ -42,13 +42,13 @@ RESULTS = Path(__file__).parents[2] / "bench" / "results"
 
 
 class Results(SphinxDirective):
-    """A directive that shows tables or charts of one file of samples, and the origin of that file."""
+    """A directive that shows tables or charts of one result file, and below them the origin of the file."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        # Sphinx makes a page again when a file changes on which the page depends. It treats a folder as changed in
-        # every build.
+        # The page depends on the folder RESULTS. In every build, Sphinx treats a folder as changed, so it makes the
+        # page again.
         self.env.note_dependency(str(RESULTS))
         path = self._path(self.arguments[0])
         if path is None:

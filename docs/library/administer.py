@@ -3,5 +3,5 @@ from hmb.client.admin import NewTopic
 
 with hmb.Broker() as broker, hmb.Admin(broker.bootstrap_servers) as admin:
     print(admin.create_topics([NewTopic("weather", partitions=2)]))
-    print(admin.create_topics([NewTopic("weather")]))  # The topic exists: its result is an error, not an exception.
+    print(admin.create_topics([NewTopic("weather")]))  # An existing topic has an error as its result.
     print(admin.describe_cluster())

@@ -4,16 +4,16 @@ import hmb
 
 settings = {"num.partitions": 1, "log.retention.ms": timedelta(days=1)}  # A value may be a number or a timedelta.
 with hmb.Broker(config=settings) as broker:
-    broker.produce("orders", "one", "two")  # arrange
+    broker.produce("orders", "one", "two")  # arrange: write two records
     with hmb.Consumer(broker.bootstrap_servers, "orders", group="billing", offset="earliest") as consumer:
         records = iter(consumer)
         next(records), next(records)
         consumer.commit()
 
-    broker.kill()  # acts like `kill -9`: nothing is synced
+    broker.kill()  # acts like `kill -9`: the broker syncs nothing
     broker.restart()  # uses the same port and the same directory
 
-    print([record.value for record in broker.records("orders")])  # assert
+    print([record.value for record in broker.records("orders")])  # assert: both records exist
     print(broker.committed("billing"))
     broker.reset()
     print(broker.topics())

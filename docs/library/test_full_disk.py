@@ -9,7 +9,7 @@ def test_a_full_disk_only_delays_a_record(hmb_broker, hmb_topic):
             sent = producer.send(hmb_topic, b"one")
             with pytest.raises(TimeoutError):
                 sent.result(timeout=0.5)
-        sent.result(timeout=60)  # The producer has repeated the request.
+        sent.result(timeout=60)  # The producer repeated its request until it succeeded.
 
 
 def test_a_damaged_record_is_reported(hmb_broker, hmb_topic):

@@ -2,7 +2,7 @@
 
 Usage: python job.py MASTER SERVERS DIRECTORY
 
-Each run continues where the last one ended.
+Each run begins after the last record of the previous run.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The drawings of topologies and of low water marks, made from the processors of the paper's example."""
+"""The drawings of topologies and of low water marks, made from the processors of the example `trending`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST, SECOND = TopicPartition("tags", 0), TopicPartition("tags", 1)
 
 
 def tone_of(node: Declaration) -> Tone:
-    """Return the color of a node: spouts read the log, bolts compute, sinks write."""
+    """Return the tone (the color) in which a drawing shows a spout, a bolt or a sink."""
     if isinstance(node.runs, Spout):
         return "amber"
     return "violet" if isinstance(node.runs, Bolt) else "green"
