@@ -131,17 +131,17 @@ def _shared_options(rounds: int) -> list[click.Parameter]:
         click.Option(["--repeat"], type=POSITIVE, help=f"Number of rounds.  [default: {rounds}]"),
         click.Option(
             ["--results"], type=click.Path(path_type=Path), default=DIRECTORY, show_default=True,
-            help="Folder for the files of samples.",
+            help="The folder in which the results of all runs are stored.",
         ),
         click.Option(
             ["--publish"], type=_address, metavar="HOST:PORT",
-            help="Send the samples to the topic hmb.bench of this broker.",
+            help="Send the results of all runs to the topic hmb.bench of this broker.",
         ),
         click.Option(
             ["--kafka-dir"], type=click.Path(path_type=Path), metavar="DIR",
             help="Kafka's jars: a folder that `hmb bench fetch-kafka` filled, or the libs of one Kafka.",
         ),
-        click.Option(["--json", "as_json"], is_flag=True, help="Print the samples as JSON instead of tables."),
+        click.Option(["--json", "as_json"], is_flag=True, help="Print all results as JSON instead of tables."),
     ]  # fmt: skip
 
 

@@ -108,7 +108,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Send messages as fast as possible and print the rate.")
     parser.add_argument("--topic", required=True)
     parser.add_argument("--num-records", type=int, required=True)
-    parser.add_argument("--record-size", type=int, required=True, help="bytes")
+    parser.add_argument("--record-size", type=int, required=True, help="size of a message in bytes")
     parser.add_argument("--throughput", type=float, default=-1, help="messages/s; -1 sets no limit")
     parser.add_argument("--command-property", nargs="+", default=[], metavar="NAME=VALUE", help="producer settings")
     options = parser.parse_args()

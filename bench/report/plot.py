@@ -14,7 +14,7 @@ from .origin import by_origin, file_suffixes, view_of
 @click.command("plot")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 @click.option(
-    "--to", "folder", type=click.Path(path_type=Path), default=Path(), help="Folder of the pictures.  [default: .]"
+    "--to", "folder", type=click.Path(path_type=Path), default=Path(), help="Folder for the pictures.  [default: .]"
 )
 def command(files: tuple[Path, ...], folder: Path) -> None:
     """Draw charts of runs that were kept, each as SVG and as PNG.

@@ -277,8 +277,8 @@ def measure(
 )  # fmt: skip
 @click.option("--acks", type=click.IntRange(-1, 1), default=1, show_default=True)
 @click.option("--linger-ms", type=click.IntRange(min=0), default=5, show_default=True)
-@click.option("--batch-size", type=POSITIVE, default=262_144, show_default=True, help="Bytes of a batch.")
-@click.option("--scale", type=float, default=1.0, show_default=True, help="Factor for the numbers of records.")
+@click.option("--batch-size", type=POSITIVE, default=262_144, show_default=True, help="Size of a batch in bytes.")
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply the numbers of records by this.")
 def command(
     measurement: Measurement,
     bootstrap: str | None,

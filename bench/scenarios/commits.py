@@ -66,8 +66,8 @@ def start_brokers(stack: ExitStack, versus: peers.Installation | None) -> dict[s
     "--connections", type=POSITIVE, default=16, show_default=True,
     help="Number of connections. Each one has a group and a partition of its own.",
 )
-@click.option("--in-flight", type=POSITIVE, default=4, show_default=True, help="Requests in flight on a connection.")
-@click.option("--seconds", type=float, default=5.0, show_default=True, help="Duration of a run.")
+@click.option("--in-flight", type=POSITIVE, default=4, show_default=True, help="Requests in flight on each connection.")
+@click.option("--seconds", type=float, default=5.0, show_default=True, help="Seconds of a run.")
 def command(
     measurement: Measurement, versus: peers.Installation | None, connections: int, in_flight: int, seconds: float
 ) -> None:

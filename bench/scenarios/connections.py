@@ -91,9 +91,9 @@ def measure(
     help="Numbers of connections.  [default: 1,10,100,1000]",
 )  # fmt: skip
 @click.option("--partitions", type=POSITIVE, help="Number of partitions.  [default: one for each connection]")
-@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Bytes of a message.")
-@click.option("--records", type=POSITIVE, default=100, show_default=True, help="Records in a batch.")
-@click.option("--seconds", type=float, default=5.0, show_default=True, help="Duration of a run.")
+@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes.")
+@click.option("--records", type=POSITIVE, default=100, show_default=True, help="Number of records in a batch.")
+@click.option("--seconds", type=float, default=5.0, show_default=True, help="Seconds of a run.")
 def command(
     measurement: Measurement,
     bootstrap: str | None,

@@ -57,8 +57,8 @@ def consume(broker: MeasuredBroker, consumer: PerfConsumer, records: int) -> dic
     "--client", type=click.Choice(list(CONSUMERS)), default="4.3.0", show_default=True,
     help="The consumer: Kafka's, or HMB's with record objects or with Arrow batches.",
 )  # fmt: skip
-@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Bytes of a message.")
-@click.option("--batch-size", type=POSITIVE, default=16_384, show_default=True, help="Bytes of a batch in the log.")
+@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes.")
+@click.option("--batch-size", type=POSITIVE, default=16_384, show_default=True, help="Size of a batch in bytes.")
 @click.option("--num-records", type=POSITIVE, default=3_000_000, show_default=True)
 def command(
     measurement: Measurement,

@@ -145,7 +145,7 @@ def spend(client: FrameClient, pid: int, frames: Iterator[bytes], seconds: float
     "--partitions", type=CommaList(POSITIVE), default=[1, 10, 100, 1_000], metavar="N,N,...",
     help="Numbers of partitions.  [default: 1,10,100,1000]",
 )  # fmt: skip
-@click.option("--seconds", type=float, default=4.0, show_default=True, help="Duration of a run of one kind of fetch.")
+@click.option("--seconds", type=float, default=4.0, show_default=True, help="Seconds of a run of one kind of fetch.")
 def command(measurement: Measurement, partitions: list[int], seconds: float) -> None:
     """Measure what a fetch of many partitions without new records costs HMB's broker, in full and in a session."""
     progress = measurement.progress(measurement.round_count * len(partitions))

@@ -99,7 +99,7 @@ def run(measure: Measure, broker: MeasuredBroker, topic: str, records: int, size
 @click.option(
     "--client", type=click.Choice(list(CLIENTS)), default="4.3.0", show_default=True, help="Kafka's clients, or HMB's."
 )
-@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Bytes of a message.")
+@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a message in bytes.")
 @click.option("--num-records", type=POSITIVE, default=5_000, show_default=True)
 def command(
     measurement: Measurement,

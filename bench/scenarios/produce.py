@@ -90,15 +90,15 @@ def workloads(
     metavar="N,N,...",
     help="The thesis's cells to run.  [default: all ten]",
 )
-@click.option("--record-size", type=POSITIVE, help="Bytes of a message; replaces the cells.")
-@click.option("--batch-size", type=POSITIVE, help="Bytes of a batch; replaces the cells.")
+@click.option("--record-size", type=POSITIVE, help="Size of a message in bytes; replaces the cells.")
+@click.option("--batch-size", type=POSITIVE, help="Size of a batch in bytes; replaces the cells.")
 @click.option("--num-records", type=POSITIVE, help="Number of records; replaces the cells.")
-@click.option("--scale", type=float, default=1.0, show_default=True, help="Factor for records and warm-up.")
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply records and warm-up by this.")
 @click.option(
     "--warm-up", "warm_up_seconds", type=float, default=60.0, show_default=True,
     help="Seconds of warm-up for each broker.",
 )  # fmt: skip
-@click.option("--empty", is_flag=True, help="Measure a broker that discards records, too: the limit for a broker.")
+@click.option("--empty", is_flag=True, help="Also measure a broker that discards records: the highest rate.")
 def command(
     measurement: Measurement,
     bootstrap: str | None,

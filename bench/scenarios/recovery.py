@@ -102,10 +102,10 @@ def timed_start(broker: peers.Peer) -> tuple[float, float]:
 
 @scenario("recovery", VIEW)
 @versus_option
-@click.option("--size", type=POSITIVE, default=10**9, show_default=True, help="Bytes of the log.")
+@click.option("--size", type=POSITIVE, default=10**9, show_default=True, help="Size of the log in bytes.")
 @click.option(
     "--batches", type=CommaList(POSITIVE), default=[1_000, 16_384, 100_000], metavar="N,N,...",
-    help="Sizes of a batch in bytes.  [default: 1000,16384,100000]",
+    help="Batch sizes in bytes.  [default: 1000,16384,100000]",
 )  # fmt: skip
 def command(measurement: Measurement, versus: peers.Installation | None, size: int, batches: list[int]) -> None:
     """Measure how long a broker needs to start after a kill, with 1 GB of records to check.

@@ -218,7 +218,7 @@ def _connector(jars: Path) -> str:
 
 @scenario("spark", VIEW)
 @click.option(
-    "-b", "--bootstrap-server", "bootstrap", metavar="HOST:PORT", help="Use this broker, not a new one of HMB."
+    "-b", "--bootstrap-server", "bootstrap", metavar="HOST:PORT", help="Use this broker instead of starting HMB's."
 )
 @click.option(
     "--jars", type=click.Path(path_type=Path), metavar="DIR", help="A folder with the jars of Spark's Kafka connector."
@@ -231,10 +231,10 @@ def _connector(jars: Path) -> str:
     "--partitions", type=CommaList(POSITIVE), metavar="N,N,...",
     help="Numbers of partitions.  [default: 1,2 and for a stream 1]",
 )  # fmt: skip
-@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Bytes of a value.")
+@click.option("--record-size", type=POSITIVE, default=100, show_default=True, help="Size of a value in bytes.")
 @click.option("--num-records", type=POSITIVE, default=2_600_000, show_default=True)
-@click.option("--rate", type=POSITIVE, default=10_000, show_default=True, help="Records/s of the stream.")
-@click.option("--seconds", type=POSITIVE, default=20, show_default=True, help="Duration of the stream.")
+@click.option("--rate", type=POSITIVE, default=10_000, show_default=True, help="Records per second of the stream.")
+@click.option("--seconds", type=POSITIVE, default=20, show_default=True, help="Seconds of the stream.")
 def command(
     measurement: Measurement,
     bootstrap: str | None,

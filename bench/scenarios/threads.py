@@ -93,17 +93,17 @@ def produce_together(
 @scenario("threads", VIEW)
 @click.option(
     "--handlers", type=CommaList(POSITIVE), default=[1, 2, 4, 8], metavar="N,N,...",
-    help="Numbers of handlers in the thesis's layout.  [default: 1,2,4,8]",
+    help="Numbers of handler threads in the thesis's design.  [default: 1,2,4,8]",
 )  # fmt: skip
 @click.option(
     "--producers", type=CommaList(POSITIVE), default=[1, 3], metavar="N,N,...",
-    help="Numbers of producers at once.  [default: 1,3]",
+    help="How many producers run at the same time.  [default: 1,3]",
 )  # fmt: skip
 @click.option(
     "--client", type=click.Choice(list(PRODUCERS)), default="4.3.0", show_default=True,
     help="The producer: Kafka's of this version, or HMB's.",
 )  # fmt: skip
-@click.option("--scale", type=float, default=1.0, show_default=True, help="Factor for the numbers of records.")
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply the numbers of records by this.")
 def command(
     measurement: Measurement, handlers: list[int], producers: list[int], client: str, scale: float
 ) -> None:

@@ -1,10 +1,11 @@
-"""Stream processors: the same word count with Hailstorm and with other processors.
+"""A comparison of stream processors: Hailstorm and other programs count the same words.
 
-Each processor reads one topic and counts its words. Some processors count each word exactly once, others at least once.
-A run counts only if the processor has counted every record.
+Each stream processor reads one topic and counts the words in it. After a crash, some processors count no word twice
+(exactly once). Others may count a word twice (at least once). The result of a run is accepted only if the processor has
+counted every record.
 
 Read in this order:
 
-1. `word_count`    the word count, written for each processor of Python; `WordCount.java` is the one of Kafka Streams
-2. `hailstorm`     the command `hmb bench hailstorm`: all processors alternately
+1. `word_count`    the word count, written for each processor in Python; `WordCount.java` is written for Kafka Streams
+2. `hailstorm`     the command `hmb bench hailstorm`, which runs all processors alternately
 """

@@ -1,18 +1,19 @@
-"""Word count with Hailstorm and with other stream processors: speed, and the price of exactly once.
+"""The speed of Hailstorm and of other stream processors, and how much time exactly-once results cost.
 
     hmb bench hailstorm                                       # 1,000,000 records, 5,000 different words
     hmb bench hailstorm --words 5000,200000                   # by the size of the state
     hmb bench hailstorm --only hailstorm,bytewax --records 200000
 
 The Hailstorm paper promises exactly-once results "with little performance loss", but contains no measurement. This
-scenario measures the loss. Each processor counts the same topic of two partitions on HMB's broker. Each one is a
-process of its own (`word_count.py`, `WordCount.java`), and the time includes its start. A run counts only if the
-processor counted every record. The docstring of `word_count` describes the variants of Hailstorm. Other processors:
+benchmark measures the loss. Each stream processor counts the words of the same topic, which has two partitions on HMB's
+broker. Each processor runs in a process of its own (`word_count.py`, `WordCount.java`). The measured time includes the
+start of this process. A run counts only if the processor has counted every record. The text at the top of
+`word_count.py` describes the variants of Hailstorm. The benchmark can also run these processors:
 
-    bytewax, quixstreams    if they are installed; at least once
+    bytewax, quixstreams    at least once; they must be installed
     streams-at-least-once, streams-exactly-once
-                            Kafka Streams, if its jars are installed (`hmb bench fetch-kafka`): the difference is its
-                            price of exactly once
+                            Kafka Streams with and without exactly once; its jars must be installed
+                            (`hmb bench fetch-kafka`)
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def cell(sample: Sample) -> str:
 
 
 class Comparison(NamedTuple):
-    """Two processors that differ in one choice."""
+    """Two stream processors that differ in only one property, for example with and without a combiner."""
 
     choice: str
     without: str
@@ -69,7 +70,7 @@ COMPARISONS = (
 
 
 class WordCountView(SampleView):
-    """The tables of all processors, and a table of pairs of them: what each choice costs or gains."""
+    """The tables of all stream processors, and a table of pairs that shows the cost or gain of one property."""
 
     def tables(self, samples: Sequence[Sample]) -> list[Table]:
         rows = [["", "", *(f"{column.label}, with / without" for column in self.columns[:2])]]
@@ -101,7 +102,7 @@ VIEW = WordCountView(
 
 
 def available(names: list[str]) -> Iterator[str]:
-    """Yield those of the named stream processors that can run on this machine. Print why the others cannot."""
+    """Yield the names of the stream processors that are installed. For each other name, print what is missing."""
     for name in names:
         try:
             if name in STREAMS:
@@ -115,9 +116,9 @@ def available(names: list[str]) -> Iterator[str]:
 
 
 def fill(servers: str, records: int, words: int) -> None:
-    """Write the records: key and value are a word.
+    """Create the topic, and write `records` records. Key and value of a record are the same word, for example "word42".
 
-    A word is a number, and small numbers are much more frequent than large ones.
+    There are `words` different words. Words with a small number are much more frequent than those with a large number.
     """
     with Admin(servers) as admin:
         admin.create_topics([NewTopic(word_count.TOPIC, PARTITIONS)])
@@ -129,7 +130,7 @@ def fill(servers: str, records: int, words: int) -> None:
 
 
 def count(name: str, servers: str, records: int) -> dict[str, float]:
-    """Run a processor to its end, and return the figures. Raises PeerFailed if it did not count every record."""
+    """Run a stream processor once, and return its figures. Raises PeerFailed if it has not counted every record."""
     command = [sys.executable, "-W", "ignore", "-m", word_count.__name__, name, servers, str(records)]
     if name in STREAMS:
         command = java(kafka_streams_jars(), str(JAVA_PROGRAM), servers, str(records), STREAMS[name])

@@ -1,22 +1,25 @@
-"""Word count with the stream processors of Python: one program for each, with the same result.
+"""Word count with each of the stream processors in Python. All of them have the same result.
 
     python -m hmb.bench.streams.word_count hailstorm 127.0.0.1:9092 words
 
-The program counts the words of a topic, one word in each record. It stops at the end offsets that the topic has at the
-start. It prints one line of JSON: the seconds from the start of the processor to its end, and the number of words that
-it counted. Each processor uses one process, unless its name says otherwise:
+The program counts the words of a topic, which has one word in each record. It reads up to the end offsets that the
+topic has when the program starts. At the end, it prints one line of JSON with two figures: the seconds from the start
+of the stream processor to its end, and the number of counted words. The stream processor uses one process, unless its
+name says otherwise:
 
-    hailstorm                           threads, a snapshot every second, senders combine the words of a batch
-    hailstorm-no-snapshots              the same with one snapshot at the end
-    hailstorm-no-combiner               the same as `hailstorm`, but each word is sent on its own
-    hailstorm-1-process                 a worker process
-    hailstorm-2-processes               two worker processes
-    hailstorm-2-processes-no-combiner   two worker processes, and each word is sent on its own
-    hailstorm-2-processes-killed        one of two worker processes is killed; prints the seconds of the recovery, too
+    hailstorm                           threads; a snapshot every second; a sender adds up the words of a batch
+                                        before it sends the batch (a combiner)
+    hailstorm-no-snapshots              as `hailstorm`, but with only one snapshot at the end
+    hailstorm-no-combiner               as `hailstorm`, but the sender sends each word separately
+    hailstorm-1-process                 as `hailstorm`, but with one worker process instead of threads
+    hailstorm-2-processes               as `hailstorm`, but with two worker processes instead of threads
+    hailstorm-2-processes-no-combiner   two worker processes; the sender sends each word separately
+    hailstorm-2-processes-killed        the program kills one of two worker processes, and also prints the seconds
+                                        until Hailstorm has recovered
     bytewax                             without recovery
     quixstreams                         at least once, with a changelog topic
 
-Hailstorm's spouts take 10,000 records at once, more than by default, because no sink waits for early results.
+Hailstorm's spouts read up to 10,000 records at once. This is more than the default, because nobody needs early results.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ VARIANTS: dict[str, tuple[Topology, dict[str, Any]]] = {
 
 
 def count_with_hailstorm(servers: str, name: str, total: int) -> dict[str, float]:
-    """Return the number of words that the final states contain, and the seconds of a recovery."""
+    """Count with the variant `name` of Hailstorm. Return the number of words, and the time of a recovery (s)."""
     counted, options = VARIANTS[name]
     figures: dict[str, float] = {}
     with tempfile.TemporaryDirectory(prefix="hmb-words-") as directory:
@@ -90,19 +93,19 @@ def count_with_hailstorm(servers: str, name: str, total: int) -> dict[str, float
 
 
 def kill_a_worker(runner: Runner) -> float:
-    """Kill a worker after the first snapshot. Return the seconds until the spouts read again."""
+    """Kill a worker process after the first snapshot. Return the time (s) until the spouts read records again."""
     assert isinstance(runner, ProcessRunner)
     look_until(runner, lambda: included(runner) > 0)
     assert runner.master is not None
     epoch, killed_at = runner.master.epoch, time.perf_counter()
-    logging.getLogger("hmb").setLevel(logging.ERROR)  # The runner warns of the killed worker.
+    logging.getLogger("hmb").setLevel(logging.ERROR)  # Hide the runner's warning about the killed worker.
     runner.workers[0].process.kill()
     look_until(runner, lambda: flows(runner) and runner.master is not None and runner.master.epoch > epoch)
     return time.perf_counter() - killed_at
 
 
 def included(runner: Runner) -> int:
-    """Return the number of records that the newest complete snapshot includes."""
+    """Return how many records the newest complete snapshot includes, or 0 if no snapshot is complete."""
     return sum(((runner.master and runner.master.completed) or Clock()).values())
 
 
@@ -111,14 +114,14 @@ def flows(runner: Runner) -> bool:
 
 
 def look_until(runner: Runner, condition: Callable[[], bool]) -> None:
-    """Wait until a condition holds. Until then, start dead workers again."""
+    """Wait until `condition` returns true. In the meantime, start dead worker processes again."""
     while not condition():
         runner.supervise()
         time.sleep(LOOK_INTERVAL)
 
 
 def count_with_bytewax(servers: str, total: int) -> int:
-    """Return the number of words that bytewax counted."""
+    """Count the words with bytewax. Return the number of counted words."""
     import bytewax.operators as op
     from bytewax.connectors.kafka import operators as kafka
     from bytewax.dataflow import Dataflow
@@ -136,7 +139,7 @@ def count_with_bytewax(servers: str, total: int) -> int:
 
 
 def count_with_quixstreams(servers: str, total: int) -> int:
-    """Count words with quixstreams until it has read `total` records. Return the number of words that it counted."""
+    """Count the words with quixstreams until it has read `total` records. Return the number of counted words."""
     from quixstreams import Application
 
     counted = 0

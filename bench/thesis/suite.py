@@ -116,7 +116,7 @@ def measure(measurement: Measurement, pairs: Sequence[Pair], cells: Sequence[Cel
     metavar="VERSION,...",
     help="Generations of Kafka: 4.3.0, 0.8.2.2.  [default: both]",
 )
-@click.option("--scale", type=float, default=1.0, show_default=True, help="Factor for the numbers of records.")
+@click.option("--scale", type=float, default=1.0, show_default=True, help="Multiply the numbers of records by this.")
 def command(measurement: Measurement, cells: list[int], generations: list[str], scale: float) -> None:
     """Repeat the thesis's two benchmarks: ten cells, four scenarios, two generations of Kafka.
 

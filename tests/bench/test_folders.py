@@ -1,4 +1,4 @@
-"""Each folder of the benchmarks is part of a wheel, and its essay names every module in the order of reading."""
+"""Tests of the folders in `bench`: a wheel contains each folder, and its first text lists all modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`hmb bench testing`, with few tests."""
+"""A test of the command `hmb bench testing`, which runs only a few tests here."""
 
 from __future__ import annotations
 

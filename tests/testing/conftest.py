@@ -1,4 +1,4 @@
-"""Fixtures for tests of the testing library: an embedded broker and its faults."""
+"""Fixtures for the tests of `hmb.testing`: an embedded broker and its faults."""
 
 from __future__ import annotations
 

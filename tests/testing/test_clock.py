@@ -1,4 +1,4 @@
-"""A clock that a test moves: expired records, compaction, timestamps, and errors of wrong moves."""
+"""Tests of the clock that a test moves forward: expired records, compaction, timestamps, and wrong arguments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups while a test moves the clock: sessions of members, rebalance delays, and the expiry of offsets."""
+"""Tests of groups while the clock is moved forward: sessions of members, rebalance delays, and expired offsets."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def members(broker: hmb.Broker) -> dict[str, str]:
 
 
 def leave_a_static_member(broker: hmb.Broker) -> None:
-    """Let a member commit offsets of both partitions and stop. A static member stays in the group when it stops."""
+    """Create a static member, let it commit offsets of both partitions, and close it. It stays in the group."""
     with hmb.Consumer(
         broker.bootstrap_servers, "t", group="g", group_instance_id="static", client_id="static"
     ) as consumer:

@@ -1,4 +1,4 @@
-"""Transactions and producers while a test moves the clock: timeouts, and the expiry of ids."""
+"""Tests of transactions while the clock is moved forward: their timeouts, and the expiry of transactional ids."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def broker(clock: ManualClock) -> Iterator[hmb.Broker]:
 
 @pytest.fixture
 def producer(broker: hmb.Broker) -> Iterator[confluent_kafka.Producer]:
-    """A producer with an open transaction of one record. The timeout of the transaction is 60 s."""
+    """Yield a producer with an open transaction, which contains one record. The transaction's timeout is 60 s."""
     producer = confluent_kafka.Producer(
         {"bootstrap.servers": broker.bootstrap_servers, "transactional.id": "x", "transaction.timeout.ms": 60_000}
     )
@@ -40,7 +40,7 @@ def producer(broker: hmb.Broker) -> Iterator[confluent_kafka.Producer]:
 
 
 def committed_values(broker: hmb.Broker) -> list[bytes | None]:
-    """Return the values that a consumer of committed records reads up to the last stable offset."""
+    """Return the values of all records that a consumer with `read_committed` reads."""
     with hmb.Consumer(broker.bootstrap_servers, "t", isolation_level="read_committed", until="end") as consumer:
         return [record.value for record in consumer]
 

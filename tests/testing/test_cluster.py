@@ -1,4 +1,4 @@
-"""A simulated cluster: real clients follow the leaders, and lose no record."""
+"""Tests of a simulated cluster: real clients find the new leader of a partition, and lose no record."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hmb.protocol.messages.list_offsets import ListOffsetsRequest
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.testing import Cluster
 
-COUNT = 60  # records that a test sends
+COUNT = 60  # the number of records that a test sends
 VALUES = [b"%d" % number for number in range(COUNT)]
 
 
@@ -27,7 +27,7 @@ def connect(cluster: Cluster, node: int) -> Connection:
 
 
 def listed(cluster: Cluster, node: int) -> tuple[list[int], dict[int, int]]:
-    """Return the nodes and the leaders of the partitions of "events", as a node lists them."""
+    """Send a Metadata request to a node. Return the nodes, and the leader of each partition of "events"."""
     with connect(cluster, node) as connection:
         answer = connection.send(MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="events")]))
     leaders = {each.partition_index: each.leader_id for each in answer.topics[0].partitions}
@@ -158,7 +158,7 @@ def test_a_leader_of_a_partition_that_does_not_exist_was_accepted() -> None:
 
 
 def test_a_consumer_of_a_group_goes_on_when_its_nodes_stop() -> None:
-    """Node 0 coordinates the group and leads the partition. The consumer gets each record once after both changes."""
+    """Node 0 is the coordinator and the leader. After it stops, the consumer still gets each record once."""
     with Cluster(3) as cluster:
         cluster.broker.create_topic("events")
         cluster.broker.produce("events", *VALUES[:20])

@@ -1,4 +1,4 @@
-"""The control port: faults by HTTP and JSON, `hmb broker --faults` and `--embedded`, and `hmb faults`."""
+"""Tests of the control port and of the commands that use it: `hmb broker --faults`, `--embedded`, and `hmb faults`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def control() -> Iterator[ControlPort]:
 def ask(
     control: ControlPort, method: str, body: Any = None, path: str = "/faults", **headers: str
 ) -> tuple[int, Any]:
-    """Return the status and the JSON of a response."""
+    """Send a request to the control port. Return the HTTP status and the JSON of the response."""
     connection = http.client.HTTPConnection(control.address, timeout=30)
     text = body if body is None or isinstance(body, str) else json.dumps(body)
     connection.request(method, path, text, {"Authorization": f"Bearer {control.token}"} | headers)
@@ -145,7 +145,7 @@ def test_a_mistake_in_a_file_names_the_file_in_one_line(tmp_path: Path, text: st
 
 @pytest.fixture
 def embedded(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
-    """Run `hmb broker --embedded` with a file of faults, and return the process and its line of JSON."""
+    """Run `hmb broker --embedded` with a file of faults. Yield the process and the JSON line that it has printed."""
     (tmp_path / "faults.json").write_text('[{"api": "LIST_GROUPS", "drop": true}]')
     command = [HMB, "broker", "--embedded", "--faults", tmp_path / "faults.json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:

@@ -1,4 +1,4 @@
-"""Faults of the disk: slow, full and failing disks, and damaged batches, as clients see them."""
+"""Tests of the faults of the disk: what clients notice of a slow, full or failing disk, and of damaged batches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_producer_waits_until_a_full_disk_has_room_again(broker: hmb.Broker) -
 
 
 def test_the_broker_accepts_records_as_soon_as_a_full_disk_has_room_again(broker: hmb.Broker) -> None:
-    """Regression: the broker refused records for up to a second after the fault, so the next test failed."""
+    """Regression: the broker refused records for up to a second after the end of the fault, so the next test failed."""
     with broker.disk.full(), pytest.raises(hmb.KafkaError, match="KAFKA_STORAGE_ERROR"):
         broker.produce("t", "a")
     broker.produce("t", "b")

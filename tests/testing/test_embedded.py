@@ -1,4 +1,4 @@
-"""The embedded broker: settings, restarts, kills, a reset, and access without a client."""
+"""Tests of the embedded broker: settings, restarts, kills, a reset, and access without a client."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_setting_is_a_text_a_number_a_bool_or_a_time() -> None:
 
 
 def test_an_unknown_setting_is_refused_with_the_nearest_name() -> None:
-    """Regression: the embedded broker ignored a misspelt setting and used the default."""
+    """Regression: the embedded broker ignored an unknown setting, so a misspelt name had no effect."""
     with pytest.raises(ConfigError, match=r"'num\.partition', did you mean 'num\.partitions'"):
         hmb.Broker(config={"num.partition": 3})
     with hmb.Broker() as broker, pytest.raises(ConfigError, match=r"did you mean 'retention\.ms'"):
@@ -128,7 +128,7 @@ def test_a_client_survives_a_kill_and_a_restart() -> None:
 
 
 def test_a_kill_does_not_answer_a_waiting_consumer() -> None:
-    """A stop answers long polls and takes its time. A kill cuts the connection at once."""
+    """When the broker is stopped, it first answers the waiting fetch. A kill closes the connection at once."""
     with hmb.Broker() as broker:
         broker.create_topic("t")
         with hmb.Consumer(broker.bootstrap_servers, "t") as consumer:

@@ -1,4 +1,4 @@
-"""The examples of the documentation that the build of its pages does not run."""
+"""Tests that run the documentation's examples which the build of the documentation does not run."""
 
 from __future__ import annotations
 

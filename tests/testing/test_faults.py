@@ -1,4 +1,4 @@
-"""Faults: errors, delays, lost responses and cut connections, as clients see them."""
+"""Tests of the faults of requests: what clients notice of errors, delays, lost responses and closed connections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hmb.testing.faults import FaultError, Faults
 
 
 class Client:
-    """One connection, which does not repeat requests."""
+    """A client with one connection. The client never sends a failed request again."""
 
     def __init__(self, broker: hmb.Broker, client_id: str = "test") -> None:
         host, port = broker.bootstrap_servers.split(":")
@@ -129,7 +129,7 @@ def test_faults_stay_after_a_restart_of_the_broker(broker: hmb.Broker, faults: F
 
 
 def test_a_broker_without_faults_has_its_own_handlers(broker: hmb.Broker, faults: Faults) -> None:
-    """Faults that are not used cost nothing: the table has the functions of hmb.broker.handlers."""
+    """Without faults, the broker's table contains the functions of hmb.broker.handlers, without any wrapper."""
     assert broker.handlers == dict(HANDLERS)
     with faults.during("FETCH", delay=0.1):
         assert broker.handlers[ApiKey.FETCH] is not HANDLERS[ApiKey.FETCH]
@@ -161,7 +161,7 @@ def test_a_fault_that_cannot_exist_is_refused(faults: Faults, arguments: dict[st
 
 
 def test_clear_in_a_block_ends_its_fault(broker: hmb.Broker, faults: Faults) -> None:
-    """The fault is already removed at the end of the block, and the broker uses its own handler."""
+    """`clear` removes the fault inside the `with` block. The end of the block must accept that the fault is gone."""
     with faults.during("HEARTBEAT", error="NOT_COORDINATOR"):
         faults.clear()
     assert faults.added == []

@@ -1,4 +1,4 @@
-"""Settings of groups in the embedded broker, as clients see them."""
+"""Tests of the embedded broker's settings for groups, with real clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pytest plugin, in runs of pytest of its own."""
+"""Tests of the pytest plugin. Each test starts a second pytest that loads the plugin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytest_plugins = "pytester"
 
 @pytest.fixture
 def run(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A directory for a run of pytest, in which the plugin is loaded by its entry point."""
+    """Return a directory in which a test can run pytest. pytest loads the plugin through its entry point."""
     pytester.makeini("[pytest]\naddopts = -p no:cacheprovider\n")
     return pytester
 
@@ -144,7 +144,7 @@ def test_a_kept_directory_is_named_at_the_end(run: pytest.Pytester) -> None:
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(run: pytest.Pytester) -> None:
-    """Each worker of pytest-xdist is a process that starts its own broker, like these two runs."""
+    """Two runs at the same time are like two workers of pytest-xdist: each process starts its own broker."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
     run.makepyfile("""

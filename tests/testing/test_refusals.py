@@ -1,4 +1,4 @@
-"""Errors of faults: each API and version answers them, and only for the topics and partitions that a fault selects."""
+"""Tests of responses with a fault's error, in each version of each API. Only the selected topics get the error."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from hmb.testing.refusal import ERROR_FIELDS, refuse
 from tests.testing.test_faults import Client
 
 VERSIONS = [(api, version) for api in sorted(HANDLERS) for version in request_class(api).versions]
-ITEMS = {"string": "t", "int32": 0}  # a value for each type of array item in a request
+ITEMS = {"string": "t", "int32": 0}  # type of an array's items -> the value to use
 
 
 def filled(kind: type[Struct], version: int) -> Any:
-    """Return a struct with one item in each array that the version has."""
+    """Return an instance of `kind` in which each array of this version has one item."""
     values: dict[str, Any] = {}
     for name in kind.compile(version, flexible=False).fields:
         field = kind.fields[name]
@@ -50,7 +50,7 @@ def codes_of(message: Any) -> Iterator[int]:
 
 @pytest.mark.parametrize(("api", "version"), VERSIONS, ids=lambda value: getattr(value, "name", value))
 def test_every_version_of_every_api_can_answer_an_error(api: ApiKey, version: int) -> None:
-    """The response has the error at least once, and its bytes decode to the same response."""
+    """The response contains the error at least once. If it is encoded and decoded, the result is the same response."""
     response = refuse(filled(request_class(api), version), version, ErrorCode.UNKNOWN_SERVER_ERROR)
     decoded = type(response).decode(response.encode(version), version)
     assert ErrorCode.UNKNOWN_SERVER_ERROR in set(codes_of(decoded))
@@ -65,7 +65,7 @@ def test_a_consumer_repeats_a_fetch_that_got_an_error(broker: hmb.Broker, faults
 
 
 def test_a_fault_of_fetch_finds_its_topic_in_a_running_fetch_session(broker: hmb.Broker, faults: Faults) -> None:
-    """A request of a session names only the partitions that changed, so the broker ends the session first."""
+    """A Fetch request in a session names only changed partitions, so the broker must end the session first."""
     broker.produce("t", "a")
     with hmb.Consumer(broker.bootstrap_servers, "t") as consumer:
         records = iter(consumer)

@@ -1,4 +1,4 @@
-"""A broker that offers the APIs and versions of an older Kafka, with real clients."""
+"""Tests of a broker that offers only the APIs and versions of an older Kafka, with real clients."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SENT = [b"%d" % number for number in range(10)]
 
 
 def asked(broker: hmb.Broker, version: int) -> dict[int, tuple[int, int]]:
-    """Return what the broker answers to ApiVersions: the first and the last version of each API, by key."""
+    """Send ApiVersions. Return the versions in the response: key of an API -> (first version, last version)."""
     host, port = broker.bootstrap_servers.split(":")
     connection = Connection(host, int(port))
     try:

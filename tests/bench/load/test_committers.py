@@ -1,4 +1,4 @@
-"""Committers and a broker in this process: the load counts the commits that the broker has stored."""
+"""Tests of the committers with an embedded broker: they count exactly the commits that the broker has stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Load on a broker: it counts responses, and ends when a response contains an error."""
+"""Tests of the class `Load`: it counts responses, and raises an error when a response contains an error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_responses_are_counted() -> None:
 
 
 def test_load_waits_for_a_topic_that_does_not_exist_yet() -> None:
-    """For a moment after the creation of a topic, Kafka's Produce responses contain NOT_LEADER_OR_FOLLOWER."""
+    """Directly after the creation of a topic, Kafka answers NOT_LEADER_OR_FOLLOWER. The load then tries again."""
     with hmb.Broker(config={"auto.create.topics.enable": "false"}) as broker:
         later = threading.Timer(0.1, topics.create, (broker.bootstrap_servers, "t"))
         later.start()

@@ -1,4 +1,4 @@
-"""A broker's cleaner compacts the prepared log, and the benchmark checks what is left of it."""
+"""Tests of the prepared log for compaction: a broker compacts it, and the benchmark checks the compacted log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recovery accepts every batch of a prepared log."""
+"""A test of the prepared log for recovery: when a broker recovers the log, it keeps every batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A broker that discards records sends the same responses as a broker that keeps them."""
+"""A test of the empty broker: it sends the same responses as a broker that stores the records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HMB's broker runs from this installation of HMB or from another installation."""
+"""Tests of HMB's broker as a process, from this installation of HMB and from another installation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hmb.bench.peers.chosen import MeasuredBroker, broker_kinds, running_brokers
 
 
 def fake_environment(folder: Path) -> Path:
-    """Make a virtual environment that has the files which an installation looks for."""
+    """Create a folder that looks like a virtual environment with HMB, and return it."""
     (folder / "bin").mkdir(parents=True)
     for name in ("python", "hmb"):
         (folder / "bin" / name).touch(mode=0o755)
@@ -30,7 +30,7 @@ def test_an_installation_is_found_from_its_checkout_its_environment_or_its_pytho
 
 
 def test_a_link_to_python_stays_in_its_environment(tmp_path: Path) -> None:
-    """The target of the link is the Python that made the environment, for which HMB is not installed."""
+    """Python in a virtual environment is a link. HMB is not installed for the Python to which the link points."""
     environment = fake_environment(tmp_path / "before" / ".venv")
     python = environment / "bin" / "python"
     python.unlink()

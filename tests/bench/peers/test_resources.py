@@ -1,4 +1,4 @@
-"""The CPU time and the memory of a process, and of all its descendants."""
+"""Tests of the functions that return the CPU time and the memory of a process and of its descendants."""
 
 from __future__ import annotations
 

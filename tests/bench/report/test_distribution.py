@@ -1,4 +1,4 @@
-"""A distribution is shown as its median with the range, and percentiles have the nearest rank."""
+"""Tests of distributions, which are shown as median and range, and of percentiles, which use the nearest rank."""
 
 from __future__ import annotations
 

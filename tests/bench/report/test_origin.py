@@ -1,4 +1,4 @@
-"""Runs of different machines or scales never share a median."""
+"""Tests of origins: runs of different machines or scales are never mixed in one median."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every run is kept twice, in a file and in a topic, and both contain its machine, versions and commit."""
+"""Tests of samples: each run is stored in a file and in a topic, with its machine, versions and commit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of text, and ratios of runs of the same round."""
+"""Tests of the tables, and of the ratios between runs of the same round."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hmb.bench.report.tables import Table, counted, ratios, text
 
 
 def runs(rates: dict[int, float]) -> list[Sample]:
-    """Make samples with these rates, by their rounds."""
+    """Return samples with these rates. `rates` contains the rate of each round."""
     return [Sample("x", "HMB", "", number, {}, {"rate": rate}) for number, rate in rates.items()]
 
 

@@ -1,4 +1,4 @@
-"""The benchmark of client libraries: their tasks and their goals. A run counts only if all records arrive."""
+"""Tests of the benchmark of client libraries: the clients, the goals, and runs in which records are missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A performance producer's last line, the workloads of the options, and the warm-up of all brokers."""
+"""Tests of the benchmark `produce`: the last line of a producer, the choice of the workloads, and the warm-up."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_log_that_ends_elsewhere_is_not_a_result(monkeypatch: pytest.MonkeyPat
 
 
 def test_all_brokers_get_the_same_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: Kafka's JVM had one short run, and its CPU time per record contained the compilation of its code."""
+    """Regression: the warm-up was too short for Kafka's JVM, so its CPU time included the compilation of its code."""
     sent: list[tuple[str, Workload]] = []
 
     def send(broker: MeasuredBroker, producer: PerfProducer, workload: Workload, topic: str) -> dict[str, float]:

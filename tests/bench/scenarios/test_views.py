@@ -1,4 +1,4 @@
-"""The tables of the scenarios compare the right contestants."""
+"""Tests that the tables of each benchmark compare the right brokers or clients."""
 
 from __future__ import annotations
 

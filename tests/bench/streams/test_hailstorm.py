@@ -1,4 +1,4 @@
-"""`hmb bench hailstorm` measures word count, and names the processors that it cannot run."""
+"""Tests of `hmb bench hailstorm`: it measures word count, and names the stream processors that are not installed."""
 
 from __future__ import annotations
 

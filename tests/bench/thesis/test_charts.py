@@ -1,4 +1,4 @@
-"""The charts of the thesis have its own figures in the first panel, and the medians of the runs in the others."""
+"""Tests of the thesis's charts: the first panel shows the thesis's rates, and the others show measured medians."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables show the thesis's ratios and the ratios of the repetition, and judge the goals by these ratios."""
+"""Tests of the thesis's tables: they show the ratios of the thesis and today's ratios, and compare these with goals."""
 
 from __future__ import annotations
 
