@@ -270,7 +270,13 @@ class ProcessorThread(threading.Thread):
             self._mailbox.notify(MasterState.from_value(decode(value)))
 
     def _publish(self) -> None:
-        """Write the report into the registry if it has changed. Update its figures every FIGURES_INTERVAL."""
+        """Write the report into the registry if it has changed. Update its figures every FIGURES_INTERVAL.
+
+        Raises SessionExpiredError if the session has ended. A processor without a session receives no master state.
+        """
+        assert self._session is not None
+        if not self._session.is_alive and not self.has_ended:
+            raise SessionExpiredError(f"the session of {self._processor.name} has ended")
         report = self._participant.report
         report.failure = self._failure
         now = time.monotonic()
@@ -278,7 +284,6 @@ class ProcessorThread(threading.Thread):
             self._figures_at = now
             report.figures = figures_of(self._participant.machine, len(self._mailbox))
         if report != self._published:
-            assert self._session is not None
             self._session.write(LIVING + self._processor.name, encode(report.to_value()))
             self._published = replace(report)
 

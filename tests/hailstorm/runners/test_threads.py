@@ -19,6 +19,7 @@ from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import HailstormError, SnapshotError, TopologyError
 from hmb.hailstorm.monoids import Sum, TopN
 from hmb.hailstorm.negotiator import NegotiatorSettings
+from hmb.hailstorm.registry import SessionExpiredError
 from hmb.hailstorm.runners import RunResult, RunSettings, ThreadRunner
 from hmb.hailstorm.runners.processor_thread import ProcessorThread
 from hmb.hailstorm.sink import HeldBackSink, IdempotentSink, Sink
@@ -429,3 +430,17 @@ def test_a_processor_that_hangs_is_named(servers: str, make_topic: MakeTopic) ->
         until(lambda: runner.waits_for() == ["out-0"], "all others have registered")
         hangs.set()
         assert runner.wait(60).states["count"] == {"sun": 1}
+
+
+def test_an_idle_processor_notices_that_its_session_has_expired(servers: str, make_topic: MakeTopic) -> None:
+    """It has nothing to write and receives no change any more, so only a check of the session can show it."""
+    options = settings(servers, end=False, grace=None)
+    with ThreadRunner(trending(make_topic([[b"sun"], []])), options, MemorySnapshotStore()) as it:
+        until(lambda: "topn-0" in it.living and it.living["topn-0"].figures.get("tuples") == 1)
+        thread = it.threads["topn-0"]
+        assert thread._session is not None
+        thread._session.close()
+        until(lambda: not thread.is_alive())
+        assert isinstance(thread.error, SessionExpiredError)
+        it.supervise()
+        until(lambda: it.master is not None and it.master.epoch == 2 and it.master.lets_spouts_flow)
