@@ -178,7 +178,7 @@ def classic() -> list[Step]:
         "all members have joined."
     )
     run.heartbeat("ada")
-    run.show("Member ada sends its usual heartbeat. The error in the response means that it has to join again.")
+    run.show("Member ada sends its usual heartbeat. The error in the response means that ada has to join again.")
     run.join("ada")
     run.show("Member ada stops reading, gives up its partitions, and sends JoinGroup. Its response has to wait, too.")
     run.heartbeat("bob")
