@@ -6,7 +6,7 @@ Behavior: a partition of `__consumer_offsets` stores the group's offsets. The br
     transaction.
 Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
     Producers of transaction version 2 do not send this request, because their TxnOffsetCommit also adds the partition.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

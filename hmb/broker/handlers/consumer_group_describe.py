@@ -5,7 +5,7 @@ Behavior: the response contains the epochs of each group. For each member it con
     target assignment that the member will get. A group that uses the classic protocol gets GROUP_ID_NOT_FOUND. Clients
     describe such groups with DescribeGroups.
 Version notes: version 1 adds the type of each member.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Behavior: the response contains the state, the protocol and the members of each 
     only while the group is in the state Stable. An unknown group is returned with the state Dead.
 Version notes: version 3 adds the operations that the client may perform on the group. Version 4 adds group instance
     ids. From version 6 on, an unknown group also has an error code.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

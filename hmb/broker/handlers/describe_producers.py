@@ -6,7 +6,7 @@ Behavior: each partition has its own error code. For each producer, the response
     producer's last append. For this, the broker measures the time with its own clock. `last_timestamp` in the response
     is another time: the timestamp that the producer has written into its last batch.
 Version notes: none.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Behavior: HMB has one broker, which is always the leader of all partitions. So e
     named.
 Version notes: version 0 only elects the preferred replica as the leader. Version 1 adds the type of election, and an
     error code for the whole response. An unknown type gets INVALID_REQUEST.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ Behavior: first the broker writes the outcome (commit or abort) to disk. Then it
 Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
     Producers of transaction version 2 send request version 5. Its response contains a new producer epoch for the next
     transaction. These producers may also abort a transaction that has no records.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

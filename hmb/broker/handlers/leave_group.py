@@ -5,7 +5,7 @@ Behavior: each member has its own error code. An admin client may remove a stati
     without a member id.
 Version notes: in versions 0 to 2, a request removes one member, and the response has one error code. From version 3 on,
     a request removes several members.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

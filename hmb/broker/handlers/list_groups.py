@@ -6,7 +6,7 @@ Behavior: the response contains each group once. When the broker has just starte
 Version notes: version 4 adds a filter by state, and version 5 a filter by type. The filters ignore upper and lower
     case. If a filter is empty, it selects all groups. If a filter contains only unknown states or types, it selects no
     group.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Versions: 0; in the flexible encoding (KIP-482).
 Behavior: the list is always empty, because there is no other broker.
 Version notes: none.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Behavior: the leader's request contains the assignment of all members. The broke
     sends the response at once.
 Version notes: version 3 adds static members. Version 5 adds the type and the name of the protocol, which must be the
     same as the group's.
-Left out: nothing.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations
