@@ -134,7 +134,7 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
 
 def _embedded(properties: dict[str, str]) -> dict[str, str]:
     """Return the settings of an embedded broker: its defaults, which the settings in `properties` replace."""
-    from hmb.testing.embedded import EMBEDDED_DEFAULTS, setting_text
+    from hmb.testing.settings import EMBEDDED_DEFAULTS, setting_text
 
     return {name: setting_text(name, value) for name, value in EMBEDDED_DEFAULTS.items()} | properties
 

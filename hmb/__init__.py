@@ -159,24 +159,31 @@ if TYPE_CHECKING:
         SimpleConsumer,
         TopicPartition,
     )
+    from hmb.storage.state.identity import DataDirectoryError
     from hmb.testing.embedded import Broker
+    from hmb.testing.errors import BrokerNotRunning, FaultError, NameNotFound, RequestsMissing
 
 __all__ = [
     "Admin",
     "AtTime",
     "BindError",
     "Broker",
+    "BrokerNotRunning",
     "ClosedByBroker",
     "ConfigError",
     "ConnectionFailed",
     "Consumer",
     "ConsumerRecord",
+    "DataDirectoryError",
     "DeserializationError",
+    "FaultError",
     "FromStart",
     "HmbError",
     "KafkaError",
+    "NameNotFound",
     "NewTopic",
     "Producer",
+    "RequestsMissing",
     "SettingError",
     "SimpleConsumer",
     "TopicPartition",
@@ -186,7 +193,12 @@ __version__ = "0.1.0"
 _MODULES = dict.fromkeys(__all__, "hmb.client") | {
     "BindError": "hmb.broker.network.listeners",
     "Broker": "hmb.testing.embedded",
+    "BrokerNotRunning": "hmb.testing.errors",
     "ConfigError": "hmb.broker.config.keys",
+    "DataDirectoryError": "hmb.storage.state.identity",
+    "FaultError": "hmb.testing.errors",
+    "NameNotFound": "hmb.testing.errors",
+    "RequestsMissing": "hmb.testing.errors",
 }
 
 

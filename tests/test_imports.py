@@ -74,6 +74,7 @@ def test_every_exception_is_in_the_documented_tree() -> None:
     tree, errors = hmb.client.errors.__doc__, [getattr(hmb, name) for name in hmb.__all__]
     exceptions = [it for it in errors if issubclass(it, Exception)]
     assert {it.__name__ for it in exceptions} >= {"BindError", "ConnectionFailed", "DeserializationError"}
+    assert {it.__name__ for it in exceptions} >= {"DataDirectoryError", "FaultError", "NameNotFound", "RequestsMissing"}
     for exception in exceptions:
         assert issubclass(exception, hmb.HmbError)
         assert f" {exception.__name__} " in tree.replace("\n", " ")

@@ -31,8 +31,9 @@ def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[
     from hmb.testing.clock import ManualClock
     from hmb.testing.control import ControlPort
     from hmb.testing.disk import DiskFaults
+    from hmb.testing.errors import FaultError
     from hmb.testing.fault_objects import AllFaults, load_faults
-    from hmb.testing.faults import FaultError, Faults
+    from hmb.testing.faults import Faults
     from hmb.testing.handler_layers import HandlerLayers
     from hmb.testing.request_record import RequestRecord
 

@@ -246,9 +246,9 @@ class BrokerServer:
         self._stop.request()
 
     @property
-    def open_connections(self) -> int:
-        """The number of connections whose clients are still connected."""
-        return self._server.open_connections if self._server is not None else 0
+    def connected_clients(self) -> list[str]:
+        """The address of the client of each open connection."""
+        return self._server.connected_clients if self._server is not None else []
 
     def kill(self) -> None:
         """Simulate `kill -9`: close the connections at once, sync no log, and do not mark the stop as clean."""

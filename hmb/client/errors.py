@@ -10,6 +10,11 @@ All exceptions of HMB can be imported from `hmb`, and `except hmb.HmbError` catc
       SettingError          a text is not a valid value of a setting; a kind of Python's ValueError
       BindError             `Broker.start` cannot listen on an address
       ConfigError           a setting of `Broker` is invalid
+      DataDirectoryError    `Broker.start` cannot use its data directory
+      BrokerNotRunning      a method of `Broker` needs a running broker; a kind of Python's RuntimeError
+      FaultError            a fault of a test is not possible; a kind of Python's ValueError
+      NameNotFound          a test names an unknown API or error code; a kind of Python's ValueError
+      RequestsMissing       `wait_for` received too few requests in time; a kind of Python's AssertionError
 
 Some mistakes of the caller raise Python's own exceptions. TypeError and ValueError mean that an argument is wrong.
 RuntimeError means that the client is closed, or that two threads use it at the same time. TimeoutError means that a

@@ -30,6 +30,9 @@ Read in this order:
 10. `versions.py`   the APIs and versions of older releases of Kafka
 11. `cluster.py`    a simulated cluster, for clients that send each request to the leader of a partition
 12. `report.py`     the lines of the broker's log and the last records that the report of a failed test shows
+13. `session.py`    the broker of a test session, which is repaired before and after each test
+14. `settings.py`   the values of settings, and defaults that make tests fast
+15. `errors.py`     the exceptions
 """
 
 # Type checkers treat any name TYPE_CHECKING as true. The standard constant is in `typing`, whose import takes 3 ms.

@@ -45,8 +45,9 @@ from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.metadata import MetadataResponse
 from hmb.protocol.schema import Request, Response
 from hmb.protocol.topics import TopicPartition
-from hmb.testing.embedded import Broker, Setting
+from hmb.testing.embedded import Broker
 from hmb.testing.refusal import merge, refuse, split
+from hmb.testing.settings import Setting
 
 OF_LEADERS = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.OFFSET_FOR_LEADER_EPOCH)
 OF_COORDINATORS = (

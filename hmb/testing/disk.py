@@ -19,6 +19,7 @@ log refuses writes until the next start of the broker. The log does the same whe
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import threading
 import time
@@ -33,8 +34,9 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records.batch import LOG_OVERHEAD
 from hmb.storage.files.virtual import FileRegion, Parts
-from hmb.testing.faults import FaultError
+from hmb.testing.errors import BrokerNotRunning, FaultError
 
+LOGGER = logging.getLogger(__name__)
 Kind = Literal["full", "failing", "slow"]
 ERRORS = {"full": errno.ENOSPC, "failing": errno.EIO}
 PWRITEV, FDATASYNC = os.pwritev, os.fdatasync
@@ -61,6 +63,7 @@ class DiskFault:
 
     def on_write(self) -> None:
         """Do what the fault does before each write: a slow disk waits, and other kinds raise OSError."""
+        LOGGER.info("a fault changes a write or a sync: the disk is %s", self.kind)
         if self.kind == "slow":
             time.sleep(self.seconds)
         else:
@@ -163,7 +166,7 @@ class DiskFaults:
         the segment, and returns the batches after it. If a fetch begins with an earlier batch, the client receives the
         damaged batch and detects the wrong CRC.
 
-        Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE.
+        Raises BrokerNotRunning, and KafkaError: UNKNOWN_TOPIC_OR_PARTITION, OFFSET_OUT_OF_RANGE.
         """
         log = self._attached().context.topics.log_of(TopicPartition(topic, partition))
         records = log.read(offset, 1).records
@@ -179,7 +182,7 @@ class DiskFaults:
 
     def _attached(self) -> BrokerServer:
         if self._server is None:
-            raise FaultError("the broker is not started")
+            raise BrokerNotRunning
         return self._server
 
 

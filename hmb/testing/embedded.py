@@ -25,7 +25,6 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -47,42 +46,14 @@ from hmb.storage.log import Log
 from hmb.testing import rounds
 from hmb.testing.clock import ManualClock
 from hmb.testing.disk import DiskFaults
+from hmb.testing.errors import BrokerNotRunning
 from hmb.testing.faults import Faults
 from hmb.testing.handler_layers import HandlerLayers
 from hmb.testing.request_record import RecordedRequest, RequestRecord
+from hmb.testing.settings import EMBEDDED_DEFAULTS, Setting, setting_text
 from hmb.testing.versions import kafka_versions
-from hmb.units import in_unit_of, is_time, plain_value
 
-Setting = str | int | float | bool | timedelta
-EMBEDDED_DEFAULTS: Mapping[str, Setting] = {
-    "group.initial.rebalance.delay.ms": 0,
-    "log.flush.acks.all": False,
-    "offsets.topic.num.partitions": 1,
-    "transaction.state.log.num.partitions": 1,
-}
 READ_BYTES = 1 << 20
-
-
-def setting_text(name: str, value: Setting) -> str:
-    """Convert the value of a setting into the text that `server.properties` would contain.
-
-    `value` may be a text with a unit, such as `1h` or `1MiB`, or a `timedelta`. The result is a number in the unit at
-    the end of the setting's name, such as `.ms`. Raises ConfigError if the name has no unit, or if the value is not a
-    whole number of units.
-    """
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    try:
-        if not isinstance(value, timedelta):
-            return plain_value(name, str(value))
-        if not is_time(name):
-            raise ValueError("the setting is not a time; give a number or a text")
-        milliseconds, rest = divmod(value, timedelta(milliseconds=1))
-        if rest:
-            raise ValueError("must be a whole number of milliseconds")
-        return in_unit_of(name, milliseconds)
-    except ValueError as error:
-        raise ConfigError(str(error), name, str(value)) from None
 
 
 class Broker:
@@ -162,15 +133,22 @@ class Broker:
     @property
     def data_dir(self) -> Path:
         """The directory of the logs. Start the broker before you use this property."""
-        return self._context.topics.directory
+        return self._server.context.topics.directory
 
     @property
     def is_running(self) -> bool:
         return self._is_running
 
     @property
+    def _running(self) -> BrokerServer:
+        """The running broker. Raises BrokerNotRunning."""
+        if not self._is_running:
+            raise BrokerNotRunning
+        return self._server
+
+    @property
     def _context(self) -> BrokerContext:
-        return self._server.context
+        return self._running.context
 
     @property
     def requests(self) -> RequestRecord:
@@ -179,14 +157,24 @@ class Broker:
         return self._requests
 
     @property
-    def open_connections(self) -> int:
-        """The number of open connections from clients. The number is 0 while the broker is stopped."""
-        return self._server.open_connections if self._is_running else 0
+    def connected_clients(self) -> list[str]:
+        """The addresses (`host:port`) of the clients that are connected, one for each open connection."""
+        return self._server.connected_clients if self._is_running else []
+
+    @property
+    def refuses_writes(self) -> bool:
+        """Whether a log refuses writes, for example after a failed sync. A restart of the broker ends this state."""
+        return any(log.commit.has_failed for _, log in self._running.logs.items())
 
     @property
     def recorded_requests(self) -> list[RecordedRequest]:
         """The requests that are already recorded. Unlike `requests`, this property does not start the recording."""
         return list(self._requests)
+
+    def forget_requests(self) -> None:
+        """Stop the recording of requests, and remove all requests from the record."""
+        self._requests.stop()
+        self._requests.clear()
 
     def wait_for(
         self, api: str | ApiKey, count: int = 1, *, timeout: float = 10.0, **selection: Any
@@ -223,19 +211,24 @@ class Broker:
     def stop(self) -> None:
         """Stop the broker cleanly: finish the current requests, close the connections, and sync and close the logs.
 
-        The directory is not deleted, so the broker can start again with the same records.
+        The directory is not deleted, so the broker can start again with the same records. If the broker is not running,
+        do nothing.
         """
-        self._end_run()
-        self._server.stop()
+        if self._is_running:
+            self._end_run()
+            self._server.stop()
 
     def kill(self) -> None:
         """Stop the broker as `kill -9` would: close the connections, sync nothing, and write no marker of a clean stop.
 
         Appended records are not lost, because the operating system still writes them to the disk. Only a power cut
-        would lose them.
+        would lose them. If the broker is not running, do nothing.
+
+        A client that sends to a killed broker waits for its own timeout, librdkafka for 5 minutes. Call `restart`.
         """
-        self._end_run()
-        self._server.kill()
+        if self._is_running:
+            self._end_run()
+            self._server.kill()
 
     def _end_run(self) -> None:
         self._is_running = False
@@ -244,7 +237,10 @@ class Broker:
             self.clock.detach(self._server)
 
     def restart(self) -> Self:
-        """Stop the broker if it is running, and start it again with the same port and directory."""
+        """Stop the broker if it is running, and start it with the same port and directory.
+
+        This method also starts a broker that has never run.
+        """
         if self._is_running:
             self.stop()
         return self.start()
@@ -352,14 +348,14 @@ class Broker:
 
     def run_retention(self) -> dict[TopicPartition, int]:
         """Delete expired segments now. Return how many offsets were deleted, for each partition that lost records."""
-        return rounds.run_retention(self._server)
+        return rounds.run_retention(self._running)
 
     def compact(self) -> dict[TopicPartition, int]:
         """Compact all compacted topics now. Return how many bytes were removed, for each partition that lost records.
 
         The active segments are compacted too. Each partition keeps its last record.
         """
-        return rounds.compact(self._server)
+        return rounds.compact(self._running)
 
 
 def _bytes(text: bytes | str | None) -> bytes | None:

@@ -24,7 +24,8 @@ from typing import Any
 
 from hmb.broker.config.keys import nearest
 from hmb.testing.disk import DiskFault, DiskFaults
-from hmb.testing.faults import Fault, FaultError, Faults
+from hmb.testing.errors import FaultError
+from hmb.testing.faults import Fault, Faults
 
 Parameters = Mapping[str, inspect.Parameter]
 

@@ -25,6 +25,7 @@ in a session gets FETCH_SESSION_ID_NOT_FOUND once, and after this response names
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -43,16 +44,14 @@ from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.schema import Request, Response
+from hmb.testing.errors import FaultError, NameNotFound
 from hmb.testing.handler_layers import Answered, HandlerLayers, Layer
-from hmb.testing.names import NameNotFound, api_key, error_code
+from hmb.testing.names import api_key, error_code
 from hmb.testing.refusal import error_places, merge, named_by, refuse, split
 
+LOGGER = logging.getLogger(__name__)
 Cut = Literal["before", "after"]
 NO_SESSION_EPOCH = -1  # the epoch of a Fetch request without a fetch session
-
-
-class FaultError(ValueError):
-    """An error for a fault that is not possible, for example a negative delay. The message names the wrong value."""
 
 
 @dataclass(slots=True, eq=False)
@@ -84,6 +83,14 @@ class Fault:
     @property
     def is_over(self) -> bool:
         return self.times is not None and self.count >= self.times
+
+    @property
+    def effect(self) -> str:
+        """The effect of the fault as a text, for example `error=NOT_LEADER_OR_FOLLOWER, delay=0.5`."""
+        error = None if self.error is None else self.error.name
+        values = {"error": error, "delay": self.delay, "drop": self.drop, "cut": self.cut}
+        values |= {"throttle_ms": self.throttle_ms, "takes_effect": self.takes_effect}
+        return ", ".join(f"{name}={value}" for name, value in values.items() if value)
 
     def is_for(self, request: Request, context: RequestContext) -> bool:
         """Return whether the fault is for the API and the client of this request, and has not reached its `times`."""
@@ -188,6 +195,7 @@ class Faults:
         fault = self._find(request, context)
         if fault is None:
             return handler(request, context)
+        LOGGER.info("a fault changes %s of the client %r: %s", fault.api.name, context.header.client_id, fault.effect)
         if fault.delay:
             context.broker.stop.requested.wait(fault.delay)  # If the broker stops, the wait ends early.
         if fault.cut == "before":

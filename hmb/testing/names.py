@@ -7,12 +7,9 @@ from hmb.broker.handlers import HANDLERS
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import api_name
+from hmb.testing.errors import NameNotFound
 
 _BY_LETTERS = {key.name.replace("_", ""): key for key in HANDLERS}  # "JOINGROUP"
-
-
-class NameNotFound(ValueError):
-    """An error for a name that no API or no error code has. The message suggests the most similar name."""
 
 
 def api_key(api: str | ApiKey) -> ApiKey:

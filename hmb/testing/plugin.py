@@ -10,7 +10,7 @@ import re
 import secrets
 import tempfile
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,22 +18,15 @@ if TYPE_CHECKING:
     from hmb.testing.clock import ManualClock
     from hmb.testing.embedded import Broker
     from hmb.testing.faults import Faults
-    from hmb.testing.report import LastLines
     from hmb.testing.request_record import RequestRecord
+    from hmb.testing.session import Session
 
 LONGEST_NAME = 200  # characters of a topic's name before the random letters; Kafka allows 249 characters in total
 
 
-class Session(NamedTuple):
-    """The embedded broker of a test session, and the last lines that this broker has logged."""
-
-    broker: Broker
-    log: LastLines
-
-
-SESSION = pytest.StashKey[Session]()
-LEFT_OPEN = pytest.StashKey[int]()  # the number of connections that were still open when the broker stopped
-KEPT = pytest.StashKey[str]()  # the broker's data directory, if the user gave --hmb-keep
+SESSION: pytest.StashKey[Session] = pytest.StashKey()
+TEST = pytest.StashKey[str]()  # the id of the current test
+SUMMARY = pytest.StashKey[list[str]]()  # the lines that the end of the run shows
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,11 +44,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if config.getoption("--hmb-keep") and (directory := config.stash.get(KEPT, "")):
-        terminalreporter.write_line(f"hmb: the broker's data is kept in {directory}")
-    if left := config.stash.get(LEFT_OPEN, 0):
-        what = "1 connection of a client was" if left == 1 else f"{left} connections of clients were"
-        terminalreporter.write_line(f"hmb: {what} open after the last test; close each client (`with` does it)")
+    for line in config.stash.get(SUMMARY, []):
+        terminalreporter.write_line(f"hmb: {line}")
+
+
+def _add_to_summary(config: pytest.Config, *lines: str) -> None:
+    """Show lines at the end of the run. A worker of pytest-xdist sends them to the process that shows the results."""
+    summary = config.stash.setdefault(SUMMARY, [])
+    summary.extend(lines)
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["hmb"] = summary
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Receive the lines of a worker of pytest-xdist that ends. A crashed worker has sent nothing."""
+    _add_to_summary(node.config, *getattr(node, "workeroutput", {}).get("hmb", []))
 
 
 @pytest.fixture(scope="session")
@@ -67,39 +71,37 @@ def hmb_broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
     from hmb.testing.clock import ManualClock
     from hmb.testing.embedded import Broker
     from hmb.testing.report import LastLines
+    from hmb.testing.session import Session
 
     config = request.config
     if config.getoption("--hmb-bootstrap"):
         pytest.skip("the test uses the embedded broker, but --hmb-bootstrap names another one")
-    if config.getoption("--hmb-keep"):
-        config.stash[KEPT] = tempfile.mkdtemp(prefix="hmb-kept-")
+    directory = tempfile.mkdtemp(prefix="hmb-kept-") if config.getoption("--hmb-keep") else None
+    if directory is not None:
+        _add_to_summary(config, f"the broker's data is kept in {directory}")
     log = LastLines()
     log.start()
     try:
-        with Broker(config.stash.get(KEPT, None), clock=ManualClock()) as broker:
-            config.stash[SESSION] = Session(broker, log)
+        with Broker(directory, clock=ManualClock()) as broker:
+            config.stash[SESSION] = session = Session(broker, log)
+            session.begin(config.stash.get(TEST, ""))
             yield broker
             del config.stash[SESSION]
-            config.stash[LEFT_OPEN] = broker.open_connections
+            _add_to_summary(config, *session.left_open())
     finally:
         log.stop()
 
 
 @pytest.fixture
-def hmb_faults(hmb_broker: Broker) -> Iterator[Faults]:
-    """Return the faults of the embedded broker. After the test, remove all faults, also those of the disk."""
-    with hmb_broker.faults as faults:
-        yield faults
-    hmb_broker.disk.clear()
+def hmb_faults(hmb_broker: Broker) -> Faults:
+    """Return the faults of the embedded broker. After each test, the plugin removes all faults."""
+    return hmb_broker.faults
 
 
 @pytest.fixture
-def hmb_requests(hmb_broker: Broker) -> Iterator[RequestRecord]:
+def hmb_requests(hmb_broker: Broker) -> RequestRecord:
     """Return the record of the requests that clients send during this test. It is empty when the test begins."""
-    requests = hmb_broker.requests
-    requests.clear()
-    yield requests
-    requests.stop()
+    return hmb_broker.requests
 
 
 @pytest.fixture
@@ -113,8 +115,6 @@ def hmb_clock(hmb_broker: Broker) -> Iterator[ManualClock]:
     assert clock is not None
     yield clock
     if clock.has_moved:
-        if not hmb_broker.is_running:
-            hmb_broker.start()
         hmb_broker.reset()
         clock.restore_real_time()
 
@@ -137,11 +137,9 @@ def hmb_topic(request: pytest.FixtureRequest, kafka_bootstrap_servers: str) -> I
         yield from _remote_topic(kafka_bootstrap_servers, name, is_kept=is_kept)
         return
     broker = session.broker
-    if not broker.is_running:  # A test that ran before this test has stopped the broker.
-        broker.start()
     broker.create_topic(name)
     yield name
-    if broker.is_running and name in broker.topics() and not is_kept:
+    if name in broker.topics() and not is_kept:
         broker.delete_topic(name)
 
 
@@ -157,8 +155,16 @@ def _remote_topic(servers: str, name: str, *, is_kept: bool) -> Iterator[str]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.config.stash[TEST] = item.nodeid
     if (session := item.config.stash.get(SESSION, None)) is not None:
-        session.log.lines.clear()
+        session.begin(item.nodeid)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Make the broker usable before the fixtures of the test end, because they delete the test's topic."""
+    if (session := item.config.stash.get(SESSION, None)) is not None:
+        session.restore()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -167,10 +173,5 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     session = item.config.stash.get(SESSION, None)
     uses_broker = {"hmb_broker", "kafka_bootstrap_servers"} & set(getattr(item, "fixturenames", ()))
     if report.failed and session is not None and uses_broker:
-        from hmb.testing.report import last_records, last_requests
-
-        report.sections.append(("hmb: log of the broker", "\n".join(session.log.lines)))
-        report.sections.append(("hmb: last records", last_records(session.broker)))
-        if requests := last_requests(session.broker):
-            report.sections.append(("hmb: last requests", requests))
+        report.sections.extend(session.sections())
     return report

@@ -13,20 +13,41 @@ MOST_TOPICS = 10
 MOST_RECORDS = 5  # the largest number of records of each topic in a report
 MOST_REQUESTS = 30
 MOST_CHARACTERS = 80  # A report shows at most the first 80 characters of a key or a value.
-LOGGERS = ("hmb.broker", "hmb.coordinator", "hmb.storage")
+LOGGERS = ("hmb.broker", "hmb.coordinator", "hmb.storage", "hmb.testing")
+CONNECTIONS = "hmb.broker.network"  # Its lines of the level INFO name each connection; a report leaves them out.
 
 
 class LastLines(logging.Handler):
-    """A log handler that keeps the last lines which the broker has logged."""
+    """A log handler that keeps the last lines which the broker has logged.
+
+    pytest itself shows the lines of its own log level and of higher levels, usually WARNING. This handler passes such
+    a line on to pytest, and keeps the other ones. A report therefore shows each line once. pytest adds its handlers to
+    the root logger and to loggers that do not propagate. The handler therefore belongs to a logger that pytest does not
+    know, which becomes the parent of the broker's loggers.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
         self.lines: deque[str] = deque(maxlen=MOST_LINES)
         self.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
         self._levels: dict[str, int] = {}
+        self._parents: dict[str, logging.Logger | None] = {}
+        self._gate = logging.Logger("hmb.report")
+        self._gate.propagate = False
+        self._gate.addHandler(self)
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(self.format(record))
+        name = next(name for name in LOGGERS if f"{record.name}.".startswith(f"{name}."))
+        parent = self._parents[name]
+        if parent is not None and record.levelno >= self._level_without_us(name, parent):
+            parent.callHandlers(record)
+        elif record.levelno > logging.INFO or not record.name.startswith(CONNECTIONS):
+            self.lines.append(self.format(record))
+
+    def _level_without_us(self, name: str, parent: logging.Logger) -> int:
+        """Return the level that the logger `name` would have without this handler."""
+        now = logging.getLogger(name).level
+        return now if now != logging.INFO else self._levels[name] or parent.getEffectiveLevel()
 
     def start(self) -> None:
         """Begin to collect log lines of the level INFO and higher levels."""
@@ -35,13 +56,14 @@ class LastLines(logging.Handler):
             self._levels[name] = logger.level
             if logger.getEffectiveLevel() > logging.INFO:
                 logger.setLevel(logging.INFO)
-            logger.addHandler(self)
+            self._parents[name] = self._gate.parent = logger.parent
+            logger.parent = self._gate
 
     def stop(self) -> None:
         """Stop collecting log lines, and set the loggers to the levels that they had before `start`."""
         for name, level in self._levels.items():
             logger = logging.getLogger(name)
-            logger.removeHandler(self)
+            logger.parent = self._parents[name]
             logger.setLevel(level)
 
 

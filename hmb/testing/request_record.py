@@ -32,16 +32,13 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import api_name
 from hmb.protocol.schema import Request, Response, Struct
+from hmb.testing.errors import RequestsMissing
 from hmb.testing.handler_layers import Answered, HandlerLayers, Layer
 from hmb.testing.names import api_key, error_code
 from hmb.testing.refusal import ERROR_FIELDS, split
 
 MOST_KEPT = 1000  # the largest number of kept requests; a kept Produce request holds its records in memory
 SHOWN = 8  # the largest number of APIs in the message of RequestsMissing
-
-
-class RequestsMissing(AssertionError):
-    """An error of `wait_for`: too few requests came before the timeout. The message names the recorded requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +87,12 @@ class RequestRecord:
 
     def stop(self) -> None:
         """Stop recording. The requests that are already recorded stay in the record."""
+        with self._changed:
+            if not self.is_recording:
+                return
+            self.is_recording = False
         for api in HANDLERS:
             self._layers.unwrap(api, Layer.RECORD)
-        with self._changed:
-            self.is_recording = False
 
     def clear(self) -> None:
         """Remove all requests from the record."""

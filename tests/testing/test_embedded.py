@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import hmb
 from hmb.broker.config.keys import ConfigError
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
-from hmb.testing.embedded import setting_text
+from hmb.testing.settings import setting_text
 from tests.waiting import until
 
 
@@ -109,7 +110,7 @@ def test_a_kill_leaves_no_marker_of_a_clean_stop_and_a_stop_does(tmp_path: Path)
     broker.start()
     broker.stop()
     assert marker.exists()
-    with pytest.raises(RuntimeError, match="not started"):
+    with pytest.raises(RuntimeError, match="not running"):
         hmb.Broker(tmp_path).topics()
 
 
@@ -180,5 +181,41 @@ def test_a_client_that_has_closed_its_connections_is_not_counted() -> None:
         with hmb.Consumer(broker.bootstrap_servers, "t", max_wait_ms=5000) as consumer:
             assert consumer.poll(timeout=0.2) == []
             until(lambda: requests.of("LIST_OFFSETS"), "the start of the reading")
-            assert broker.open_connections > 0
-        assert broker.open_connections == 0
+            assert broker.connected_clients
+        assert broker.connected_clients == []
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda broker: broker.produce("t", "a"),
+        lambda broker: broker.create_topic("t"),
+        lambda broker: broker.delete_topic("t"),
+        lambda broker: broker.topics(),
+        lambda broker: broker.partitions("t"),
+        lambda broker: broker.records("t"),
+        lambda broker: broker.committed("g"),
+        lambda broker: broker.run_retention(),
+        lambda broker: broker.compact(),
+        lambda broker: broker.reset(),
+        lambda broker: broker.disk.corrupt("t"),
+    ],
+)
+@pytest.mark.parametrize("end", ["stop", "kill", "never started"])
+def test_a_broker_that_does_not_run_says_so(use: Callable[[hmb.Broker], object], end: str) -> None:
+    broker = hmb.Broker()
+    if end != "never started":
+        broker.start().create_topic("t")
+        getattr(broker, end)()
+    with pytest.raises(hmb.BrokerNotRunning, match=r"the broker is not running; call start\(\) or restart\(\)"):
+        use(broker)
+    broker.close()
+
+
+def test_a_broker_that_never_ran_ends_without_an_effect_and_restarts() -> None:
+    broker = hmb.Broker()
+    broker.kill()
+    broker.stop()
+    assert not broker.is_running
+    assert broker.restart().topics() == []
+    broker.close()

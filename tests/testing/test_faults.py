@@ -15,7 +15,8 @@ from hmb.protocol.connection import ClientConnection
 from hmb.protocol.framing import read_frame
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.list_groups import ListGroupsRequest
-from hmb.testing.faults import FaultError, Faults
+from hmb.testing.errors import FaultError
+from hmb.testing.faults import Faults
 
 
 class Client:

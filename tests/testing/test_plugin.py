@@ -67,6 +67,87 @@ def test_a_broker_that_a_test_has_killed_serves_the_next_test(run: pytest.Pytest
     run.runpytest_subprocess().assert_outcomes(passed=2)
 
 
+def test_a_broker_that_a_test_has_killed_deletes_the_topic_of_this_test(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        def test_kill(hmb_broker, hmb_topic):
+            hmb_broker.kill()
+
+        def test_without_a_topic(hmb_broker):
+            assert hmb_broker.topics() == []
+    """)
+    run.runpytest_subprocess().assert_outcomes(passed=2)
+
+
+def test_only_a_test_that_records_requests_shows_them(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        import hmb
+
+        def test_records(hmb_broker, hmb_topic, hmb_requests):
+            with hmb.Producer(hmb_broker.bootstrap_servers) as producer:
+                producer.send(hmb_topic, b"a").result()
+            assert hmb_requests.of("Produce")
+
+        def test_fails(hmb_broker):
+            assert False
+    """)
+    result = run.runpytest_subprocess()
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.no_fnmatch_line("*hmb: last requests*")
+
+
+def test_faults_that_a_test_adds_to_the_broker_end_with_the_test(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        def test_adds(hmb_broker):
+            hmb_broker.disk.add("full")
+            hmb_broker.faults.add("Produce", drop=True)
+
+        def test_next(hmb_broker):
+            assert hmb_broker.faults.added == [] and hmb_broker.disk.added == []
+            hmb_broker.produce("t", "a")
+    """)
+    run.runpytest_subprocess().assert_outcomes(passed=2)
+
+
+def test_a_failed_sync_does_not_disturb_the_next_test(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        import pytest
+        import hmb
+
+        def test_fails(hmb_broker):
+            hmb_broker.produce("t", "a")
+            hmb_broker.disk.add("failing")
+            with pytest.raises(hmb.KafkaError):
+                for _, log in hmb_broker._running.logs.items():
+                    log.flush()
+
+        def test_next(hmb_broker):
+            hmb_broker.produce("t", "a")
+    """)
+    run.runpytest_subprocess().assert_outcomes(passed=2)
+
+
+def test_a_report_shows_active_faults_and_each_line_once(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        import logging
+        import hmb
+
+        def test_fails(hmb_broker, hmb_topic):
+            fault = hmb_broker.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", delay=0.01, times=1)
+            hmb_broker.disk.add("slow", seconds=0.001)
+            with hmb.Producer(hmb_broker.bootstrap_servers, client_id="shop") as producer:
+                producer.send(hmb_topic, b"a").result()
+            logging.getLogger("hmb.broker.topics").warning("a warning")
+            assert False
+    """)
+    result = run.runpytest_subprocess()
+    text = result.stdout.str()
+    assert "a fault changes PRODUCE of the client 'shop': error=NOT_LEADER_OR_FOLLOWER, delay=0.01" in text
+    assert "a fault changes a write or a sync: the disk is slow" in text
+    result.stdout.fnmatch_lines(["*hmb: active faults*", '{"api": "PRODUCE"*"count": 1}', '{"disk": "slow"*'])
+    assert text.count("created topic test_fails") == text.count("a warning\n") == 1
+    assert "disconnected" not in text
+
+
 def test_the_report_of_a_failed_test_shows_the_log_and_the_last_records(run: pytest.Pytester) -> None:
     run.makepyfile("""
         def test_before(hmb_broker):
@@ -242,3 +323,31 @@ def test_a_test_that_moves_the_clock_leaves_the_real_time_to_the_next_test(run: 
                     assert [record.value for record in consumer.poll(timeout=30)] == [b"b"]
     """)
     run.runpytest_subprocess().assert_outcomes(passed=2)
+
+
+def test_workers_of_xdist_report_kept_directories_and_open_connections(run: pytest.Pytester) -> None:
+    pytest.importorskip("xdist", reason="pytest-xdist is not installed")
+    run.makepyfile("""
+        import hmb
+        import pytest
+
+        left = []
+
+        @pytest.mark.parametrize("number", range(2))
+        def test_leaves(hmb_topic, hmb_broker, number):
+            hmb_broker.produce(hmb_topic, "a")
+            left.append(hmb.Consumer(hmb_broker.bootstrap_servers, hmb_topic, offset="earliest"))
+            assert next(iter(left[-1])).value == b"a"
+    """)
+    os.environ["TMPDIR"] = str(run.path)
+    try:
+        result = run.runpytest_subprocess("-n1", "-p", "xdist", "--hmb-keep")
+    finally:
+        del os.environ["TMPDIR"]
+    result.stdout.fnmatch_lines(
+        [
+            f"hmb: the broker's data is kept in {run.path}*",
+            "hmb: *::test_leaves?0? left * open; close each client*",
+            "hmb: *::test_leaves?1? left * open; close each client*",
+        ]
+    )

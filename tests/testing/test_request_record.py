@@ -11,8 +11,7 @@ import hmb
 from hmb.broker.handlers import HANDLERS
 from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 from hmb.testing import request_record as module
-from hmb.testing.names import NameNotFound
-from hmb.testing.request_record import RequestsMissing
+from hmb.testing.errors import NameNotFound, RequestsMissing
 from tests.waiting import until
 
 pytest_plugins = "pytester"

@@ -69,10 +69,10 @@ class Server:
         return [listener for _, listener in self._bound]
 
     @property
-    def open_connections(self) -> int:
-        """The number of connections whose clients are still connected."""
+    def connected_clients(self) -> list[str]:
+        """The address (`host:port`) of the client of each open connection."""
         with self._lock:
-            return sum(connection.has_client for connection in self._connections)
+            return [str(connection) for connection in self._connections if connection.has_client]
 
     def start(self, broker: BrokerContext) -> None:
         """Begin to serve clients. For each listener, one new thread accepts connections."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 import uuid
 from pathlib import Path
 
+from hmb.protocol.errors import HmbError
 from hmb.storage.files.durability import sync_directory
 from hmb.storage.state import checkpoints
 from hmb.storage.state.directory_lock import DirectoryInUse, DirectoryLock
 from hmb.storage.state.manifest import Manifest
 
 
-class DataDirectoryError(Exception):
+class DataDirectoryError(HmbError):
     """The broker cannot use the data directory. The message contains the reason, and what the user can do."""
 
 

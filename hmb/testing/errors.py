@@ -1,0 +1,24 @@
+"""The exceptions of the tools for tests. `hmb` exports all of them, and `except hmb.HmbError` catches all of them."""
+
+from __future__ import annotations
+
+from hmb.protocol.errors import HmbError
+
+
+class BrokerNotRunning(HmbError, RuntimeError):
+    """An error of a method that needs a running broker: nobody has started the broker, or it is stopped or killed."""
+
+    def __init__(self) -> None:
+        super().__init__("the broker is not running; call start() or restart()")
+
+
+class FaultError(HmbError, ValueError):
+    """An error for a fault that is not possible, for example a negative delay. The message names the wrong value."""
+
+
+class NameNotFound(HmbError, ValueError):
+    """An error for a name that no API or no error code has. The message suggests the most similar name."""
+
+
+class RequestsMissing(HmbError, AssertionError):
+    """An error of `wait_for`: too few requests came before the timeout. The message names the recorded requests."""

@@ -1,0 +1,39 @@
+"""The settings of the embedded broker: the values that a test may write, and defaults that make tests fast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+
+from hmb.broker.config.keys import ConfigError
+from hmb.units import in_unit_of, is_time, plain_value
+
+Setting = str | int | float | bool | timedelta
+EMBEDDED_DEFAULTS: Mapping[str, Setting] = {
+    "group.initial.rebalance.delay.ms": 0,
+    "log.flush.acks.all": False,
+    "offsets.topic.num.partitions": 1,
+    "transaction.state.log.num.partitions": 1,
+}
+
+
+def setting_text(name: str, value: Setting) -> str:
+    """Convert the value of a setting into the text that `server.properties` would contain.
+
+    `value` may be a text with a unit, such as `1h` or `1MiB`, or a `timedelta`. The result is a number in the unit at
+    the end of the setting's name, such as `.ms`. Raises ConfigError if the name has no unit, or if the value is not a
+    whole number of units.
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    try:
+        if not isinstance(value, timedelta):
+            return plain_value(name, str(value))
+        if not is_time(name):
+            raise ValueError("the setting is not a time; give a number or a text")
+        milliseconds, rest = divmod(value, timedelta(milliseconds=1))
+        if rest:
+            raise ValueError("must be a whole number of milliseconds")
+        return in_unit_of(name, milliseconds)
+    except ValueError as error:
+        raise ConfigError(str(error), name, str(value)) from None
