@@ -80,7 +80,7 @@ class ManualClock:
         return now_ms() + self._moved
 
     def monotonic_ms(self) -> int:
-        """Return the time (ms) of the clock for the deadlines of group members. The number 0 has no special meaning."""
+        """Return the time (ms) that the coordinator compares with the deadlines of members. It has no fixed start."""
         return clock.monotonic_ms() + self._members_moved
 
     @property

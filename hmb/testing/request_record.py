@@ -53,7 +53,7 @@ class RecordedRequest:
     errors: tuple[str, ...]  # the names of the different error codes in the response, in order of appearance
     topics: tuple[str, ...]  # the names of the topics in the request
     duration: float  # the time from the start of the handler until the response is ready (seconds)
-    closed: str | None  # If the broker closed the connection instead of sending a response: the reason.
+    closed: str | None  # why the broker closed the connection instead of sending a response; otherwise None
 
     def as_json(self) -> dict[str, Any]:
         """Return an object for JSON: all attributes except `request` and `response`. `duration_ms` is in ms."""

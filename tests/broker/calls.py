@@ -42,7 +42,7 @@ def fetch(
 
 
 def outcome(response: object) -> int:
-    """Return the error code of the only partition in the response to a Produce or a Fetch."""
+    """Return the error code of the partition in a Produce or Fetch response, which contains only one partition."""
     topic = response.responses[0]  # type: ignore[attr-defined]
     partitions = getattr(topic, "partition_responses", None) or topic.partitions
     code: int = partitions[0].error_code

@@ -40,7 +40,7 @@ LISTENER = Listener("PLAINTEXT", "127.0.0.1", 9092, "broker.example", 9093)
 
 @dataclass
 class Asker:
-    """A client without a socket. It passes the bytes of each request to dispatch, as a connection does."""
+    """A client without a socket. It passes the bytes of each request to the dispatcher, as a connection does."""
 
     broker: BrokerContext
     dispatcher: Dispatcher
@@ -52,15 +52,15 @@ class Asker:
         return None if answer is None else self.client.receive(memoryview(answer))[1]
 
     def raw(self, frame: bytes) -> bytes | None:
-        """Return the bytes of the response to the request `frame`, or None without a response.
+        """Send the bytes of a request, and return the bytes of the response, or None if there is no response.
 
-        Both have no length prefix.
+        The request and the response do not contain the four bytes with their size.
         """
         parts = self.dispatcher.begin(memoryview(frame)).parts()
         return b"".join(map(as_bytes, parts))[4:] if parts else None
 
     def close(self) -> None:
-        """Close the coordinators and the logs, as a broker does when it stops."""
+        """Close the coordinators and the logs, as in the stop of a broker."""
         if not self.closed:
             self.broker.groups.stop(time.monotonic() + 5)
             self.broker.transactions.stop(time.monotonic() + 5)
@@ -78,7 +78,7 @@ def as_bytes(part: object) -> bytes:
 
 
 def open_asker(directory: Path, properties: Mapping[str, str], *, sync: bool = False) -> Asker:
-    """Return an asker for a broker without a network. With `sync`, the coordinators answer after a sync."""
+    """Return an `Asker` for a broker without a network. With `sync`, coordinators sync their logs before an answer."""
     logs = LogManager(directory)
     configs = DynamicConfig(properties, ConfigStore(logs.directory, logs.manifest))
     config = configs.current
@@ -133,7 +133,7 @@ def ask(make_asker: Callable[..., Asker]) -> Asker:
 
 @dataclass
 class Wire:
-    """A client's socket. The test itself reads and writes the bytes."""
+    """A connection of a client, on which the test itself sends and receives the bytes."""
 
     socket: socket.socket
 
@@ -141,7 +141,7 @@ class Wire:
         self.socket.sendall(data)
 
     def frame(self) -> bytes | None:
-        """Return the next response, or None if the broker has closed the connection."""
+        """Return the bytes of the next response, or None if the broker has closed the connection."""
         frame = read_frame(self._stream, 1 << 26)
         return None if frame is None else bytes(frame)
 

@@ -47,9 +47,9 @@ def commit(
 
 
 def fetch_group(ask: Asker, indexes: Sequence[int] | None, version: int, group: str, topic: str) -> Any:
-    """Return the part of an OffsetFetch response that belongs to the group.
+    """Send an OffsetFetch request for a group. Return the part of the response that belongs to this group.
 
-    The class of the result depends on the version.
+    In versions below 8, this part is the whole response.
     """
     if version < 8:
         topics = [OffsetFetchRequest.OffsetFetchRequestTopic(name=topic, partition_indexes=list(indexes or ()))]
@@ -78,7 +78,7 @@ def offsets(ask: Asker, **fields: Any) -> dict[int, int]:
 
 
 def join(ask: Asker) -> tuple[str, int]:
-    """Join the group as its first consumer, without a SyncGroup. Return the member id and the generation."""
+    """Send JoinGroup requests for a first member, but no SyncGroup. Return the member id and the generation."""
     protocol = JoinGroupRequest.JoinGroupRequestProtocol(
         name="range", metadata=b"\0\0" + b"\0\0\0\1\0\1t" + b"\xff" * 4
     )
@@ -103,7 +103,7 @@ def restarted(ask: Asker, make_asker: Callable[..., Asker]) -> Asker:
 
 def await_loaded(ask: Asker) -> None:
     while fetch_group(ask, None, 9, "g", "t").error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        pass  # The loader runs in its own thread. If it never ends, pytest's timeout ends this loop.
+        pass  # Another thread loads the offsets. If it never finishes, pytest's timeout ends this loop.
 
 
 def delete(ask: Asker, topics: dict[str, list[int]], group: str = "g") -> Any:

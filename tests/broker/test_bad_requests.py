@@ -71,7 +71,7 @@ def test_offsets_asked_for_twice_are_refused_once(ask: Asker) -> None:
 
 @pytest.mark.parametrize(("timestamp", "version"), [(-3, 6), (-4, 7), (-5, 8), (-6, 10), (-7, 11), (-(2**63), 1)])
 def test_special_times_that_a_version_does_not_know(ask: Asker, timestamp: int, version: int) -> None:
-    """The broker checks the timestamp first, so an unknown topic gets the same error."""
+    """The broker checks the timestamp before the topic, so the error is the same for an unknown topic."""
     wanted = [ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition(timestamp=timestamp)]
     request = ListOffsetsRequest(topics=[ListOffsetsRequest.ListOffsetsTopic(name="nobody", partitions=wanted)])
     assert ask(request, version).topics[0].partitions[0].error_code == ErrorCode.UNSUPPORTED_VERSION
@@ -104,7 +104,7 @@ GOOD = encode_batch([Record(0, 0, b"k", b"v", ())])
 
 
 def produced(ask: Asker, data: bytes, topic: str = "t") -> tuple[int, int]:
-    """Produce a batch; return the error code and the log start offset from the response."""
+    """Send a Produce request with one batch. Return the error code and the log start offset of the response."""
     partition = ProduceRequest.TopicProduceData.PartitionProduceData(records=memoryview(data))
     topics = [ProduceRequest.TopicProduceData(name=topic, partition_data=[partition])]
     (answer,) = ask(ProduceRequest(acks=1, timeout_ms=1000, topic_data=topics), 9).responses[0].partition_responses
@@ -119,7 +119,7 @@ def test_a_produce_of_anything_but_one_whole_batch_is_invalid(ask: Asker, data: 
 
 @pytest.mark.parametrize(("position", "value"), [(57, 0), (57, 2), (57, -1), (23, 5), (23, -1)])
 def test_impossible_record_counts_are_invalid_if_the_checksum_is_correct(ask: Asker, position: int, value: int) -> None:
-    """The error of a wrong record count is INVALID_RECORD, because clients retry after CORRUPT_MESSAGE."""
+    """The error is INVALID_RECORD. After CORRUPT_MESSAGE, clients would send the same wrong batch again."""
     ask.broker.topics.create("t", 1)
     lying = bytearray(GOOD)
     struct.pack_into(">i", lying, position, value)
@@ -129,7 +129,7 @@ def test_impossible_record_counts_are_invalid_if_the_checksum_is_correct(ask: As
 
 
 def test_a_record_count_too_large_for_the_batch_size_is_invalid(ask: Asker) -> None:
-    """A batch of a few bytes with a record count of 2 billion would use up 2 billion offsets of the log."""
+    """If the broker accepted a small batch that claims 2 billion records, this batch would use 2 billion offsets."""
     log = ask.broker.topics.create("t", 1).partitions[0]
     lying = bytearray(GOOD)
     struct.pack_into(">i", lying, 23, 2**31 - 2)

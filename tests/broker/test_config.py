@@ -43,7 +43,7 @@ def test_segments_roll_earlier_by_hours_or_milliseconds() -> None:
 
 
 def test_a_topic_may_keep_nothing() -> None:
-    """A topic may have retention.ms=0. The broker's log.retention.ms must not be 0, as in Kafka 4.3."""
+    """As in Kafka 4.3, a topic's retention.ms may be 0, but the broker's log.retention.ms must not be 0."""
     assert log_config({"retention.ms": "0"}, LogConfig()).retention_ms == 0
 
 
@@ -107,7 +107,7 @@ def test_unknown_settings_are_named_with_the_nearest() -> None:
 
 
 def test_an_empty_data_directory_is_not_the_current_one() -> None:
-    """Regression: an empty data_dir meant the current directory, and recovery truncated a file there as a log."""
+    """Regression: an empty data_dir meant the current directory, so recovery truncated a file there like a log file."""
     for arguments in ({"data_dir": ""}, {"config": {"log.dirs": ""}}, {"config": {"log.dir": ""}}):
         with pytest.raises(ConfigError, match=r"name (a|one) directory"):
             BrokerServer(**arguments)

@@ -136,7 +136,7 @@ def test_set_and_delete(asked: Asker) -> None:
 
 
 def test_append_and_subtract(asked: Asker) -> None:
-    """APPEND and SUBTRACT change the current list, or the default list. Each item occurs once in the result."""
+    """APPEND and SUBTRACT change the current list or, without one, the default list. The result has no duplicates."""
     for operation, value, policy in (
         (APPEND, "compact", "delete,compact"),
         (APPEND, "compact,delete", "delete,compact"),
@@ -150,7 +150,7 @@ def test_append_and_subtract(asked: Asker) -> None:
 
 
 def test_a_list_that_grew_above_the_longest_string_is_refused(asked: Asker) -> None:
-    """Regression: each appended part was short enough, but the list became too long for a DescribeConfigs response."""
+    """Regression: several short APPENDs made a list that was too long for a string in a DescribeConfigs response."""
     name = "leader.replication.throttled.replicas"
     parts = [",".join(f"{number}:{broker}" for number in range(2_000)) for broker in range(3)]
     codes = [change(asked, TOPIC, "t", (name, APPEND, part)) for part in parts]
@@ -228,7 +228,7 @@ def test_altered_settings_survive_a_restart(make_asker: Callable[..., Asker]) ->
 
 
 def test_concurrent_changes_all_take_effect(asked: Asker) -> None:
-    """Each request reads a list and replaces it. Without a lock around both steps, most changes would be lost."""
+    """The broker reads a list and replaces it for each request. Without a lock, most of these changes would be lost."""
     name = "leader.replication.throttled.replicas"
 
     def append(number: int) -> int:

@@ -61,7 +61,7 @@ def connection_of(ours: socket.socket, dispatcher: Dispatcher) -> AcceptedConnec
 
 
 def pipeline(wire: Wire, requests: list[Request]) -> list[object]:
-    """Send all requests together; then read and return all responses."""
+    """Send all requests together, and return all responses."""
     client = ClientConnection("test")
     wire.send(b"".join(as_bytes(part) for request in requests for part in client.request(request, VERSION)))
     answers = []
@@ -127,7 +127,7 @@ def test_pipelined_commits_share_a_batch_and_a_sync(ask: Asker, monkeypatch: pyt
 def test_pipelined_produces_share_a_sync_and_a_system_call_only_with_acks_all(
     ask: Asker, monkeypatch: pytest.MonkeyPatch, acks: int, syncs: int, sends: int
 ) -> None:
-    """With acks=1 the client and the broker waited for each other when the answers came together."""
+    """With acks=1 each response is sent alone. When they were collected, client and broker waited for each other."""
     log = ask.broker.topics.create("t", 1).partitions[0]
     log.append(memoryview(encode_batch([Record(0, 0, None, b"value")])))
     log.flush()  # The first flush of a new file also syncs its directory and the manifest.

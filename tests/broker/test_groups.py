@@ -211,7 +211,7 @@ def test_delete_groups(ask: Asker, version: int) -> None:
 
 
 def test_a_stop_answers_a_join_group_that_waits(broker: BrokerServer, connect: Callable[[], Wire]) -> None:
-    """Regression: a client that waited for its JoinGroup response did not notice the stop until its time limit."""
+    """Regression: if a client waited for a JoinGroup response, the broker's stop did not answer the request."""
     wire = connect()
     wire.ask(FindCoordinatorRequest(key="g"), 2)
     wire.send(framed(JOIN, 3))
@@ -246,7 +246,7 @@ def test_without_the_topic_no_coordinator_exists_yet(make_asker: Callable[..., A
 def test_a_client_id_of_the_greatest_length_gets_a_member_id(
     ask: Asker, version: int, instance_id: str | None
 ) -> None:
-    """Regression: the coordinator built a member id from the client id that was too long for a string."""
+    """Regression: a member id contains the client id, so a long client id made the member id too long for a string."""
     ask.client = ClientConnection("\u00e9" * 16_383)
     static = {} if version < 5 else {"group_instance_id": instance_id}
     joined = join(ask, version, **static)
@@ -258,7 +258,7 @@ def test_a_client_id_of_the_greatest_length_gets_a_member_id(
 def test_a_sync_with_a_protocol_type_of_40_kb_leaves_the_group_as_it_was(
     ask: Asker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: the coordinator could not encode the group's record, and the group was unusable until a restart."""
+    """Regression: the coordinator could not encode such a group's record. The group was unusable until a restart."""
     joined = join(ask, 5)
     protocols = {"protocol_type": "p" * 40_000, "protocol_name": "range"}
     with monkeypatch.context() as lenient, pytest.raises(CloseConnection, match="string of 40000 bytes"):

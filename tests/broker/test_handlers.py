@@ -1,4 +1,4 @@
-"""Tests of APIs in the versions that behave differently. The requests pass through dispatch."""
+"""Tests of APIs whose versions behave differently. The tests call the dispatcher, without a network."""
 
 from __future__ import annotations
 

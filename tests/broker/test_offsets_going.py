@@ -1,4 +1,4 @@
-"""Tests of the removal of committed offsets: by deletion, by expiry, and with a deleted topic."""
+"""Tests of the removal of committed offsets: after OffsetDelete, after their expiry, and with a deleted topic."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_offsets_of_topics_that_a_group_reads_do_not_expire(ask: Asker) -> None:
 def test_a_group_that_fails_kept_the_offsets_of_all_others(
     ask: Asker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Regression: after an internal error in one group, the offsets of all other groups no longer expired."""
+    """Regression: an internal error in one group stopped the expiry of offsets in all other groups."""
     for group_id in ("bad", "good"):
         commit(ask, {0: 1}, group=group_id)
     when = group_expiry.expiry
@@ -142,7 +142,7 @@ def test_a_commit_in_a_topic_created_again_survives_the_removal_of_the_old_files
 
     def takes_its_time(directories: Iterable[Path]) -> None:
         monkeypatch.setattr(trash, "empty", empty)
-        ask.broker.topics.create("t", 3)  # A new topic t is created before the old one's files are removed.
+        ask.broker.topics.create("t", 3)  # Create a new topic t before the files of the old topic t are removed.
         commit(ask, {0: 2})
         empty(directories)
 

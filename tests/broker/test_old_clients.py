@@ -94,7 +94,7 @@ def test_an_oversized_batch_was_answered_with_an_error_and_its_raw_bytes(
 
 
 def test_stored_messages_are_sent_unchanged(ask: Asker) -> None:
-    """The broker sends stored messages unchanged, also damaged ones. The client finds the damage by the stored CRC."""
+    """The broker sends stored messages unchanged, even damaged ones. The stored CRC shows the damage to a client."""
     log = ask.broker.topics.create("t", 1).partitions[0]
     data = encode_message_set([Record(value=b"%d" % n) for n in range(9)], 0)
     log.append(memoryview(data))
@@ -188,7 +188,7 @@ def test_a_response_without_free_memory_ends_its_connection(log: Log, monkeypatc
 
 
 def test_records_that_change_while_they_are_sent_end_their_connection(log: Log) -> None:
-    """The response's size is sent before the records, so the broker can only close the connection."""
+    """The broker has already sent the size of the response. If the records change, it can only close the connection."""
     records = old_clients.converted(log.read(0, 1_000), log, 1, 0, 1_000, 1_000)
     assert isinstance(records, ConvertedRecords)
     flip(log, 0, log.segments[0].size - 3)

@@ -48,7 +48,7 @@ Ends = tuple[socket.socket, socket.socket]
 
 @pytest.fixture
 def ends() -> Iterator[Ends]:
-    """Yield the broker's socket and the client's. A system call on the broker's socket waits for at most 50 ms."""
+    """Yield the broker's socket and the client's socket. Calls on the broker's socket wait for at most 50 ms."""
     broker, client = socket.socketpair()
     broker.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, _timeval(0.05))
     with broker, client:

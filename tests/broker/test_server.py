@@ -139,7 +139,7 @@ def test_stopping_answers_long_polls_and_marks_a_clean_end(tmp_path: Path) -> No
         wire = Wire(client)
         make_topic(wire)
         client.sendall(b"".join(map(as_bytes, _framed(waiting_fetch(0), 12))))
-        while not broker._stop.watchers._watchers:  # Wait until the long poll waits.
+        while not broker._stop.watchers._watchers:  # Continue when the fetch of the client is waiting in the broker.
             time.sleep(0.01)
         broker.stop()
         assert wire.frame() is not None  # the response to the long poll
@@ -186,7 +186,7 @@ def test_a_client_without_a_thread_is_lost_and_the_next_one_is_served(
 def test_requests_received_before_the_stop_are_not_processed_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: a stop closed the logs, but the broker then processed Produce requests of its read buffer."""
+    """Regression: after a stop had closed the logs, the broker processed Produce requests that it had read before."""
     broker = BrokerServer(data_dir=tmp_path).start()
     host, port = broker.bootstrap_servers.split(":")
     appended: list[int] = []
@@ -279,7 +279,7 @@ def test_the_data_directory_may_come_from_the_config(tmp_path: Path, name: str) 
 
 
 def test_a_broker_starts_once(tmp_path: Path) -> None:
-    """A stopped BrokerServer refuses to start again, because `Stop.requested` stays set and would end its threads."""
+    """A stopped BrokerServer cannot start again: `Stop.requested` stays set and would end its new threads."""
     broker = BrokerServer(data_dir=tmp_path)
     with broker, pytest.raises(RuntimeError, match="starts once"):
         broker.start()

@@ -54,7 +54,7 @@ def framed(request: Request, version: int) -> bytes:
 
 
 def answer(wire: Wire, request: Request, version: int) -> Any:
-    """Read the next response, which must answer this request."""
+    """Read the next response, and decode it as the response to this request."""
     client = ClientConnection("test")
     client.request(request, version)
     frame = wire.frame()

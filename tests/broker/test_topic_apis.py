@@ -149,7 +149,7 @@ def described(
 
 
 def read_all(ask: Asker, *topics: str, limit: int) -> list[tuple[str, int]]:
-    """Describe topics page by page, as a client does; return all partitions in their order."""
+    """Request topics page by page, as a client would. Return all partitions in the order of the responses."""
     found: list[tuple[str, int]] = []
     cursor: tuple[str, int] | None = None
     while True:

@@ -1,4 +1,4 @@
-"""Tests that the broker creates and deletes topics completely or not at all, also if it crashes meanwhile."""
+"""Tests that the broker creates and deletes topics completely or not at all, even if it crashes in the middle."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MakeAsker = Callable[..., Asker]
 
 
 class Crash(BaseException):
-    """Simulates `kill -9`: no further step of the broker runs after it."""
+    """An exception that simulates `kill -9`: it ends the broker's code, and nothing catches it."""
 
 
 def topics_of(ask: Asker) -> dict[str, list[int]]:
@@ -55,7 +55,7 @@ def test_a_topic_whose_creation_was_killed_is_complete_after_the_next_start(
 
 
 NEIGHBOR = "t-"  # a topic whose name begins with the name of the deleted topic
-LONG = "long" * 60 + "tail"  # a topic whose directory gets too long a name in the trash
+LONG = "long" * 60 + "tail"  # a topic whose directory would get a name that is too long when it is deleted
 
 
 @pytest.mark.parametrize("name", ["t", LONG])
@@ -98,7 +98,7 @@ def test_a_topic_whose_deletion_was_killed_is_gone_or_whole_after_the_next_start
 
 
 def crash_after(steps: int, patch: pytest.MonkeyPatch) -> None:
-    """Let the broker make `steps` changes of file names; raise Crash instead of the next change."""
+    """Let the broker rename or delete `steps` files or directories. At the next such step, raise Crash instead."""
     left = steps
 
     def crashing(change: Callable[..., object]) -> Callable[..., object]:

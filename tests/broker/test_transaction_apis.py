@@ -152,7 +152,7 @@ def test_the_feature_advertises_transaction_version_2(ask: Asker) -> None:
     ("version", "expected"), [(3, ErrorCode.INVALID_TXN_STATE), (11, ErrorCode.TRANSACTION_ABORTABLE)]
 )
 def test_a_partition_outside_of_a_transaction_is_refused(ask: Asker, log: Log, version: int, expected: int) -> None:
-    """KIP-890: without this check, no marker would end the records, and all read_committed consumers would wait."""
+    """KIP-890: if the broker accepted such records, no marker would end them. Consumers would then wait for them."""
     producer = Producer(ask)
     assert producer.write(version=version) == expected
     assert producer.add(1) == [0]
@@ -166,7 +166,7 @@ def test_a_partition_outside_of_a_transaction_is_refused(ask: Asker, log: Log, v
 
 @pytest.mark.parametrize(("version", "expected"), [(11, 0), (12, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER)])
 def test_a_transaction_of_a_new_producer_begins_at_0(ask: Asker, log: Log, version: int, expected: int) -> None:
-    """A producer of version 1 may continue with a later sequence number if the log has forgotten the producer."""
+    """If the log no longer knows a producer of version 1, the producer may continue with a sequence number above 0."""
     producer = Producer(ask)
     producer.add()
     producer.sequence = 1
@@ -263,7 +263,7 @@ def test_metadata_that_is_too_long_commits_nothing(make_asker: Callable[..., Ask
 def test_a_decided_transaction_is_completed_at_the_next_start(
     ask: Asker, log: Log, make_asker: Callable[..., Asker], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker is killed after it has stored the outcome, and before it writes the markers."""
+    """The broker was killed after it had stored the decision to commit or abort, and before it wrote the markers."""
     producers = {committed: Producer(ask, f"tx-{committed}") for committed in (True, False)}
     for offset, producer in enumerate(producers.values()):
         producer.add()
@@ -316,7 +316,7 @@ def test_an_open_transaction_continues_after_a_restart(ask: Asker, log: Log, mak
 def test_a_producer_id_that_only_the_journal_contains_is_not_assigned_again(
     ask: Asker, make_asker: Callable[..., Asker], tmp_path: Path
 ) -> None:
-    """In a directory of another broker, a producer id can occur in the transaction journal and in no log."""
+    """If another broker wrote the data directory, a producer id may be in the transaction journal, but in no log."""
     producer = Producer(ask)
     ask.close()
     for name in ("ids", manifest.NAME):

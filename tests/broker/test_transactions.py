@@ -22,7 +22,7 @@ UNCOMMITTED, COMMITTED = 0, 1
 
 @pytest.fixture
 def log(ask: Asker) -> Log:
-    """Return a log. Offsets 0 and 1 are aborted, 3 is committed, 5 and 6 are undecided, and 7 is not transactional."""
+    """Return a log: offsets 0 and 1 are aborted, 3 is committed, 5 and 6 are open, 7 is outside of a transaction."""
     # The records' timestamps are very old, so a shorter time would roll the log.
     log = ask.broker.topics.create("t", 1, {"segment.ms": str(10**15)}).partitions[0]
     one, other = Writer(log, 1), Writer(log, 2)
@@ -60,7 +60,7 @@ def test_a_fetch_of_uncommitted_records_gets_all_and_no_list(ask: Asker, log: Lo
 
 
 def test_the_end_of_a_transaction_wakes_the_fetch_that_waits_for_it(ask: Asker, log: Log) -> None:
-    """A fetch that has waited also returns the transactions that were aborted during its wait."""
+    """The response to a fetch that has waited also lists the transactions that were aborted during this wait."""
     looks = iter(range(10))
 
     def abort() -> bool:
@@ -97,7 +97,7 @@ def test_the_log_of_a_reader_of_committed_records_ends_at_the_last_stable_offset
 
 @pytest.mark.parametrize("version", range(4))
 def test_an_old_client_gets_past_markers(ask: Asker, version: int) -> None:
-    """Regression: if a fetched part of the log contained only markers, the response was always empty."""
+    """Regression: if a fetch found only markers, its response was empty, and an old client never got past them."""
     log = ask.broker.topics.create("t", 1, {"segment.bytes": "1000", "segment.ms": str(10**15)}).partitions[0]
     writer = Writer(log, 1)
     writer.write()
