@@ -68,7 +68,7 @@ class Measurement:
         return Progress(steps, self.stack)
 
     def rounds(self, contestants: Sequence[Contestant]) -> Iterator[tuple[int, Contestant]]:
-        """Yield (number of the round, contestant) for each run of this command. The function measures one run each."""
+        """Yield (number of the round, contestant) for each run that this command has to measure."""
         return alternate(contestants, self.round_count)
 
     def add(

@@ -16,7 +16,7 @@ class Progress:
     """
 
     def __init__(self, steps: int, stack: ExitStack) -> None:
-        """Begin to show the progress of a benchmark with this number of steps. The line disappears with the stack."""
+        """Show the progress of a benchmark with this number of steps, until `stack` closes."""
         self._steps, self._begun = steps, 0
         self._started = time.monotonic()
         self._status = Console(stderr=True).status("") if sys.stderr.isatty() else None

@@ -84,7 +84,7 @@ class SampleView:
     """The declaration of how tables and charts are made from the samples of a benchmark."""
 
     columns: tuple[Column, ...]
-    title: Callable[[Sample], str]  # returns the title of a sample's table; samples with the same title share a table
+    title: Callable[[Sample], str]  # returns the title of the table; samples with the same title share a table
     cell: Callable[[Sample], str] = lambda _: ""
     contestant: Callable[[Sample], str] = broker
     reference: int | None = 1  # the position of the reference in the list of contestants; None: compare nothing
