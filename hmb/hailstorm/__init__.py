@@ -1,16 +1,18 @@
 """Hailstorm: exactly-once stream processing on commutative monoids.
 
-A stream processor reads records from topics as they arrive, passes them through layers of computation, and keeps
-states: counts, sums, the most frequent words. Machines crash during this work. After a crash some records are already
-counted and others are not, and no processor knows which. A stream processor that resumes from the last position that it
-stored counts some records twice, or never.
+A stream processor reads records from topics as they arrive, and computes states from them in several steps: counts,
+sums, the most frequent words. Machines crash during this work. After a crash, some records are already counted and
+others are not, and no processor knows which. If a stream processor resumed from the last position that it stored, it
+would count some records twice, or never.
 
-Hailstorm's answer has two parts. Each state is a *commutative monoid*: two states can be merged, and neither the order
-nor the grouping of merges matters. The offsets of the topics form a *clock*: a snapshot at clock C holds exactly the
-tuples that originate below C, on every processor, although the processors never stop together. After a crash all
-processors go back to the newest common clock, and all records above it are replayed. Each record then counts exactly
-once, without a transaction for each step.
+Hailstorm solves this problem in two parts. First, each state is a *commutative monoid*: two states can be merged, and
+neither the order nor the grouping of merges matters. Second, the offsets of the topics form a *clock*, which holds one
+offset for each partition. A snapshot at clock C contains exactly the tuples that were made from records below C, on
+every processor, although the processors never stop together. After a crash, all processors go back to the newest clock
+at which each of them has a snapshot, and the spouts replay all records above this clock. Each record then counts
+exactly once, without a transaction for each step.
 
+The parts of a topology, and the path of its tuples from left to right:
     topic hashtags                                                  snapshot store
       tags-0 ----> spout tags-0 --+--> bolt count-0 --+               ^  count-0 at C
                                   |                   +--> topn-0 --> |  count-1 at C       ---> sink console-0
@@ -31,21 +33,20 @@ The smallest Hailstorm program counts the words of the topic `lines`:
     print(run(topology, "localhost:9092", until="end").states["count"])
 
 Read in this order (the essay of each module explains its part):
-
-- `clock`, `payload`      the vocabulary: the progress of the topology, and the origin of a tuple
-- `monoids`               the states
-- `spout`, `bolt`, `sink`, `grouping`, `topology`    what a user declares
-- `processors`            what the processors do, as state machines: snapshots, low water marks
-- `master`, `negotiator`  the decisions: when to take a snapshot, and where to start after a crash
+- `clock`, `payload`      the progress of the topology, and the origin of a tuple
+- `monoids`               the states of bolts
+- `spout`, `bolt`, `sink`, `grouping`, `topology`    the parts that a user declares
+- `processors`            the work of the processors, as state machines: snapshots, low water marks
+- `master`, `negotiator`  the decisions: when to take a snapshot, and at which clock to restart after a crash
 - `snapshots`             the stores that keep states after a crash
-- `simulation`, `check`   the whole system in a random order of events; a check that a topology is exact
-- `registry`, `runners`   processes, threads and sockets around the machines
+- `simulation`, `check`   the whole system in a random order of events; a check of a topology for exact results
+- `registry`, `runners`   the processes, threads and sockets that run the state machines
 - `targets`               databases and topics that receive each output exactly once
 - `codec`, `wire`, `reference`, `errors`    bytes, frames, names of topologies, errors
 
 Source: Dimson and Ganjoo, "Hailstorm: Distributed Stream Processing with Exactly Once Semantics" (Stanford, CS240h,
-2014). The documentation's chapter on Hailstorm has a table of the paper's statements. The table shows where the code
-differs.
+2014). The documentation's chapter on Hailstorm has a table of the paper's statements. The table shows where this
+implementation differs from the paper.
 """
 
 from hmb.hailstorm.bolt import Bolt

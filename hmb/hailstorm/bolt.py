@@ -1,13 +1,11 @@
-"""The bolt: a state that is a commutative monoid, and a function that makes tuples of it.
+"""The bolt: a state that is a commutative monoid, and a function that makes tuples from this state.
 
-For each tuple t a bolt instance does three steps:
-
+For each tuple t, a bolt instance takes three steps:
     state' = merge(state, lift(t))        the tuple enters the state
     out    = transform(t, state')         zero or more tuples, computed with the new state
-    send each tuple of `out` on, with t's origin
+    send each tuple of `out` to the next nodes, with the origin of t
 
-The paper's word count, whose state maps words to counts:
-
+The word count of the Hailstorm paper is this bolt, whose state maps words to counts:
     Bolt(
         transform=lambda pair, counts: [(pair[0], counts[pair[0]])],    # ("love", 1) -> ("love", 101)
         empty=dict,
@@ -15,24 +13,27 @@ The paper's word count, whose state maps words to counts:
         lift=lambda pair: {pair[0]: pair[1]},                           # ("love", 1) -> {"love": 1}
     )
 
-A monoid of the library makes the same bolt faster, because the bolt then does not copy the map for each tuple:
+A bolt with a monoid of the library counts the same words faster, because it does not copy the map for each tuple:
 `Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])`.
 
-The four functions of a bolt (`transform`, `empty`, `merge` and `lift`) must be pure. `lift` returns a new state at each
-call. `transform` only reads the state, returns tuples that share no changing parts with the state, and depends on
-nothing else. `hailstorm.check` tests these rules.
+The four functions of a bolt (`transform`, `empty`, `merge` and `lift`) must be pure: their results depend only on their
+arguments. `lift` returns a new state at each call. `transform` may read the state, but must not change it. The tuples
+that `transform` returns must not contain parts of the state that can change. The function `hailstorm.check` tests these
+rules.
 
-**What may follow a bolt.** `transform` computes values from a running state. These values depend on how partitions
-interleave. In one run #love gets its count 101 from partition 0, and in the next run from partition 1.
+**What may follow a bolt.** The function `transform` of a bolt computes its outputs from a running state. These outputs
+depend on the order in which tuples of different partitions arrive. In one run, a tuple of partition 0 raises the count
+of #love to 101, and in the next run a tuple of partition 1 does.
 
-The next bolt still gets exact results if its state depends only on the *last* value of each key below the clock. Two
-kinds of states do: the newest value by version (`Newest`), and the maximum of a value that only grows (`TopN`, `Max`).
-A sum, a count or a mean of running values does not, and neither does the top n by a running mean. `hailstorm.check`
-finds and names such bolts.
+A bolt that receives running values of another bolt still gets exact results if its state depends only on the *last*
+value of each key below the clock. Two kinds of states have this property: the newest value by version (`Newest`), and
+the maximum of a value that only grows (`TopN`, `Max`). Sums, counts and means of running values do not have it, nor
+does the top n by a running mean. The function `hailstorm.check` finds and names bolts without this property.
 
-**Combining.** A bolt with `combine=True` does not need every tuple on its own. Its senders merge the tuples of a batch
-by their keys, and send one state for each key. This is faster, and it sends fewer running values: one for each key and
-batch. The essay of `processors.combiner` explains why the states stay exact.
+**Combining.** A bolt with `combine=True` does not receive every tuple separately. The processors that send to this bolt
+merge the tuples of a batch by their keys, and send one state for each key. Combining saves time, and the bolt sends
+fewer running values: one for each key and batch. The essay of `processors.combiner` explains why the states of the bolt
+stay exact.
 
 Source: Hailstorm, chapter 3.4, "Bolts". The names there are transformTupleFn, emptyState, mergeFn and
 tupleToStateConverter.
@@ -57,9 +58,9 @@ Lift = Callable[[Any], Any]  # takes a tuple; returns the state that contains on
 class Combining:
     """The functions with which the senders of a bolt merge the tuples of a batch, key by key.
 
-    key        returns the key of a tuple
-    lift       returns the state that contains only this tuple, without its key
-    states     the monoid of these states
+    key        takes a tuple; returns its key
+    lift       takes a tuple; returns the state that contains only this tuple, without its key
+    states     the monoid of the states that `lift` returns
     transform  takes a key and the bolt's map of states; returns the tuples to send
     """
 
@@ -72,8 +73,8 @@ class Combining:
 class Bolt:
     """A bolt as the user declares it: the monoid of its states, and the functions that Hailstorm calls for each tuple.
 
-    Invariants: `monoid` obeys the laws; `event_time` is set if and only if the monoid drops old windows; `combining` is
-    set only if `monoid` is a map of states.
+    Invariants: `monoid` obeys the laws of a commutative monoid. `event_time` is set if and only if the monoid drops old
+    windows. `combining` is set only if `monoid` is a map of states.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Bolt:
     def over(cls, monoid: Monoid[Any], transform: Transform, lift: Lift | None = None) -> Self:
         """Return a bolt whose states belong to `monoid`.
 
-        Without `lift`, the monoid's own `lift` turns a tuple into a state.
+        If `lift` is None, the monoid's own method `lift` turns a tuple into a state.
         """
         bolt = cls(transform, monoid.empty, monoid.merge, lift or monoid.lift)
         bolt.monoid = monoid
@@ -100,7 +101,7 @@ class Bolt:
 
     @classmethod
     def stateless(cls, transform: Callable[[Any], Iterable[Any]]) -> Self:
-        """Return a bolt that remembers nothing. Its outputs for a tuple depend on this tuple only."""
+        """Return a bolt that remembers nothing. The outputs for a tuple depend only on this tuple."""
         return cls.over(NoState(), lambda item, state: transform(item))
 
     @classmethod
@@ -109,9 +110,10 @@ class Bolt:
     ) -> Self:
         """Return a bolt with one state of `monoid` for each key.
 
-        Without `transform` the bolt sends (key, result) for each tuple, with the key's new result. The node's grouping
-        should use the same key. With `combine`, the senders merge the tuples of a batch before they send them. The bolt
-        then calls `transform` once for each key of a batch, with the key instead of a tuple.
+        If `transform` is None, the bolt sends (key, result) for each tuple, where `result` is the new result of the
+        tuple's key. The grouping of the bolt's node should use the same key. With `combine=True`, the senders merge the
+        tuples of a batch before they send them. The bolt then calls `transform` once for each key of a batch, and
+        passes the key instead of a tuple.
         """
 
         def running_result(name: Any, states: Any) -> list[Any]:
@@ -131,9 +133,9 @@ class Bolt:
     ) -> Self:
         """Return a bolt with one state for each window and key.
 
-        `windows` is `Tumbling` or `Sliding` over `MapOf(monoid)`, or `Sessions` over a monoid. Without `transform` the
-        bolt sends ((key, start), result) for each window of a tuple, where `start` is the window's start, or the first
-        time of a session, in ms.
+        `windows` is `Tumbling` or `Sliding` over `MapOf(monoid)`, or `Sessions` over a monoid. If `transform` is None,
+        the bolt sends ((key, start), result) for each window that contains the tuple. `start` is the start of the
+        window, or the event time of the first tuple of the session, in ms.
         """
         running = _running_sessions if isinstance(windows, Sessions) else _running_windows
         send = transform or (lambda item, state: running(windows, time(item), key(item), state))
@@ -143,18 +145,21 @@ class Bolt:
 
     @property
     def windows(self) -> WindowsOf | None:
-        """The monoid of the bolt if it has windows of event time, which end and are then dropped; otherwise None."""
+        """The monoid of the bolt if its states are windows of event time; otherwise None.
+
+        The bolt drops each window after the window has ended.
+        """
         return self.monoid if isinstance(self.monoid, WindowsOf) and self.event_time else None
 
 
 def _running_windows(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
-    """Return the new result of a key in each open window that contains an event time."""
+    """Return the new result of a key in each window that contains an event time and is not yet dropped."""
     assert isinstance(windows, Sliding)
-    result = windows.values.values.result  # type: ignore[attr-defined]  # of MapOf, in each window
+    result = windows.values.values.result  # type: ignore[attr-defined]  # Each window has a MapOf, with `values`.
     return [((key, start), result(state[start][key])) for start in windows.starts(time) if start in state]
 
 
 def _running_sessions(windows: Any, time: int, key: Any, state: Any) -> list[Any]:
-    """Return the new result of the session that contains an event time."""
+    """Return the new result of the key's session that contains an event time."""
     start, _, content = session_at(state[key], time)
     return [((key, start), windows.values.values.result(content))]

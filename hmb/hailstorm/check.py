@@ -1,16 +1,17 @@
-"""`check` tests whether a bolt obeys the laws, and whether a topology returns the same result in every order.
+"""`check` tests whether a bolt obeys the laws, and whether a topology returns the same result in every order of events.
 
-Nothing in Python can prove that a `merge` is commutative. `check` looks for a counterexample among states made of
-sample tuples. It names the broken law, and the states that break it.
-
+Nothing in Python can prove that a `merge` is commutative. The function `check` searches for a counterexample instead.
+It makes states from sample tuples, and applies the laws to them. If a law does not hold, the problem that `check`
+returns names the law and the states:
     check(bolt, tuples)          checks the laws of the bolt's monoid, and the purity of its functions
     check(topology, records)     checks each bolt in this way, with the tuples that reach it; then checks the topology
 
-The check of a topology also runs the topology in the simulation, in many orders and with crashes. All runs must end
-with the same states. This check finds a mistake that the laws cannot show: a bolt that sums up the running values of
-another bolt. Both bolts obey the laws, and still the sum depends on how the partitions interleave.
+The check of a topology also runs the topology in the simulation, in many orders of events and with crashes. All runs
+must end with the same states. These runs find a mistake that the laws cannot show. For example, a bolt may sum up the
+running values of another bolt. Both bolts obey the laws, but the sum depends on the order in which tuples of different
+partitions arrive.
 
-An empty list of problems means that `check` found no counterexample. More samples can find more problems.
+An empty list of problems means that `check` found no counterexample. With more samples, it may still find one.
 """
 
 from __future__ import annotations
@@ -31,15 +32,16 @@ from hmb.hailstorm.sink import Sink
 from hmb.hailstorm.spout import Spout
 from hmb.hailstorm.topology import Topology
 
-ROUNDS = 100  # rounds with random states for each law
-ORDERS = 20  # runs of the simulation, each in another order
-SHOWN = 120  # characters of a state in a message
+ROUNDS = 100  # the number of times that each law is tested, each time with other random states
+ORDERS = 20  # the number of runs of the simulation, each with another order of events
+SHOWN = 120  # the most characters of a state that a message contains
 
 
 def check(checked: Bolt | Topology, samples: Sequence[Any] | Mapping[str, Partitions], seed: int = 0) -> list[str]:
-    """Return the problems that the check finds, each described in one or two sentences.
+    """Return the problems that the check finds. One or two sentences describe each problem.
 
-    `samples` are tuples for a bolt. For a topology they are records by topic and partition: `{topic: [[record]]}`.
+    For a bolt, `samples` are tuples. For a topology, `samples` are the records of each partition of each topic:
+    `{topic: [[record]]}`.
     """
     if isinstance(checked, Topology):
         assert isinstance(samples, Mapping)
@@ -61,7 +63,7 @@ def _bolt_problems(bolt: Bolt, tuples: Sequence[Any], chance: random.Random) -> 
         problem = _codec_problem(bolt, a)
         if problem is not None:
             yield problem
-            return  # The checks below cannot run without the codec, because they copy states with it.
+            return  # The checks below copy states with the codec, so they cannot run if the codec fails.
         yield from _law_problems(bolt, a, b, c)
         yield from _operation_problems(bolt, a, b)
         yield from _purity_problems(bolt, item, _state(bolt, [item, *chance.choices(tuples, k=3)]))
@@ -112,7 +114,7 @@ def _operation_problems(bolt: Bolt, a: Any, b: Any) -> Iterator[str]:
 
 
 def _purity_problems(bolt: Bolt, item: Any, state: Any) -> Iterator[str]:
-    """Yield a problem if `lift` or `transform` changes its arguments, or returns another value at its second call."""
+    """Yield a problem if `lift` or `transform` changes its arguments, or if its second call returns another value."""
     lifted = _frozen(bolt, bolt.lift(item))
     grown = bolt.monoid.absorb(bolt.monoid.empty(), bolt.lift(item))
     bolt.monoid.absorb(grown, _copy(bolt, state))
@@ -124,7 +126,7 @@ def _purity_problems(bolt: Bolt, item: Any, state: Any) -> Iterator[str]:
     except CodecError as error:
         yield f"transform returns a tuple that cannot be sent: {error}"
         return
-    except Exception as error:  # noqa: BLE001  # of the user's function; reported as a problem
+    except Exception as error:  # noqa: BLE001  # The user's function can raise anything. It is reported as a problem.
         yield f"transform raised {type(error).__name__}: {error}, for {_show(item)} and the state {_show(state)}"
         return
     if _frozen(bolt, state) != before:
@@ -147,7 +149,7 @@ def _show(value: Any) -> str:
 
 
 def _first_of_each(problems: Iterator[str]) -> Iterator[str]:
-    """Yield the first problem of each kind. The kind is the text before the colon."""
+    """Yield the first problem of each kind. The kind is the part of the text before the first colon."""
     seen = set()
     for problem in problems:
         kind = problem.partition(":")[0]
@@ -180,7 +182,7 @@ def _topology_problems(topology: Topology, records: Mapping[str, Partitions], se
             if isinstance(node.runs, Bolt) and states[node.name] != first[node.name]:
                 if node.name not in broken:
                     yield _order_problem(topology, node.name, node.after, states[node.name], first[node.name])
-                return  # The bolts after this one also differ, but only as a consequence.
+                return  # The following bolts also differ, but only because they receive tuples from this bolt.
 
 
 def _order_problem(topology: Topology, name: str, after: Sequence[str], one: Any, other: Any) -> str:
@@ -194,7 +196,10 @@ def _order_problem(topology: Topology, name: str, after: Sequence[str], one: Any
 
 
 def _without_sinks(topology: Topology, seen: dict[str, list[Any]]) -> Topology:
-    """Return a copy of a topology whose sinks do nothing. A bolt whose name is in `seen` appends its tuples there."""
+    """Return a copy of a topology whose sinks do nothing.
+
+    If `seen` contains the name of a bolt, the copy of this bolt appends each tuple that it receives to `seen[name]`.
+    """
     quiet = Topology(topology.name, topology.version)
     for node in topology.nodes.values():
         runs = node.runs
@@ -213,5 +218,5 @@ def _recording(bolt: Bolt, seen: list[Any]) -> Bolt:
         seen.append(item)
         return bolt.lift(item)
 
-    recording.lift, recording.combining = lift, None  # A combiner would not call `lift` for each tuple.
+    recording.lift, recording.combining = lift, None  # With a combiner, this `lift` would not be called.
     return recording

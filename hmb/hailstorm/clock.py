@@ -1,26 +1,27 @@
-"""The clock: how far each partition has been read, as one value that every processor can compare.
+"""The clock: the progress in each partition, as one value that every processor can compare.
 
-A topology reads several partitions, and messages of different partitions overtake each other on their way through it.
-"The state of count-0 at 12:00:05" is therefore not well defined. A *clock* defines a state exactly. It holds one offset
-for each partition that feeds the topology, and "the state at clock C" is the state after exactly the records below
-these offsets. Processors can save their states at the same clock without locks and without talking to each other,
-because each tuple carries the partition and the offset that it comes from.
+A topology reads several partitions, and messages of different partitions overtake each other on their way through the
+topology. "The state of count-0 at 12:00:05" is therefore not well defined. A *clock* defines a state exactly. It holds
+one offset for each partition that the topology reads. "The state at clock C" is the state after exactly the records
+below these offsets. Each tuple carries the partition and the offset of the record that it comes from. Processors can
+therefore save their states at the same clock without locks and without messages to each other.
 
-`C[p]` is the *next* offset: the first one that is not included. A tuple from partition p at offset o is at or below C
-if o < C[p]:
-
+`C[p]` is the *next* offset of partition p: the first offset that clock C does not include. A tuple from partition p at
+offset o is at or below C if o < C[p]. In this example, C[tags-0] is 4, so the record at offset 3 is included, and the
+record at offset 4 is not:
     partition     records at offsets       C[p]    included in C
     tags-0        0  1  2  3  4  5  6       4       0, 1, 2, 3
     tags-1        (empty)                   0       nothing
     tags-2        0  1  (2: a marker)       3       0, 1
 
-In the paper, the clock contains the *last* offset that is included. The next offset is better for three reasons. An
-empty partition needs no special value: its next offset is its start, here 0. Offsets without records (transaction
-markers, compacted records) need no special rule: the clock passes them when the spout passes them. And Kafka uses the
-next offset, too, for the position of a consumer and for committed offsets.
+In the Hailstorm paper, a clock contains the *last* included offset of each partition. A clock of next offsets is better
+for three reasons. First, an empty partition needs no special value, because its next offset is its start, here 0.
+Second, offsets without records (transaction markers, compacted records) need no special rule: the clock passes them
+when the spout passes them. Third, Kafka also uses the next offset, for the position of a consumer and for committed
+offsets.
 
-Clocks are only partially ordered. C <= D holds if C[p] <= D[p] for every partition p. Of the clocks (4, 0) and (3, 1)
-neither is at or below the other.
+Clocks are only partially ordered. C <= D holds if C[p] <= D[p] for every partition p. For the two clocks (4, 0) and (3,
+1), neither (4, 0) <= (3, 1) nor (3, 1) <= (4, 0) holds.
 
 Source: Hailstorm, chapter 3.3.1, "Clock"; Jackson, "Exactly Once Semantics" (the paper's reference 12); for the vector
 of offsets as the state of a reader also Kafka 0.7 design, "Consumer state".
@@ -39,7 +40,7 @@ EncodedClock = list[tuple[str, int, int]]  # topic, partition, offset
 class Clock(Mapping[TopicPartition, int]):
     """A point in the input of a topology: for each partition, the offset of the next record. A clock never changes.
 
-    Invariants: offsets are not negative; two clocks are compared only if they have the same partitions.
+    Invariants: offsets are not negative. Two clocks are compared only if they have the same partitions.
     """
 
     __slots__ = ("_hash", "_offsets")
@@ -68,7 +69,10 @@ class Clock(Mapping[TopicPartition, int]):
         return isinstance(other, Clock) and self._offsets == other._offsets
 
     def __le__(self, other: Clock) -> bool:
-        """Return whether every offset is at or below that of `other`. Raises ValueError if the partitions differ."""
+        """Return whether every offset is at or below the offset of the same partition in `other`.
+
+        Raises ValueError if the two clocks do not have the same partitions.
+        """
         if self._offsets.keys() != other._offsets.keys():
             raise ValueError(f"clocks of different partitions cannot be compared: {self} and {other}")
         return all(offset <= other._offsets[partition] for partition, offset in self._offsets.items())
@@ -81,22 +85,25 @@ class Clock(Mapping[TopicPartition, int]):
         return offset < self._offsets[partition]
 
     def has_reached(self, goal: Clock) -> bool:
-        """Return whether each partition of this clock is at or above its offset in `goal`.
+        """Return whether this clock is at or above `goal` in each partition of this clock.
 
-        `goal` may have further partitions. A processor that only some partitions reach compares its low water mark with
-        the clock of the whole topology in this way.
+        `goal` may have more partitions than this clock. A processor may receive tuples of only some partitions. It
+        calls this method to compare its low water mark with the clock of the whole topology.
         """
         return all(offset >= goal._offsets[partition] for partition, offset in self._offsets.items())
 
     def minimum(self, other: Clock) -> Clock:
-        """Return the lower offset of each partition; a partition that only one of the two has keeps its offset."""
+        """Return a clock with the lower of the two offsets of each partition.
+
+        A partition that only one of the two clocks has keeps its offset.
+        """
         return Clock(
             self._offsets
             | {p: min(offset, self._offsets.get(p, offset)) for p, offset in other._offsets.items()}
         )
 
     def moved(self, offsets: Mapping[TopicPartition, int]) -> Clock:
-        """Return a copy of this clock in which the partitions in `offsets` have these offsets."""
+        """Return a copy of this clock with these new offsets. The other partitions keep their offsets."""
         return Clock({**self._offsets, **offsets})
 
     def to_value(self) -> EncodedClock:

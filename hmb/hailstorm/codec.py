@@ -1,12 +1,12 @@
-"""The codec: tuples and states as bytes, on sockets and in snapshots.
+"""The codec: encodes tuples and states as bytes, for sockets and for snapshots.
 
-The paper's prototype serialized messages with Haskell's `Show`. Python's obvious choice is pickle. Pickle runs code
-that the bytes contain, and only Python can read it. Hailstorm therefore has a small typed codec of its own. It supports
-None, bool, int of any size, float, str, bytes, list, tuple, set, frozenset and dict, and it decodes a value to exactly
-the types that were encoded. `register` adds a type of the user.
+The prototype of the Hailstorm paper serialized messages with Haskell's `Show`. The usual way in Python is pickle, but
+pickle runs code that the bytes contain, and only Python can read its bytes. Hailstorm therefore has a small typed codec
+of its own. The codec supports None, bool, int of any size, float, str, bytes, list, tuple, set, frozenset and dict. It
+decodes a value to exactly the types that were encoded. A user can add another type with `register`.
 
-A value is one tag byte and its content; counts and lengths are unsigned varints (7 bits a byte, the lowest first):
-
+An encoded value is one tag byte and its content. Counts and lengths are unsigned varints (7 bits a byte, the lowest
+first):
     N  T  F                      None, True, False; no content
     i  varint                    an int of at most 64 bits, in zigzag (0, -1, 1, -2 ... as 0, 1, 2, 3 ...)
     I  length, bytes             a larger int, big-endian, two's complement
@@ -17,10 +17,9 @@ A value is one tag byte and its content; counts and lengths are unsigned varints
     m  column, column            dict: its keys and its values
     x  name (str), value         a registered type: its name and what its `to_value` returned
 
-A *column* is a sequence of values. States and messages hold thousands of values of one type: words, counts. Writing one
-value with its own tag takes about 1 us in Python. So a column whose values have one type is written in one call of
-`struct` or `join`:
-
+A *column* is a sequence of values. States and messages contain thousands of values of one type, for example words or
+counts. Python needs about 1 us to write one value with its own tag. If all values of a column have one type, the codec
+therefore writes the whole column in one call of `struct` or `join`:
     count, kind, content         kind  content
                                  b h i q  ints of 1, 2, 4 or 8 bytes each, big-endian: the smallest width that fits all
                                  d        floats of 8 bytes
@@ -29,11 +28,13 @@ value with its own tag takes about 1 us in Python. So a column whose values have
                                  t        arity, then as many columns: tuples of one arity, item i in column i
                                  v        values, each with its tag: everything else
 
-The dict {"sun": 2, "fog": 1} has 18 bytes (numbers in decimal): m, the key column 2 s (2 b 3 3) 6 "sunfog", the value
-column 2 b 2 1.
+For example, the dict {"sun": 2, "fog": 1} has 18 bytes. They are written here with numbers in decimal:
+    m                            a dict follows
+    2 s (2 b 3 3) 6 "sunfog"     the column of keys: 2 strings, the column of their lengths, 6 bytes of text
+    2 b 2 1                      the column of values: 2 ints of 1 byte each
 
 Limits: before the decoder allocates memory, it compares every count and length with the number of bytes that are left.
-Values are nested at most 100 deep.
+The codec accepts at most 100 containers inside each other.
 """
 
 from __future__ import annotations
@@ -44,12 +45,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from hmb.hailstorm.errors import CodecError
 
-MAX_DEPTH = 100  # the largest number of containers that may be nested
+MAX_DEPTH = 100  # the most containers inside each other
 SMALL_INT = 1 << 63
-# The letters of module struct for signed integers of 1, 2, 4 and 8 bytes. Each letter comes with the first number that
-# is too large for it.
+# The letters of the module struct for signed integers of 1, 2, 4 and 8 bytes. Each letter is followed by the smallest
+# positive number that is too large for this width.
 INT_WIDTHS = (("b", 1 << 7), ("h", 1 << 15), ("i", 1 << 31), ("q", 1 << 63))
-WIDTH = {letter: struct.calcsize(">" + letter) for letter in "bhiqd"}  # bytes
+WIDTH = {letter: struct.calcsize(">" + letter) for letter in "bhiqd"}  # letter -> bytes of one value
 FLOAT = struct.Struct(">d")
 
 T = TypeVar("T")
@@ -68,10 +69,11 @@ _NAMES: dict[str, RegisteredType] = {}
 
 
 def register(cls: type[T], name: str, to_value: Callable[[T], Any], from_value: Callable[[Any], T]) -> None:
-    """Let the codec store objects of exactly this type, under a name that stays when the class moves.
+    """Let the codec store objects of the class `cls`, under the name `name`. Subclasses are not included.
 
-    `to_value` returns a value that the codec knows. Every process of the topology must register the type. Raises
-    ValueError if another type has this name.
+    The encoded bytes contain `name` instead of the module of the class, so they stay readable when the class moves.
+    `to_value` returns a value that the codec supports. Every process of the topology must register the class. Raises
+    ValueError if another class has this name.
     """
     known = _NAMES.get(name)
     if known is not None and _TYPES.get(cls) is not known:
@@ -80,14 +82,17 @@ def register(cls: type[T], name: str, to_value: Callable[[T], Any], from_value: 
 
 
 def encode(value: Any) -> bytes:
-    """Return the bytes of a value. Raises CodecError for an unknown type or for values nested too deeply."""
+    """Return the bytes of a value.
+
+    Raises CodecError if the codec does not support a type, or if values are nested too deeply.
+    """
     out = bytearray()
     _encode(out, value, 0)
     return bytes(out)
 
 
 def decode(data: bytes | memoryview) -> Any:
-    """Return the value of these bytes. Raises CodecError if they are not exactly one value."""
+    """Return the value of these bytes. Raises CodecError if the bytes are not exactly one value."""
     data = bytes(data)
     try:
         value, end = _decode(data, 0, 0)
@@ -102,7 +107,7 @@ def decode(data: bytes | memoryview) -> Any:
 
 
 def _encode(out: bytearray, value: Any, depth: int) -> None:
-    """Append the bytes of one value."""
+    """Append the bytes of one value to `out`."""
     encoder = _ENCODERS.get(type(value))
     if encoder is None:
         encoder = _encode_registered
@@ -177,7 +182,7 @@ _CONSTANTS = {ord("N"): None, ord("T"): True, ord("F"): False}
 
 
 def _decode(data: bytes, at: int, depth: int) -> tuple[Any, int]:
-    """Return the value that begins at a position, and the position after it."""
+    """Return the value that begins at the position `at`, and the position after this value."""
     if depth > MAX_DEPTH:
         raise CodecError(f"values are nested more than {MAX_DEPTH} deep")
     tag, at = data[at], at + 1
@@ -231,7 +236,7 @@ def _registered(name: str) -> RegisteredType:
 
 
 def _encode_column(out: bytearray, values: Sequence[Any], depth: int) -> None:
-    """Append a list of values of one type as a column: the count, the type, and the values in the type's layout."""
+    """Append the values as a column: the count, the kind, and the content that this kind requires."""
     _write_varint(out, len(values))
     if not values:
         return
@@ -261,7 +266,10 @@ def _encode_column(out: bytearray, values: Sequence[Any], depth: int) -> None:
 
 
 def _encode_lengths(out: bytearray, values: Sequence[str | bytes]) -> None:
-    """Append the lengths of texts as a column of ints, without a check of types, which saves a sixth of the time."""
+    """Append the lengths of the values as a column of ints.
+
+    Lengths are always ints, so this function does not check their types, which saves a sixth of the time of a column.
+    """
     lengths = list(map(len, values))
     width = _int_width(0, max(lengths)) or ""
     _write_varint(out, len(lengths))
@@ -269,18 +277,21 @@ def _encode_lengths(out: bytearray, values: Sequence[str | bytes]) -> None:
 
 
 def _int_width(low: int, high: int) -> str | None:
-    """Return struct's letter for the smallest width that holds both numbers; None if 8 bytes are not enough."""
+    """Return the letter of the module struct for the smallest width that holds both numbers.
+
+    Return None if 8 bytes are not enough.
+    """
     return next((letter for letter, limit in INT_WIDTHS if -limit <= low and high < limit), None)
 
 
 def _decode_column(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
-    """Return the values of the column that begins at a position, and the position after it."""
+    """Return the values of the column that begins at the position `at`, and the position after this column."""
     if depth > MAX_DEPTH:
         raise CodecError(f"values are nested more than {MAX_DEPTH} deep")
     count, at = _read_varint(data, at)
     if not count:
         return [], at
-    if count > len(data) - at:  # Each value needs at least one byte, so the count is wrong.
+    if count > len(data) - at:  # Each value needs at least one byte, so a larger count is wrong.
         raise CodecError(f"a column of {count} values cannot fit into {len(data) - at} bytes")
     kind, at = chr(data[at]), at + 1
     match kind:
@@ -339,7 +350,7 @@ def _write_varint(out: bytearray, number: int) -> None:
 
 
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """Return the number that begins at a position, and the position after it."""
+    """Return the number that begins at the position `at`, and the position after this number."""
     number, shift = 0, 0
     while True:
         byte, at = data[at], at + 1
@@ -357,7 +368,7 @@ def _write_bytes(out: bytearray, content: bytes) -> None:
 
 
 def _read_bytes(data: bytes, at: int) -> tuple[bytes, int]:
-    """Return the bytes that follow a length, and the position after these bytes."""
+    """Return the bytes whose length is stored at the position `at`, and the position after these bytes."""
     length, at = _read_varint(data, at)
     if length > len(data) - at:
         raise CodecError(f"a length of {length} at byte {at} is beyond the end: {len(data) - at} bytes are left")

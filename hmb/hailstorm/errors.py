@@ -1,7 +1,7 @@
-"""The errors of Hailstorm: each names the processor or the file, what is wrong, and what to do.
+"""The errors of Hailstorm: each message names the processor or the file, what is wrong, and what to do.
 
-A user's mistake, a lost record and an internal error are different types, so that a runner knows what to do:
-
+A user's mistake, a lost record and an internal error have different exception classes, so that a runner can react
+differently to each of them:
 - `TopologyError`: the topology is wrong, or does not match its snapshots or its topics. A restart does not help.
 - `UserCodeError`: a function of the topology raised. The same record would raise again, so the topology stops.
 - `SnapshotError`: a snapshot store is full, unreadable or belongs to another topology.
@@ -12,17 +12,17 @@ from __future__ import annotations
 
 
 class HailstormError(Exception):
-    """The base class of every error that Hailstorm raises on purpose."""
+    """The base class of every error that Hailstorm itself defines and raises."""
 
 
 class TopologyError(HailstormError):
-    """A topology that cannot run as it is declared."""
+    """A topology that cannot run as the user declared it."""
 
 
 class UserCodeError(HailstormError):
-    """A function of the topology raised an exception.
+    """A function that the user wrote for the topology raised an exception.
 
-    `processor` is the processor that called the function. The original exception is the cause (`__cause__`).
+    `processor` is the name of the processor that called the function. `__cause__` is the exception of the function.
     """
 
     def __init__(self, processor: str, function: str, origin: str, cause: BaseException) -> None:
@@ -31,12 +31,12 @@ class UserCodeError(HailstormError):
 
 
 class SnapshotError(HailstormError):
-    """A snapshot that cannot be saved or loaded."""
+    """A snapshot cannot be saved or loaded."""
 
 
 class StaleEpochError(HailstormError):
-    """An operation of an older epoch is refused, because a newer epoch of the topology has begun."""
+    """An operation of an older epoch was refused, because a newer epoch of the topology has begun."""
 
 
 class CodecError(HailstormError):
-    """A value that cannot be encoded, or bytes that cannot be decoded."""
+    """A value cannot be encoded, or bytes cannot be decoded."""

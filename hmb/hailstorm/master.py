@@ -1,18 +1,19 @@
 """The master state and the reports: the values through which the negotiator and the processors communicate.
 
 The negotiator and the processors never send each other messages. The negotiator writes one value, the *master state*,
-into the registry, and each processor watches it. Each processor writes one value, its *report*, into its own entry
-below `living`, and the negotiator watches the reports. The master state and each report are complete values: a reader
-that missed earlier values needs only the newest one.
+into the registry, and each processor watches this value. Each processor writes one value, its *report*, into its own
+node `living/<name>`, and the negotiator watches the reports. The master state and each report are complete values. A
+reader that missed earlier values therefore needs only the newest value.
 
-A report is an answer to one master state. It counts only if the processor has seen the current master state. Otherwise
-a slow spout could still report the position of its last pause, although it is about to read further.
+A report answers one master state, and names the number of this master state. The negotiator counts the answer only if
+this number is the number of the current master state. Without this rule, a slow spout could be misunderstood: its
+report of the previous pause would count as an answer, although the spout is about to read further.
 
+Each side writes the values that the other side reads:
     negotiator   writes  master             reads   living/*
     count-0      writes  living/count-0     reads   master
 
 This example shows how the values change in one round of the snapshot protocol. C is the clock (tags-0: 7):
-
     master                         living/tags-0        living/count-0
     Flowing(None)
     SpoutsPaused                   position 7
@@ -20,7 +21,7 @@ This example shows how the values change in one round of the snapshot protocol. 
     Flowing(C)                     position None        stored C
     Flowing(None), completed C
 
-Every value carries the epoch in which it was written. Values of an older epoch are refused.
+Every value contains the epoch in which it was written. Its readers ignore a value of an older epoch.
 
 Source: Hailstorm, chapter 3.2, "Apache Zookeeper", and chapter 3.6, "Negotiator".
 """
@@ -35,9 +36,9 @@ from hmb.hailstorm.clock import Clock
 
 
 class MasterPhase(Enum):
-    """The phases in which the negotiator leads a topology, with the paper's names.
+    """The phases of a topology, with the Hailstorm paper's names. The negotiator decides when the next phase begins.
 
-    A phase in parentheses has a clock.
+    The name of a phase contains `(clock)` if the phase has a clock.
     """
 
     DISCONNECTED = "Disconnected"
@@ -54,12 +55,12 @@ class MasterPhase(Enum):
 class MasterState:
     """The phase of the topology, its clock and its epoch.
 
-    The negotiator writes them to the registry's node `master`.
+    The negotiator writes this value to the registry's node `master`.
 
     epoch        the number of this start of the topology; each recovery begins a new epoch
-    number       the number of this value in its epoch, from 0
+    number       the number of this master state in its epoch, from 0
     clock        SpoutsRewind: the clock to which the spouts rewind;
-                 SpoutsPaused(clock) and Flowing(clock): the desired snapshot clock
+                 SpoutsPaused(clock) and Flowing(clock): the clock of the snapshot that the processors take
     snapshot     SpoutsRewind: the clock of the snapshots to restore; None if all states begin empty
     completed    the newest clock at which every processor has saved its state
     ending       whether the snapshot in progress is the last one: the spouts stay paused
@@ -96,18 +97,19 @@ class MasterState:
 class Report:
     """The state of one processor, as the processor reports it in its node of the registry.
 
-    epoch        the epoch of the master state that the processor follows; 0 before it has seen one
+    epoch        the epoch of the master state that the processor follows; 0 before it has seen a master state
     seen         the number of the newest master state that the processor has seen; the report answers this state
-    address      (host, port) of its listener, where upstream processors of other processes connect; None in one process
-    saved        clocks of its snapshots that are intact; filled when it registers
-    start        a spout: the offset where it would begin without a snapshot
-    is_ready     whether it has restored its snapshot, or rewound
-    position     a spout that is paused: the next offset; None while it flows
-    is_at_end    a spout that reads a bounded topic: whether it has read all of it
-    split        the clock at which its state is split, or was split last
-    stored       the clock of the snapshot that it saved last in this epoch
-    not_saved    the clock of a snapshot that it could not save, and why
-    failure      the reason why it cannot continue, which a restart would not remove
+    address      (host, port) at which the processor accepts connections of upstream processors in other processes;
+                 None if the topology runs in one process
+    saved        the clocks of the processor's intact snapshots, as they were when it registered
+    start        of a spout: the offset where it would begin without a snapshot
+    is_ready     whether the processor has restored its snapshot; of a spout, whether it has rewound
+    position     of a paused spout: the offset of the next record; None while the spout reads
+    is_at_end    of a spout that reads a bounded topic: whether it has read the whole partition
+    split        the newest clock at which the processor has split its state
+    stored       the clock of the newest snapshot that the processor saved or restored in this epoch
+    not_saved    (clock, reason) of a snapshot that the processor could not save
+    failure      the reason why the processor cannot continue, even after a restart
     figures      counts and sizes for displays
     """
 
@@ -140,7 +142,7 @@ class Report:
 
 
 def _encoded(value: Any) -> Any:
-    """Return a value in which lists, which the codec can store, replace all clocks."""
+    """Return a copy of a value in which each clock is replaced by a list, because the codec can store lists."""
     if isinstance(value, Clock):
         return value.to_value()
     if isinstance(value, dict):

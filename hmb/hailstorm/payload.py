@@ -1,29 +1,30 @@
 """The payload: a tuple on its way through the topology, with its origin and the sender's low water mark.
 
-A tuple alone does not show whether it belongs to a snapshot. A *payload* adds the origin of the tuple: the partition
-and the offset of the record from which the spout made the first tuple. Bolts copy the origin from each tuple that they
-receive to each tuple that they send, so every tuple of the topology can be compared with a clock.
+A tuple alone does not show whether it belongs to a snapshot. A *payload* therefore adds the origin of the tuple. The
+origin is the partition and the offset of the record from which the spout made the first tuple. A bolt copies the origin
+from each tuple that it receives to each tuple that it sends for it. Every tuple of the topology can therefore be
+compared with a clock.
 
-One record may become several tuples at a sink, because a bolt returns zero or more tuples and because a topology may
-have several paths. Four values identify a tuple: its partition, its offset, the path of nodes that made it, and its
-*number*. A node can make several tuples of one input, and the number contains, for each node of the path, the position
-of the tuple among them. A replay makes a tuple with the same identity again. Sinks that overwrite by identity depend on
-this.
+One record may become several tuples at a sink, because a bolt returns zero or more tuples, and because a topology may
+have several paths. Four values identify a tuple: its partition, its offset, its path and its *number*. The path names
+the nodes that made the tuple. A node can make several tuples from one input, so the number contains one position for
+each node of the path. For example, the number (0, 2) means: the first output of the first node, then the third output
+of the second node. A replay makes a tuple with the same identity again. A sink that overwrites by identity depends on
+this property.
 
-A sender puts the payloads of one partition into columns. One Python object for each payload would cost more time than
-the work of a bolt on it:
-
+A sender puts the payloads of one partition into columns, because one Python object for each payload would take more
+time than a bolt's work on this payload. These are the columns and fields of one `Payloads` object:
     sender      count-1                          the processor that sends
     path        (tags, count)                    the nodes that made these tuples
-    partition   tags-0                           the origin of all of them
-    offsets     [7, 8, 10]                       the origin of each, ascending
+    partition   tags-0                           the partition from which all these tuples originate
+    offsets     [7, 8, 10]                       the offset from which each tuple originates, ascending
     numbers     None, or [(0, 0), (0, 1) ...]    None: each node made exactly one tuple of each input
     tuples      [("love", 101), ("sun", 3) ...]
     mark        tags-0: 11, tags-1: 40           the sender's low water mark after these payloads
-    times       tags-0: 1398902400000            the event times that belong to it, in ms
+    times       tags-0: 1398902400000            partition -> an event time in ms, sent together with the mark
 
-A `Payloads` object can be without tuples, and then carries only the mark. A receiver to which no tuples go learns of
-the progress from it.
+A `Payloads` object without tuples contains only the mark. It reports the progress of the sender to a receiver that gets
+no tuples from this sender.
 
 Source: Hailstorm, chapter 3.3, "Spouts", and chapter 3.4.2, "Low Water Mark".
 """
@@ -40,12 +41,12 @@ Number = tuple[int, ...]
 
 
 class TupleId(NamedTuple):
-    """The identity of a tuple. Every replay gives the tuple the same identity, and no other tuple has it."""
+    """The identity of a tuple. Every replay gives the tuple the same identity, and no other tuple has this identity."""
 
     topic: str
     partition: int
     offset: int
-    path: str  # names of nodes, joined by "/"
+    path: str  # the names of the nodes that made the tuple, joined by "/"
     number: Number
 
     def __str__(self) -> str:
@@ -54,10 +55,10 @@ class TupleId(NamedTuple):
 
 @dataclass(slots=True)
 class Payloads:
-    """Payloads of one partition that one processor sends to another.
+    """The payloads of one partition that one processor sends to another processor.
 
-    Invariants: `offsets` and `tuples` have the same length, and so has `numbers` if it is not None. `offsets` ascend.
-    Everything that the sender sends later originates at or above `mark`.
+    Invariants: `offsets` and `tuples` have the same length. `numbers` has this length, too, or is None. `offsets`
+    ascend. All later tuples of this sender originate at or above `mark`.
     """
 
     epoch: int
@@ -81,7 +82,7 @@ class Payloads:
         return [TupleId(topic, partition, offset, path, n) for offset, n in zip(self.offsets, numbers, strict=True)]
 
     def slice(self, begin: int, end: int) -> Payloads:
-        """Return payloads with only the rows from `begin` up to `end`, and with the same mark and times."""
+        """Return payloads with the same mark and times, and with only the rows from `begin` to `end` - 1."""
         rows = slice(begin, end)
         numbers = self.numbers and self.numbers[rows]
         return replace(self, tuples=self.tuples[rows], offsets=self.offsets[rows], numbers=numbers)
@@ -92,7 +93,7 @@ class Payloads:
         return [tuples[n] for n in rows], [offsets[n] for n in rows], numbers and [numbers[n] for n in rows]
 
     def to_value(self) -> list[Any]:
-        """Return the payloads as the codec sends them."""
+        """Return the payloads as a value that the codec can encode."""
         times = [(topic, number, time) for (topic, number), time in self.times.items()]
         origin = (self.epoch, self.sender, self.path, tuple(self.partition))
         return [origin, self.mark.to_value(), times, self.tuples, self.offsets, self.numbers]

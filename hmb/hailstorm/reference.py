@@ -1,8 +1,8 @@
 """References to topologies: `module:name`, or `path/to/file.py:name`.
 
-One process cannot send a topology to another process, because a topology contains functions. The other process imports
-the module that defines the topology instead. The name may be a `Topology`, or a function without arguments that returns
-one.
+One process cannot send a topology to another process, because a topology contains functions. Instead, the other process
+imports the module that defines the topology. In this module, `name` must be a `Topology`, or a function without
+arguments that returns a `Topology`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from zlib import crc32
 from hmb.hailstorm.errors import TopologyError
 from hmb.hailstorm.topology import Topology
 
-FILE_PREFIX = "hailstorm_topology_"  # the beginning of the names of modules that are loaded from a file
+FILE_PREFIX = "hailstorm_topology_"  # the name of a module that is loaded from a file begins with this prefix
 
 
 def load_topology(reference: str) -> Topology:
-    """Import a module and return its topology. Raises TopologyError if that is not possible."""
+    """Import the module of a reference, and return its topology. Raises TopologyError if this is not possible."""
     place, colon, name = reference.rpartition(":")
     if not colon or not place or not name:
         raise TopologyError(f"{reference!r} does not name a topology: write module:name or path/to/file.py:name")
@@ -39,7 +39,10 @@ def load_topology(reference: str) -> Topology:
 
 
 def reference_to(topology: Topology) -> str:
-    """Return a reference under which another process finds a topology. Raises TopologyError if no reference exists."""
+    """Return a reference with which another process can load a topology.
+
+    Raises TopologyError if the topology is not the value of a name in a module.
+    """
     for module_name, module in list(sys.modules.items()):
         for name, value in list(getattr(module, "__dict__", {}).items()):
             if value is topology:
@@ -55,14 +58,14 @@ def reference_to(topology: Topology) -> str:
 
 def _import(name: str) -> ModuleType:
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.insert(0, str(Path.cwd()))  # `python -m` adds this directory, too.
+        sys.path.insert(0, str(Path.cwd()))  # `python -m` also adds the current directory.
     return importlib.import_module(name)
 
 
 def _load_file(path: Path) -> ModuleType:
     """Run a file as a module that is not `__main__`, so that its `if __name__ == "__main__"` part does not run."""
     path = path.absolute()
-    name = f"{FILE_PREFIX}{path.stem}_{crc32(bytes(path)):08x}"  # The CRC distinguishes files of the same name.
+    name = f"{FILE_PREFIX}{path.stem}_{crc32(bytes(path)):08x}"  # Two files in different folders may have one name.
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

@@ -1,24 +1,23 @@
-"""A simulation of a whole topology: the real machines and negotiator, with a random but repeatable order of events.
+"""A simulation of a whole topology: the real state machines and negotiator, in a random but repeatable order of events.
 
-Threads and networks deliver messages in an order that no test controls. The machines of Hailstorm use neither threads
-nor networks, so the simulation replaces the scheduler with a seeded random generator. Each step of the simulation
-chooses one of the possible actions. Each channel and each processor has a random speed, so that some lag far behind
-others:
-
+Threads and networks deliver messages in an order that no test controls. The state machines of Hailstorm use neither
+threads nor networks, so the simulation can choose the order itself, with a seeded random generator. Each step of the
+simulation selects one of the possible actions. Each channel and each processor has a random speed, so that some of them
+make progress much more slowly than others. The possible actions:
     deliver     the first payloads of one channel (each channel keeps its order; two channels can overtake each other)
     read        a spout takes the next few records
     watch       a processor receives the next master state, or the newest one: a watch can skip values
-    save        the saver of a processor stores its state; later the processor learns of it
-    negotiate   the negotiator looks at the registry
+    save        first the state of a processor is stored; in a later step the processor is notified
+    negotiate   the negotiator reads the registry, and takes a step
     crash       a processor or the negotiator loses everything it had in memory
     hang        a negotiator that has lost its session takes one more step
 
-A processor that has not yet seen a new epoch continues with the old one, like a process that hung. All other processors
-must refuse its payloads, and the store must refuse its snapshots.
+A processor that has not yet seen a new epoch continues in the old epoch, like a process that hung. All processors of
+the new epoch must refuse payloads of the old epoch, and the store must refuse its snapshots.
 
-A run is a function of (topology, records, seed). It takes a few milliseconds, and a failing seed fails again.
-`hailstorm.check` uses the simulation to find bolts whose results depend on the order, and the tests use it to find
-errors of Hailstorm.
+The topology, the records and the seed determine a run completely, so a seed that fails will fail again. A run takes a
+few milliseconds. The function `hailstorm.check` uses the simulation to find bolts whose results depend on the order of
+events. The tests use the simulation to find errors of Hailstorm.
 """
 
 from __future__ import annotations
@@ -44,10 +43,10 @@ from hmb.hailstorm.snapshots import MemorySnapshotStore
 from hmb.hailstorm.topology import Processor, Processors, Topology
 
 SECONDS_PER_STEP = 0.01
-GRACE_PERIOD = 0.3  # seconds, which are 30 steps
+GRACE_PERIOD = 0.3  # seconds; 30 steps of the simulation
 MAX_STEPS = 200_000
 
-SPEEDS = (1.0, 1.0, 0.3, 0.03)  # some channels and processors are much slower than others
+SPEEDS = (1.0, 1.0, 0.3, 0.03)  # each channel and each processor gets one of these relative speeds at random
 
 Action = Callable[[], None]
 Partitions = Sequence[Sequence[ConsumerRecord]]  # the records of one topic, by partition
@@ -65,34 +64,35 @@ class Save:
 
 @dataclass
 class Hung:
-    """A negotiator that lost its session while it hung."""
+    """A negotiator that hung, and that lost its session during this time."""
 
     negotiator: Negotiator
-    # The reports of all instances as the hung negotiator read them last, before its successor took its first step.
+    # The newest reports of all processors that the negotiator read before it hung. The simulation copies them when the
+    # next negotiator is about to take its first step; until then, the value is None.
     living: Mapping[str, Report] | None = None
 
 
 @dataclass
 class SimulationResult:
-    """The result of a run.
+    """The result of a run of the simulation.
 
     states      bolt name -> the merged state of its instances
     """
 
     states: dict[str, Any]
     steps: int
-    snapshots: int  # number of complete snapshots
+    snapshots: int  # the number of complete snapshots
     crashes: int
-    replayed: int  # number of records that spouts read again
-    refused: int  # number of tuples that were refused, because they belong to an older epoch
+    replayed: int  # the number of records that spouts read again
+    refused: int  # the number of tuples that processors refused, because the tuples belong to an older epoch
     trace: list[str] = field(default_factory=list)
 
 
 class Simulation:
-    """One run of a topology over given records.
+    """One run of a topology over the given records.
 
-    `records` has, for each topic, the records of each partition. `crash_rate` is the probability of a crash in each
-    step, until `crashes` crashes have happened.
+    `records` has, for each topic, the records of each partition. In each step, a crash happens with the probability
+    `crash_rate`. At most `crashes` crashes happen in one run.
     """
 
     negotiator_class: type[Negotiator] = Negotiator
@@ -127,7 +127,7 @@ class Simulation:
         self._negotiator = self._new_negotiator()
 
     def run(self) -> SimulationResult:
-        """Run until the topology has ended. Raises TopologyError if it ends with an error or does not end."""
+        """Take steps until the topology has ended. Raises TopologyError if it ends with an error or does not end."""
         for step in range(MAX_STEPS):
             self.now += SECONDS_PER_STEP
             if self._master is not None and self._master.phase is MasterPhase.ENDED:
@@ -142,7 +142,7 @@ class Simulation:
     # -- the possible actions
 
     def _actions(self) -> Iterator[tuple[str, Action]]:
-        """Yield all possible actions, each with the name of the channel or processor that it advances."""
+        """Yield all possible actions, each with the name of the channel or processor that makes progress by it."""
         yield "negotiator", self._negotiate
         for (sender, receiver), queue in self._channels.items():
             if queue and self._participants[receiver].machine is not None:
@@ -186,7 +186,7 @@ class Simulation:
     def _watch(self, participant: Participant) -> None:
         unseen = self._unseen[participant.name]
         master = unseen.popleft()
-        if self._random.random() < 0.3:  # A watch can skip values and return only the newest one.
+        if self._random.random() < 0.3:  # In a real registry, a watch may skip values and return only the newest value.
             while unseen:
                 master = unseen.popleft()
         participant.observe(master)
@@ -210,7 +210,7 @@ class Simulation:
         except StaleEpochError as error:
             self._note(str(error))
             self._saves.remove(save)
-            if save.participant.machine is machine:  # A machine must not continue in an epoch that has ended.
+            if save.participant.machine is machine:  # The machine's epoch has ended, so the processor starts again.
                 self._lose(name)
 
     def _negotiate(self) -> None:
@@ -228,9 +228,8 @@ class Simulation:
     def _return_from_hanging(self) -> None:
         """Let a negotiator that hung take one more step.
 
-        It decides on what it read from the registry before it hung.
-
-        The registry refuses its master state.
+        The negotiator decides from the values that it read from the registry before it hung. The simulation ignores the
+        master state that it returns, because a registry refuses writes of a lost session.
         """
         hung, self._hung = self._hung, None
         assert hung is not None and hung.living is not None
@@ -238,7 +237,7 @@ class Simulation:
         self._note(f"hung negotiator: {master or 'the store'} is refused")
 
     def on_complete(self, clock: Clock) -> None:
-        """Called when a snapshot is complete. Tests override this method and check invariants."""
+        """Count a complete snapshot. Tests override this method and check invariants at `clock`."""
         self._snapshots += 1
 
     # -- crashes
@@ -256,7 +255,7 @@ class Simulation:
         self._lose(victim)
 
     def _lose(self, victim: str) -> None:
-        """Forget everything that a processor has in memory, and start it again."""
+        """Discard everything that a processor has in memory, and start the processor again."""
         self._saves = [save for save in self._saves if save.participant.name != victim]
         self._count_refused(self._participants[victim])
         self._participants[victim] = self._new_participant(self.processors.by_name[victim])
@@ -277,7 +276,7 @@ class Simulation:
     # -- results
 
     def _take_results(self, participant: Participant) -> None:
-        """Send the payloads in a machine's outbox, begin the save that it requests, and publish its report."""
+        """Send the payloads in a machine's outbox, begin the save that the machine requests, and publish its report."""
         machine = participant.machine
         if machine is not None:
             for receiver, payloads in machine.outbox:
@@ -294,7 +293,7 @@ class Simulation:
         states: dict[str, Any] = {}
         for participant in self._participants.values():
             self._count_refused(participant)
-            while self._unseen[participant.name]:  # The last master state releases held-back outputs.
+            while self._unseen[participant.name]:  # Only after the last master state do sinks write their last outputs.
                 self._watch(participant)
             machine = participant.machine
             if isinstance(machine, BoltMachine):

@@ -1,15 +1,17 @@
-"""The spout: where records of a topic become tuples.
+"""The spout: the node that turns the records of a topic into tuples.
 
-A topology declares one `Spout` for each topic that it reads. It runs one processor for each partition of the topic,
-because a partition has one position, and the clock has one offset for each partition.
+A topology declares one `Spout` for each topic that it reads. At run time, each partition of the topic has its own spout
+processor. Each of these processors has one position, and the clock has one offset for each partition.
 
-`convert` makes one tuple of one record, and must be pure: a replay calls it again. If the topology does not need a
-record, `convert` returns None. By default (`isolation_level`) a spout reads only committed records, because an aborted
-record cannot be removed from a state.
+The function `convert` makes one tuple from one record. If the topology does not need a record, `convert` returns None.
+`convert` must be pure, because a replay calls it again for the same record. By default (`isolation_level`) a spout
+reads only committed records. If a spout read a record and the producer then aborted it, the record could not be removed
+from a state.
 
-A record that `convert` cannot read stops the topology, because a count that silently leaves records out is wrong. If
-`dead_letters` names a topic, the spout sends such a record to this topic and continues. Headers of the dead letter name
-its origin and the error. A replay sends the record again, so the dead-letter topic can contain it more than once.
+If `convert` raises an exception for a record, the topology stops, because a count that silently leaves records out is
+wrong. If `dead_letters` names a topic, the spout sends the record to this topic instead, and continues. The headers of
+the sent record (the dead letter) contain the origin of the record and the error. A replay sends the record again, so
+the dead-letter topic can contain it more than once.
 
 Source: Hailstorm, chapter 3.3, "Spouts". The paper's `convertFn` receives only the value of a record. `convert`
 receives the whole record, so it can use the key, the headers and the timestamp.
@@ -27,7 +29,7 @@ EventTime = Callable[[Any], int]  # takes a tuple; returns its event time, in ms
 
 
 def value_text(record: ConsumerRecord) -> str:
-    """Return the record's value as text. This function is the simplest `convert`."""
+    """Return the record's value as text. This function is the default `convert` of a spout."""
     text: str = record.value.decode()
     return text
 
@@ -36,14 +38,14 @@ def value_text(record: ConsumerRecord) -> str:
 class Spout:
     """A spout as the user declares it: the topic that it reads, and the function that turns a record into a tuple.
 
-    topic            the topic whose partitions are read
-    convert          makes a tuple of a record, or returns None
-    offset           the position at which a topology without snapshots begins: "earliest" or "latest"
+    topic            the topic whose partitions the spout reads
+    convert          takes a record; returns a tuple, or None if the topology does not need the record
+    offset           the position at which the spout begins if no snapshot exists: "earliest" or "latest"
     isolation_level  "read_committed" or "read_uncommitted"
-    dead_letters     the topic for records for which `convert` raises; None stops the topology
+    dead_letters     the topic that receives the records for which `convert` raises; if None, the topology stops
     event_time       returns the event time of a tuple in ms; None if the topology has no windows
-    allowed_lateness how much older than the newest record of its partition a record may be, in ms
-    idle_after       seconds without a record after which a partition no longer holds the event-time watermark back
+    allowed_lateness a record may be at most this much (ms) older than the newest record of its partition
+    idle_after       if a partition has had no record for this time (seconds), the event-time watermark ignores it
     """
 
     topic: str

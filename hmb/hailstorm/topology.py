@@ -1,9 +1,8 @@
 """The topology: spouts, bolts and sinks, and how tuples flow between them.
 
-A topology is a directed acyclic graph of *nodes*. A node is declared once and runs as several *processors*. A spout has
-one processor for each partition of its topic. The number of processors of a bolt or a sink is its parallelism. The
-paper's example finds trending hashtags:
-
+A topology is a directed acyclic graph of *nodes*. A user declares a node once, and the node runs as several
+*processors*. A spout has one processor for each partition of its topic. The number of processors of a bolt or a sink is
+its parallelism. The example of the Hailstorm paper finds trending hashtags:
     topology = Topology("trending")
     topology.spout("tags", Spout("hashtags", convert=lambda record: (record.value.decode(), 1)))
     topology.bolt("count", count, after="tags", parallelism=3)
@@ -16,18 +15,19 @@ paper's example finds trending hashtags:
     topn               topn-0 topn-1
     console            console-0
 
-Each sender sends each tuple to one instance of each following node. The following node's grouping function chooses the
-instance.
+A processor sends each tuple to all nodes that follow its own node. In each of these nodes, one instance receives the
+tuple. The grouping function of the receiving node selects this instance.
 
-`Processors` is the topology together with the partitions that exist now: the names of all processors, the receivers of
-each one, and the partitions whose tuples reach it. A processor is named after its node, and the names of nodes are
-unique, so names of processors are unique, too.
+`Processors` is the topology together with the partitions that exist now. It contains the names of all processors, the
+receivers of each processor, and the partitions whose tuples reach each processor. The name of a processor is the name
+of its node and a number, for example `count-2`. The names of nodes are unique, so the names of processors are unique,
+too.
 
-**Changes.** The states of a bolt with three instances cannot be loaded into four, because the tuples of a key would
-then go to an instance that does not have the state of this key. A topology with another shape is therefore another
-topology: it needs a new snapshot store, and starts at the beginning of its topics. The store detects the change by a
-`fingerprint`. More partitions of a topic are not such a change. The topology has not read the new partitions, so their
-clock begins at their start.
+**Changes.** A bolt with three instances cannot load its states into four instances. The tuples of a key would go to an
+instance that does not have the state of this key. A topology with another shape is therefore treated as a different
+topology: it needs a new snapshot store, and starts at the beginning of its topics. The store detects such a change by a
+`fingerprint`. New partitions of a topic do not change the shape. The topology has not read the new partitions, so their
+offsets in the clock begin at the first offsets of these partitions.
 
 Source: Hailstorm, chapter 3, "Hailstorm Overview".
 """
@@ -64,8 +64,8 @@ class Declaration:
 class Topology:
     """A directed acyclic graph of nodes, in the order of their declaration.
 
-    `version` distinguishes topologies of the same shape whose functions differ. After a change of `version`, the store
-    refuses old snapshots.
+    Two topologies of the same shape can have different functions; then `version` must differ. If `version` has changed,
+    the snapshot store refuses to load the old snapshots.
     """
 
     def __init__(self, name: str, version: str = "1") -> None:
@@ -75,7 +75,7 @@ class Topology:
         self.nodes: dict[str, Declaration] = {}
 
     def spout(self, name: str, spout: Spout) -> None:
-        """Add a spout, which reads a topic."""
+        """Add a spout node, which reads a topic."""
         if not isinstance(spout, Spout):
             raise TopologyError(f"{name}: a {type(spout).__name__} is not a Spout")
         self._add(Declaration(name, spout))
@@ -83,7 +83,7 @@ class Topology:
     def bolt(
         self, name: str, bolt: Bolt, after: str | Iterable[str], parallelism: int = 1, group: Grouping = first
     ) -> None:
-        """Add a bolt, which processes the tuples of the nodes `after`."""
+        """Add a bolt node. It processes the tuples that the nodes named in `after` send."""
         if not isinstance(bolt, Bolt):
             raise TopologyError(f"{name}: a {type(bolt).__name__} is not a Bolt")
         self._add(Declaration(name, bolt, _names(after), parallelism, group))
@@ -91,7 +91,7 @@ class Topology:
     def sink(
         self, name: str, sink: AnySink, after: str | Iterable[str], parallelism: int = 1, group: Grouping = first
     ) -> None:
-        """Add a sink, which writes the tuples of the nodes `after` to the outside."""
+        """Add a sink node. It writes the tuples that the nodes named in `after` send to the outside world."""
         if not isinstance(sink, Sink | IdempotentSink | HeldBackSink | TransactionalSink):
             raise TopologyError(f"{name}: a {type(sink).__name__} is not a sink: wrap the function, Sink(function)")
         self._add(Declaration(name, sink, _names(after), parallelism, group))
@@ -110,14 +110,14 @@ class Topology:
         return {name: node.runs for name, node in self.nodes.items() if isinstance(node.runs, Spout)}
 
     def followers(self, name: str) -> list[Declaration]:
-        """Return the nodes that receive the tuples of a node."""
+        """Return the nodes that receive the tuples of the node `name`."""
         return [node for node in self.nodes.values() if name in node.after]
 
     def in_order(self) -> list[Declaration]:
         """Return the nodes in topological order: each node comes after all nodes that send to it.
 
         Raises TopologyError for a cycle, an unknown name, a node without input, a topic that two spouts read, and an
-        IdempotentSink after a bolt that combines.
+        IdempotentSink that receives tuples, directly or through other nodes, from a bolt that combines.
         """
         self._check_names()
         done: dict[str, Declaration] = {}
@@ -132,8 +132,11 @@ class Topology:
         return list(done.values())
 
     def _check_combining(self, nodes: Mapping[str, Declaration]) -> None:
-        """Refuse an IdempotentSink after a bolt that combines. `nodes` are in topological order."""
-        combines: dict[str, str] = {}  # node -> the bolt that combines, at this node or before it
+        """Raise TopologyError if an IdempotentSink comes after a bolt that combines.
+
+        `nodes` are in topological order.
+        """
+        combines: dict[str, str] = {}  # node -> the nearest bolt that combines: the node itself or a node before it
         for node in nodes.values():
             found = [combines[before] for before in node.after if before in combines]
             if isinstance(node.runs, Bolt) and node.runs.combining is not None:
@@ -167,7 +170,7 @@ def _names(after: str | Iterable[str]) -> tuple[str, ...]:
 
 
 def _cycle(nodes: Mapping[str, Declaration]) -> list[str]:
-    """Return the names of the nodes of a cycle. The first name is repeated at the end."""
+    """Return the names of the nodes in one cycle. The first name is repeated at the end."""
     path: list[str] = []
     name = next(iter(nodes))
     while name not in path:
@@ -178,7 +181,7 @@ def _cycle(nodes: Mapping[str, Declaration]) -> list[str]:
 
 @dataclass(frozen=True)
 class Processor:
-    """One instance of a node. `partition` is the partition that a spout reads, None for bolts and sinks."""
+    """One instance of a node. `partition` is the partition that a spout reads, or None for a bolt or a sink."""
 
     node: Declaration
     index: int
@@ -192,21 +195,22 @@ class Processor:
     def saves(self) -> bool:
         """Whether this processor saves snapshots.
 
-        A spout saves none, unless it tracks event times, because its state is its position.
+        Bolts and sinks save snapshots. A spout saves snapshots only if it tracks event times. Otherwise its whole state
+        is its position, which the clock contains.
         """
         return not isinstance(self.node.runs, Spout) or self.node.runs.event_time is not None
 
 
 class Processors:
-    """All processors of a topology over the partitions that exist.
+    """All processors of a topology, for the partitions that exist.
 
-    by_name        every processor, in topological order
-    followers      node name -> the nodes that receive its tuples
-    upstreams      processor name -> partition -> the processors that send it tuples of this partition
+    by_name        name of a processor -> the processor, in topological order
+    followers      name of a node -> the nodes that receive its tuples
+    upstreams      name of a processor -> partition -> the processors that send it tuples of this partition
     """
 
     def __init__(self, topology: Topology, partitions: Mapping[str, Sequence[int]]) -> None:
-        """`partitions` has the partition numbers of each topic that a spout reads."""
+        """`partitions` maps each topic that a spout reads to its partition numbers."""
         self.topology = topology
         self.by_name: dict[str, Processor] = {}
         self.followers = {name: topology.followers(name) for name in topology.nodes}
@@ -231,7 +235,7 @@ class Processors:
     def _upstreams(
         node: Declaration, instances: Mapping[str, list[Processor]], reached: Mapping[str, set[TopicPartition]]
     ) -> dict[TopicPartition, frozenset[str]]:
-        """Return, for each partition, the upstream processors from which `node` receives this partition's tuples."""
+        """Return, for each partition, the upstream processors from which `node` receives tuples of this partition."""
         found: dict[TopicPartition, set[str]] = {}
         for before in node.after:
             for processor in instances[before]:
@@ -241,17 +245,21 @@ class Processors:
         return {partition: frozenset(names) for partition, names in found.items()}
 
     def named(self, name: str) -> Processor:
-        """Return the processor with this name. If it does not exist, raise TopologyError with the existing names."""
+        """Return the processor with this name. If no processor has it, raise TopologyError with the existing names."""
         if name not in self.by_name:
             raise TopologyError(f"{self.topology.name} has no processor {name!r}; it has {', '.join(self.by_name)}")
         return self.by_name[name]
 
     def targets(self, node: Declaration) -> list[str]:
-        """Return the names of a node's processors, by their numbers."""
+        """Return the names of a node's processors, in the order of their numbers."""
         return [each.name for each in self.by_name.values() if each.node is node]
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the values that a snapshot must match: version, nodes, their order and parallelism, topics."""
+        """Return the values that must be equal when a snapshot is loaded.
+
+        The values are the topology's name and version, its nodes, their inputs and parallelism, and the topics of its
+        spouts.
+        """
         return {
             "topology": self.topology.name,
             "version": self.topology.version,

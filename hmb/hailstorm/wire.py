@@ -1,7 +1,7 @@
 """Frames on a socket: a length (uint32, big-endian), then a value of the codec.
 
-The registry and the channels between processes use these frames. The receiver checks a length before it allocates
-memory.
+The registry and the connections between processes send these frames. The receiver checks the length of a frame before
+it allocates memory for the frame.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_FRAME = 256 * 1024 * 1024  # bytes
 
 
 class FrameSocket:
-    """A connection that sends and receives values. One thread may receive while others send."""
+    """A connection that sends and receives values. One thread may receive while other threads send."""
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -31,21 +31,22 @@ class FrameSocket:
 
     @classmethod
     def connect(cls, address: tuple[str, int], timeout: float) -> Self:
-        """Connect within `timeout` seconds. Raises OSError."""
+        """Connect to an address within `timeout` seconds. Raises OSError if the connection fails."""
         return cls(socket.create_connection(address, timeout))
 
     def set_timeout(self, seconds: float | None) -> None:
-        """Limit the time of a call to `receive` or `send`.
+        """Limit the time (s) that the socket waits in one call to `receive` or `send`.
 
-        After this time the call raises TimeoutError. None is no limit.
+        After this time the call raises TimeoutError. None means no limit.
         """
         self._socket.settimeout(seconds)
 
     def send(self, value: Any, gives_up: Callable[[], bool] = lambda: False) -> None:
         """Send a value. Raises OSError if the connection is broken, CodecError if the value is unknown or too large.
 
-        If the connection is full for longer than the timeout, `send` tries again until `gives_up` returns True. It then
-        raises TimeoutError, and the connection cannot be used any more.
+        If the receiver reads too slowly, the socket cannot accept more bytes. After each timeout, `send` calls
+        `gives_up`, and tries again while `gives_up` returns False. When `gives_up` returns True, `send` raises
+        TimeoutError. The connection cannot be used any more, because only a part of the frame may have been sent.
         """
         content = encode(value)
         if len(content) > MAX_FRAME:
@@ -60,7 +61,7 @@ class FrameSocket:
                         raise
 
     def receive(self) -> Any:
-        """Return the next value.
+        """Wait for the next value, and return it.
 
         Raises OSError if the connection is closed or broken, CodecError if the bytes are not a value.
         """
@@ -77,6 +78,6 @@ class FrameSocket:
 
     def close(self) -> None:
         """Close the connection. A thread that waits in `receive` gets an OSError."""
-        with suppress(OSError):  # The connection may be closed already.
+        with suppress(OSError):  # `shutdown` fails if the connection is closed already.
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

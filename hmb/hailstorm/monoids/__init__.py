@@ -1,30 +1,32 @@
-"""Commutative monoids: the states of bolts, and why Hailstorm restricts itself to them.
+"""Commutative monoids: the states of bolts, and the reason why Hailstorm allows no other states.
 
 A commutative monoid is a set of states with an empty state and an operation `merge`. Three laws hold for all states a,
 b and c:
-
     merge(empty, a) == a                              identity
     merge(merge(a, b), c) == merge(a, merge(b, c))    associativity
     merge(a, b) == merge(b, a)                        commutativity
 
-Whole numbers with 0 and +, sets with the empty set and union, and maps whose values are such states are examples. The
-laws are what makes exactly-once results cheap. A state is the merge of one small state for each tuple, and the order
-and the grouping of these merges do not matter. While a snapshot at clock C is taken, tuples at or below C and tuples
-above C arrive interleaved. A bolt can merge the first kind into a state A and the second kind into a state B. The bolt
-saves A as the snapshot at C, and then continues with merge(A, B), as if the state had never been split. After a crash,
-a replay that starts from A in another order arrives at the same state.
+Three examples of commutative monoids are whole numbers with 0 and +, sets with the empty set and union, and maps whose
+values belong to a commutative monoid. The laws of a commutative monoid make exactly-once results cheap. The state of a
+bolt is the merge of one small state for each tuple, and by the laws the order and the grouping of these merges do not
+matter.
 
-Two kinds of states look like commutative monoids and are not. Adding floats is not associative: (0.1 + 0.2) + 0.3
-differs from 0.1 + (0.2 + 0.3), so `Mean` and `FloatSum` add exactly. A map of sums that is trimmed to its n largest
-entries forgets partial sums, so `TopN` keeps only values that grow. `hailstorm.check` tests the laws on a user's own
-states.
+While the topology takes a snapshot at clock C, a bolt receives tuples at or below C and tuples above C interleaved. The
+bolt merges the tuples at or below C into a state A, and the tuples above C into a state B. The bolt saves A as its
+snapshot at C, and then continues with merge(A, B), as if it had never split its state. After a crash, the bolt loads A
+and receives the tuples above C again. Their order may differ from the first time, but the bolt arrives at the same
+state.
+
+Two kinds of states look like commutative monoids and are not. The first kind is floats under addition, which is not
+associative: (0.1 + 0.2) + 0.3 differs from 0.1 + (0.2 + 0.3). `Mean` and `FloatSum` therefore add floats exactly. The
+second kind is a map of sums that keeps only its n largest entries: it forgets partial sums. `TopN` therefore accepts
+only values that grow. The function `hailstorm.check` tests the laws on a user's own states.
 
 Read in this order:
-
 - `base`         `Monoid`: the operations, and the faster ones (`absorb`, `view`) that a bolt calls for each tuple
 - `numbers`      `Sum`, `FloatSum`, `Min`, `Max`, `Mean`
 - `containers`   `SetOf`, `MapOf`, `Newest`: states made of states
-- `top_n`        `TopN`, and the reason why trimming a map of sums breaks associativity
+- `top_n`        `TopN`, and the reason why a map of sums that is trimmed to its largest entries is not associative
 - `sketches`     `HyperLogLog`, `CountMin`, `Quantiles`: estimates in bounded memory, each of them a map of monoids
 - `windows`      `Tumbling`, `Sliding`, `Sessions`: maps from windows of event time to states
 

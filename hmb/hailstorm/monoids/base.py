@@ -1,16 +1,17 @@
 """`Monoid`: the operations that a bolt needs for its state.
 
-`empty` and `merge` define a monoid, and the paper has only these two. They are slow for large states: a bolt that
-counts a million words would copy the whole map for each tuple. Two more operations avoid that copy. A monoid that does
-not define them uses `merge` instead. Its results are the same, only slower:
-
+The two operations `empty` and `merge` define a monoid, and the Hailstorm paper has only these two. They are slow for
+large states: a bolt that counts a million words would copy the whole map for each tuple. The operations `absorb` and
+`view` avoid this copy. If a monoid does not define `absorb` or `view`, the bolt uses `merge` instead, with the same
+results:
     absorb(a, b)    the same state as merge(a, b); may change `a` and keep parts of `b`; use only the result
     view(a, b)      the same state as merge(a, b), only to be read; may refer to `a` and `b` instead of copying
 
-A bolt calls `absorb` for each tuple. While its state is split into A and B, it calls `view` to read both as one state.
+A bolt calls `absorb` for each tuple. While a bolt takes a snapshot, its state is split into two states A and B. It then
+calls `view` to read A and B as one state.
 
-A snapshot stores `to_value(state)`. Monoids whose states are plain values (numbers, strings, lists, dicts ...) need no
-conversion.
+A snapshot stores `to_value(state)`. A monoid whose states are plain values (numbers, strings, lists, dicts ...) needs
+no conversion, so it does not define `to_value`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Monoid(Generic[S]):
         raise NotImplementedError
 
     def merge(self, a: S, b: S) -> S:
-        """Return the combination of two states. The result may share parts with them."""
+        """Return the combination of two states. The result may share parts with the two states."""
         raise NotImplementedError
 
     def lift(self, value: Any) -> S:
@@ -41,14 +42,14 @@ class Monoid(Generic[S]):
         return state
 
     def result(self, state: S) -> Any:
-        """Return the value that a state stands for, for example a mean or an estimate.
+        """Return the value that users read from a state, for example the mean of a (sum, count) pair.
 
-        By default this is the state itself.
+        By default this value is the state itself.
         """
         return state
 
     def absorb(self, a: S, b: S) -> S:
-        """Return merge(a, b). The operation may change `a` and keep parts of `b`."""
+        """Return merge(a, b). This method may change `a` and keep parts of `b`, so the caller uses only the result."""
         return self.merge(a, b)
 
     def view(self, a: S, b: S) -> S:
@@ -60,17 +61,17 @@ class Monoid(Generic[S]):
         return state
 
     def from_value(self, value: Any) -> S:
-        """Return the state from which `to_value` has made this value."""
+        """Return the state that `to_value` converted to this value."""
         state: S = value
         return state
 
     def size(self, state: S) -> int:
-        """Return the number of entries of a state, which displays of a running topology show."""
+        """Return the number of entries of a state. Displays of a running topology show this number."""
         return len(state) if hasattr(state, "__len__") else 1
 
 
 class FunctionMonoid(Monoid[S]):
-    """A monoid made of two functions of the user."""
+    """A monoid that calls two functions of the user: one for `empty` and one for `merge`."""
 
     def __init__(self, empty: Callable[[], S], merge: Callable[[S, S], S]) -> None:
         self._empty, self._merge = empty, merge
@@ -83,7 +84,7 @@ class FunctionMonoid(Monoid[S]):
 
 
 class NoState(Monoid[None]):
-    """The state of a bolt that remembers nothing: None is the only state."""
+    """The monoid of a bolt that remembers nothing. Its only state is None."""
 
     def empty(self) -> None:
         return None

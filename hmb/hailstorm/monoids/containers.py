@@ -1,11 +1,12 @@
 """States made of states: sets, maps, and the newest value by version.
 
-`MapOf(Sum())` is the state of the paper's word count: a map from words to counts, where a missing word counts 0. A map
-of monoids is a monoid, because maps merge key by key. The key of the map is usually the key by which tuples are
-grouped. Each bolt instance then holds a map of its own keys, and the whole state is the union of the instances' maps.
+`MapOf(Sum())` is the state of the Hailstorm paper's word count: a map from words to counts. A word that is not in the
+map has the count 0. A map whose values belong to a monoid is a monoid, too, because two maps merge key by key. The keys
+of the map are usually the keys by which the topology groups tuples. Each instance of a bolt then holds a map of its own
+keys, and all these maps together contain every key once.
 
-While a bolt is split, `MapOf.view` returns a `MergedMap`. A `MergedMap` looks a key up in both maps when a bolt reads
-this key, and copies nothing.
+While a bolt takes a snapshot, its state is split into two maps. `MapOf.view` then returns a `MergedMap`, which copies
+nothing. When a bolt reads a key, the `MergedMap` looks up this key in both maps.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ V = TypeVar("V")
 class MergedMap(Mapping[Any, Any]):
     """A read-only map that shows two maps of states as if they were merged.
 
-    It merges two states only when they are read.
+    When a key is read that both maps contain, `MergedMap` merges the two states of this key.
     """
 
     __slots__ = ("_a", "_b", "_values")
@@ -61,7 +62,7 @@ class MapOf(Monoid[dict[Any, Any]]):
         return {**a, **{key: merge(a[key], value) if key in a else value for key, value in b.items()}}
 
     def lift(self, value: Any) -> dict[Any, Any]:
-        """Return the map of one (key, value) pair."""
+        """Return a map from the key to the state of the value, for one (key, value) pair."""
         return {value[0]: self.values.lift(value[1])}
 
     def absorb(self, a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
@@ -109,10 +110,10 @@ class SetOf(Monoid[set[Any]]):
 class Newest(Monoid[tuple[Any, Any] | None]):
     """The value with the highest version. A state is (version, value); None is the empty state.
 
-    A bolt that follows a running value stores it exactly in this way, if the versions of a key only grow. For example,
-    the number of values is a version of their mean. Two values of one version should not differ. If they differ, the
-    monoid keeps the value with the larger encoding, because commutativity needs a rule that does not depend on the
-    order.
+    A bolt can follow the running results of another bolt with `Newest` if the versions of a key only grow. For example,
+    a running mean can use the number of its values as its version. Two values of one key with the same version should
+    be equal. If they differ, the monoid keeps the value with the larger encoding. The result then does not depend on
+    the order of merges, as commutativity requires.
     """
 
     def empty(self) -> None:

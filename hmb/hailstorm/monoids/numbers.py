@@ -1,13 +1,14 @@
-"""Numbers as monoids: sums, extremes, means.
+"""Numbers as monoids: sums, smallest and largest values, means.
 
-Means do not form a monoid: from the means 2 and 4 nobody can compute the mean of all values. Pairs (total, count) form
-a monoid, and the mean is total / count. The same method works for variances and for other statistics.
+Means alone do not form a monoid. If one mean is 2 and another is 4, the mean of all values cannot be computed from
+these two numbers. Pairs (total, count) form a monoid, and the mean is total / count. Variances and other statistics can
+be computed from such sums, too.
 
-Floats need care. Float addition rounds, so the result of a sum depends on the order. A replay in another order would
-change the last digits. Each finite float, however, is a whole multiple of 2**-1074, the smallest positive float.
-`FloatSum` and `Mean` therefore keep the total as an int in this unit. Python's ints have any size, so the sum is exact,
-associative and commutative. Adding one value takes 0.4 us. The numbers 0.5 and 0.1 in this unit:
-
+A sum of floats depends on the order of the additions, because each float addition rounds its result. A replay in
+another order would therefore change the last digits. Each finite float, however, is a whole multiple of 2**-1074, the
+smallest positive float. `FloatSum` and `Mean` therefore keep the total as an int that counts units of 2**-1074.
+Python's ints have any size, so the sum is exact, associative and commutative. Adding one value takes 0.4 us. Two
+numbers in this unit:
     0.5    ->  2**1073 units
     0.1    ->  exactly 3602879701896397 * 2**-55, which is 3602879701896397 * 2**1019 units
 """
@@ -38,9 +39,9 @@ def from_units(units: int, count: int = 1) -> float:
 
 
 class Sum(Monoid[int]):
-    """Whole numbers (or other exact numbers, such as Fraction and Decimal of one scale) under addition.
+    """Exact numbers under addition: ints, Fractions, or Decimals that all have the same number of decimal places.
 
-    `Sum` also counts, if the value of each tuple is 1.
+    If the value of each tuple is 1, the sum is the number of tuples.
     """
 
     def empty(self) -> int:
@@ -51,7 +52,7 @@ class Sum(Monoid[int]):
 
 
 class FloatSum(Monoid[int]):
-    """Floats under addition. A state is the exact total in units of 2**-1074; `result` rounds it once."""
+    """Floats under addition. A state is the exact total in units of 2**-1074. `result` rounds the total to a float."""
 
     def empty(self) -> int:
         return 0
@@ -67,9 +68,9 @@ class FloatSum(Monoid[int]):
 
 
 class Mean(Monoid[tuple[int, int]]):
-    """The arithmetic mean of floats. A state is the exact sum of the values and their number.
+    """The arithmetic mean of floats. A state contains the exact sum of the values and the number of values.
 
-    A state is (exact total in units of 2**-1074, count); `result` returns None if no value was added.
+    A state is (exact total in units of 2**-1074, count). `result` returns None if the count is 0.
     """
 
     def empty(self) -> tuple[int, int]:

@@ -1,15 +1,17 @@
-"""Sketches: estimates from a bounded state. Each of the three is a map of monoids.
+"""Sketches: estimates from states of bounded size. Each of the three sketches is a map whose values are monoids.
 
+The three sketches answer these questions:
     HyperLogLog    how many different values?          register -> highest rank           MapOf(Max())
     CountMin       how often did a value occur?        cell -> number of occurrences      MapOf(Sum())
     Quantiles      the median, the 99th percentile?    bucket -> number of values         MapOf(Sum())
 
-The three sketches inherit merge, view and encoding from `MapOf`, and so they obey the monoid laws. A replay returns the
-same estimate, digit for digit. Libraries have faster sketches without this property. The quantile sketch of
-`datasketches` (KLL), for example, drops values at random, so the result of a merge differs from run to run. A query can
-accept such an error, but it breaks the laws.
+The three sketches inherit merge, view and encoding from `MapOf`, and so they obey the monoid laws. A replay therefore
+returns the same estimate, digit for digit. Other libraries have faster sketches that do not obey the laws. The quantile
+sketch of `datasketches` (KLL), for example, drops values at random, so the result of a merge differs from run to run.
+The error of such a result may be small enough for a query, but the merge is not associative and commutative.
 
-Hashes come from BLAKE2b over the encoded value, because Python's `hash` of a string differs from process to process.
+The hash of a value comes from BLAKE2b over the encoded value, because Python's `hash` of a string differs from process
+to process.
 
 Sources: Flajolet et al., "HyperLogLog" (2007). Ertl, "New cardinality estimation algorithms for HyperLogLog sketches"
 (2017), has the estimator that needs no tables. Cormode and Muthukrishnan, "An improved data stream summary: the
@@ -31,17 +33,18 @@ HASH_BITS = 64
 
 
 def stable_hash(value: Any, salt: int = 0) -> int:
-    """Return a 64-bit hash of a value. The hash is the same in every process."""
+    """Return a 64-bit hash of a value. Every process computes the same hash for this value."""
     digest = blake2b(encode(value), digest_size=HASH_BITS // 8, salt=salt.to_bytes(2, "big")).digest()
     return int.from_bytes(digest, "big")
 
 
 class HyperLogLog(MapOf):
-    """The number of different values. A state maps registers to ranks.
+    """An estimate of the number of different values. A state maps registers to ranks.
 
-    The first `precision` bits of a value's hash choose a register. The rank is the position of the first 1 in the other
-    bits. Rank r occurs once in 2**r values, so the highest rank is an estimate of the number of different values. The
-    standard error is 1.04 / sqrt(2**precision), 1.6 % for the default.
+    The first `precision` bits of a value's hash select a register. The rank of the value is the position of the first 1
+    in the other bits of the hash. On average one of 2**r different values has rank r, so the highest rank in a register
+    shows how many different values selected this register. The standard error is 1.04 / sqrt(2**precision), 1.6 % for
+    the default precision.
     """
 
     def __init__(self, precision: int = 12) -> None:
@@ -57,7 +60,7 @@ class HyperLogLog(MapOf):
         return {hashed >> rest_bits: rest_bits - rest.bit_length() + 1}
 
     def result(self, state: Mapping[int, int]) -> Any:
-        """Return the estimate, a float (Ertl, algorithm 6)."""
+        """Return the estimated number of different values, a float. The computation is algorithm 6 of Ertl's paper."""
         registers, ranks = 1 << self.precision, HASH_BITS - self.precision
         counts = [0] * (ranks + 2)
         counts[0] = registers - len(state)
@@ -71,7 +74,10 @@ class HyperLogLog(MapOf):
 
 
 def _sigma(x: float) -> float:
-    """Return x + the sum of x**(2**k) * 2**(k-1), which corrects the estimate for empty registers."""
+    """Return x plus the sum of x**(2**k) * 2**(k-1) over k = 1, 2, 3 ...
+
+    This sum corrects the estimate for empty registers. x is the share of registers that are empty.
+    """
     if x == 1:
         return math.inf
     total, power, before = x, 1.0, 0.0
@@ -83,7 +89,10 @@ def _sigma(x: float) -> float:
 
 
 def _tau(x: float) -> float:
-    """Return the correction of the estimate for registers at their highest rank."""
+    """Return the correction of the estimate for registers that hold the highest possible rank.
+
+    x is the share of registers that do not hold this rank.
+    """
     if x in (0, 1):
         return 0.0
     total, power, before = 1 - x, 1.0, -1.0
@@ -95,11 +104,12 @@ def _tau(x: float) -> float:
 
 
 class CountMin(MapOf):
-    """Estimates of how often each value occurred, never too low. A state maps cells to counts.
+    """Estimates of how often each value occurred. An estimate is never too low. A state maps cells to counts.
 
-    Each value adds to one cell in each of `depth` rows of `width` cells. Other values share these cells, so each cell
-    can be too high, and the smallest cell is the best estimate. With a probability of 1 - e**-depth, the estimate
-    exceeds the true count by at most e / width of all occurrences.
+    The sketch is a table of `depth` rows with `width` cells each. Each value adds 1 to one cell in every row. Other
+    values can add to the same cell, so the count of a cell can be too high. The estimate for a value is therefore the
+    smallest count among its cells. With a probability of 1 - e**-depth, the estimate exceeds the true count by at most
+    e / width of all occurrences.
     """
 
     def __init__(self, width: int = 2048, depth: int = 5) -> None:
@@ -119,11 +129,11 @@ class CountMin(MapOf):
 
 
 class Quantiles(MapOf):
-    """Quantiles of numbers. A state maps buckets to counts.
+    """Estimates of the quantiles of numbers, for example the median. A state maps buckets to counts.
 
-    Bucket i holds the numbers in (g**(i-1), g**i] with g = (1 + error) / (1 - error). The middle of the bucket
-    therefore has a relative error of at most `error` for each number of the bucket. Positive numbers have the keys (1,
-    i), negative numbers (-1, i), and 0 has the key (0, 0).
+    Bucket i of the positive numbers holds the numbers in (g**(i-1), g**i], with g = (1 + error) / (1 - error). The
+    sketch returns the middle of a bucket, which differs from each number of this bucket by at most the share `error` of
+    the number. The key of a bucket is (1, i) for positive numbers, (-1, i) for negative numbers, and (0, 0) for 0.
     """
 
     def __init__(self, error: float = 0.01) -> None:
@@ -134,7 +144,7 @@ class Quantiles(MapOf):
         self._log = math.log(self.base)
 
     def lift(self, value: Any) -> dict[tuple[int, int], int]:
-        """Return the bucket of one number. Raises ValueError for NaN and infinity."""
+        """Return a state with one number: its bucket, with the count 1. Raises ValueError for NaN and infinity."""
         if not math.isfinite(value):
             raise ValueError(f"{value} has no rank among numbers: leave it out in `convert` or `transform`")
         if value == 0:
@@ -142,9 +152,9 @@ class Quantiles(MapOf):
         return {(1 if value > 0 else -1, math.ceil(math.log(abs(value)) / self._log)): 1}
 
     def quantile(self, state: Mapping[tuple[int, int], int], q: float) -> float | None:
-        """Return the `q` quantile: a share `q` (0 to 1) of all numbers is at or below it.
+        """Return the number such that a share `q` (0 to 1) of all numbers is at or below it.
 
-        Return None for an empty state.
+        For example, `q` = 0.5 returns the median. The method returns None for an empty state.
         """
         left = q * (sum(state.values()) - 1)
         for sign, exponent in sorted(state, key=lambda key: (key[0], key[0] * key[1])):

@@ -1,23 +1,22 @@
-"""The n keys with the largest values, and the reason why trimming a map of sums breaks associativity.
+"""The n keys with the largest values, and the reason why a trimmed map of sums is not associative.
 
-A map that is trimmed to its n largest entries after each merge has a bounded size. Trimming a map of *sums* is wrong,
-however. This example has n = 1 and three states that count words:
-
+A map that is trimmed to its n largest entries after each merge has a bounded size. A map of *sums* must not be trimmed
+in this way. This example has n = 1 and three states that count words:
     a = {sun: 5}    b = {fog: 4}    c = {fog: 4}
     merge(merge(a, b), c):   {sun: 5, fog: 4} -> trimmed {sun: 5};   then {sun: 5, fog: 4} -> {sun: 5}
     merge(a, merge(b, c)):   {fog: 8};                               then {sun: 5, fog: 8} -> {fog: 8}
 
-The first merge dropped the partial sum 4 of `fog`, although the next merge needed it. A *maximum* never needs a dropped
-value. If a key was trimmed, then n other keys had larger values, and maxima only grow. The key can return only with a
-larger value of its own, and this value is complete. `TopN` therefore merges values by maximum. `TopN` is for a bolt
-that receives growing values, as the paper's topn bolts do from its count bolts. A count bolt sends (fog, 4) and later
-(fog, 8), and `TopN` replaces 4 by 8.
+In merge(merge({sun: 5}, {fog: 4}), {fog: 4}), the inner merge drops `fog`, and the outer merge misses this partial sum
+4. A *maximum* never needs a dropped value. A key is trimmed only when n other keys have larger values, and maxima only
+grow. The key can return only with a larger value of its own, and the dropped value does not change this larger maximum.
+`TopN` therefore merges values by maximum. `TopN` is for a bolt that receives growing values, as the topn bolts of the
+Hailstorm paper do from its count bolts. A count bolt sends (fog, 4) and later (fog, 8), and `TopN` replaces 4 by 8.
 
-A top n by a value that can shrink, a mean for example, must keep all keys. Use `MapOf(Newest())`, and choose the n
-largest in `transform`.
+The n largest entries by a value that can shrink, a mean for example, need a map that keeps all keys. Use
+`MapOf(Newest())` for this map, and choose the n largest entries in the bolt's function `transform`.
 
-Keys of equal values are ordered by their encoding, so that the choice among them does not depend on the order of
-merges.
+If several keys have the same value, `TopN` orders these keys by their encoding. The choice among them therefore does
+not depend on the order of merges.
 
 Source: Hailstorm, chapter 4, "Example Topology", where the queue of each topn bolt is trimmed to n entries.
 """
@@ -31,12 +30,12 @@ from hmb.hailstorm.monoids.base import Monoid
 
 
 def rank(item: tuple[Any, Any]) -> tuple[Any, bytes]:
-    """Return the sort key of a (key, value) pair: by value, then by the key's encoding."""
+    """Return the sort key of a (key, value) pair: first the value, then the encoding of the key."""
     return item[1], encode(item[0])
 
 
 class TopN(Monoid[dict[Any, Any]]):
-    """The n keys with the largest values; two values of one key merge by maximum.
+    """The n keys with the largest values. When both states contain a key, `merge` keeps the larger value.
 
     Invariant: a state has at most n entries.
     """
@@ -50,7 +49,7 @@ class TopN(Monoid[dict[Any, Any]]):
         return {}
 
     def lift(self, value: Any) -> dict[Any, Any]:
-        """Return the map of one (key, value) pair."""
+        """Return a map that contains only this (key, value) pair."""
         return {value[0]: value[1]}
 
     def merge(self, a: dict[Any, Any], b: dict[Any, Any]) -> dict[Any, Any]:
@@ -65,5 +64,5 @@ class TopN(Monoid[dict[Any, Any]]):
         return a
 
     def result(self, state: dict[Any, Any]) -> list[tuple[Any, Any]]:
-        """Return [(key, value)], the largest value first."""
+        """Return the (key, value) pairs as a list, the largest value first."""
         return sorted(state.items(), key=rank, reverse=True)

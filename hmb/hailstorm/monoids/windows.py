@@ -1,18 +1,18 @@
 """Windows of event time: maps from windows to states.
 
-"Tweets with #love in each hour" asks for the hour in which a tweet was *written* (event time), not for the hour in
-which the topology saw it. A replay sees tuples at another hour, and must return the same result. Windows therefore
-follow event time, in ms since 1970. A window is a key of a map, like any other key:
-
+The question "how many tweets contain #love in each hour" refers to the hour in which a tweet was *written* (its event
+time). It does not refer to the hour in which the topology processed the tweet. A replay processes tuples at another
+hour, but must return the same result. Windows therefore follow event time, in ms since 1970. A window is a key of a
+map, like any other key. Three types of windows exist:
     Tumbling(duration)         [0, 60) [60, 120) ...                 one window for each time
     Sliding(duration, step)    [0, 60) [30, 90) [60, 120) ...        duration / step windows for each time
     Sessions(gap)              grows as long as values are less than `gap` apart; one list of sessions for each key
 
 A stream does not end, so a map of windows would grow forever. An *event-time watermark* W promises that no value with
-an event time before W will arrive. Windows that end at or below W can then be dropped (`expire`). The module
-`hmb.hailstorm.processors.event_time` explains how W is computed. A value that arrives anyway with an event time before
-W is *late*. The bolt also expires the windows of this value before it merges them. Otherwise the value would start a
-dropped window again, and a count of 1 would replace the complete count.
+an event time before W will arrive. A bolt can then drop the windows that end at or below W (the method `expire`). The
+module `hmb.hailstorm.processors.event_time` explains how W is computed. A value is *late* if it arrives anyway and its
+event time is before W. Before a bolt merges the windows of a late value, it drops those that end at or below W. If the
+bolt merged such a window, a new count of 1 would replace the complete count of the dropped window.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 1.3, for the three kinds of windows.
 """
@@ -25,14 +25,14 @@ from typing import Any
 from hmb.hailstorm.monoids.base import Monoid
 from hmb.hailstorm.monoids.containers import MapOf
 
-Session = tuple[int, int, Any]  # first and last event time in ms, state
+Session = tuple[int, int, Any]  # the first and the last event time in ms, and the state of the session's values
 
 
 class WindowsOf(MapOf):
-    """A map whose entries belong to windows of event time, so that a bolt can drop old entries."""
+    """A map whose entries belong to windows of event time. A bolt can therefore drop the windows that have ended."""
 
     def expire(self, state: dict[Any, Any], watermark: int) -> dict[Any, Any]:
-        """Return the state without the windows that end at or below the watermark, in ms."""
+        """Return the state without the windows that end at or below `watermark`, a time in ms."""
         raise NotImplementedError
 
 
@@ -49,11 +49,11 @@ class Sliding(WindowsOf):
         self.duration, self.step = duration, step
 
     def starts(self, time: int) -> Iterable[int]:
-        """Return the starts of all windows that contain a time, the newest first."""
+        """Return the starts of all windows that contain the event time `time`, the newest start first."""
         return range(time - time % self.step, time - self.duration, -self.step)
 
     def lift(self, value: Any) -> dict[int, Any]:
-        """Return the windows of one (time, value) pair."""
+        """Return the state of one (time, value) pair: each window that contains the time, with the value's state."""
         time, content = value
         return {start: self.values.lift(content) for start in self.starts(time)}
 
@@ -62,7 +62,7 @@ class Sliding(WindowsOf):
 
 
 class Tumbling(Sliding):
-    """Windows of `duration` ms that follow each other without overlap."""
+    """Windows of `duration` ms without gaps and without overlap: each window starts where the previous window ends."""
 
     def __init__(self, duration: int, values: Monoid[Any]) -> None:
         super().__init__(duration, duration, values)
@@ -71,8 +71,8 @@ class Tumbling(Sliding):
 class SessionList(Monoid[list[Session]]):
     """The sessions of one key, in order of time.
 
-    Invariant: sessions are at least `gap` ms apart, so their order and their borders do not depend on the order of
-    merges.
+    Invariant: two sessions are at least `gap` ms apart. Their order and their borders therefore do not depend on the
+    order of merges.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:
@@ -82,11 +82,11 @@ class SessionList(Monoid[list[Session]]):
         return []
 
     def lift(self, value: Any) -> list[Session]:
-        """Return the session of one (time, value) pair."""
+        """Return a list with one session, which contains only this (time, value) pair."""
         return [(value[0], value[0], self.values.lift(value[1]))]
 
     def merge(self, a: list[Session], b: list[Session]) -> list[Session]:
-        """Return the sessions of both lists, and join those that are less than `gap` apart."""
+        """Return the sessions of both lists. Sessions that are less than `gap` ms apart become one session."""
         joined: list[Session] = []
         for first, last, state in sorted([*a, *b], key=lambda session: session[:2]):
             if joined and first - joined[-1][1] < self.gap:
@@ -107,7 +107,10 @@ class SessionList(Monoid[list[Session]]):
 
 
 class Sessions(WindowsOf):
-    """Sessions by key: values of one key that are less than `gap` ms apart. A state maps keys to lists of sessions."""
+    """Sessions by key. A session is a group of values of one key that follow each other by less than `gap` ms.
+
+    A state maps each key to the list of its sessions.
+    """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:
         if gap < 1:
@@ -116,7 +119,7 @@ class Sessions(WindowsOf):
         self.gap = gap
 
     def lift(self, value: Any) -> dict[Any, list[Session]]:
-        """Return the session of one (time, (key, value)) pair."""
+        """Return a map from the key to a list with one session, for one (time, (key, value)) pair."""
         time, (key, content) = value
         return {key: self.values.lift((time, content))}
 
@@ -126,7 +129,7 @@ class Sessions(WindowsOf):
 
 
 def session_at(sessions: Iterable[Session], time: int) -> Session:
-    """Return the session that contains a time. Raises KeyError if no session does."""
+    """Return the session that contains a time. Raises KeyError if no session contains it."""
     for session in sessions:
         if session[0] <= time <= session[1]:
             return session

@@ -1,39 +1,39 @@
 """The negotiator: takes snapshots while data flows, and recovers the topology when a processor is lost.
 
-The negotiator moves the master state through the table `steps.STEPS`. The documentation draws its picture of the state
-machine from this table. A round without failures is the same as in the paper. Data flows for a grace period. The spouts
-pause, and their positions are the next clock. Data flows again. When every bolt has saved its state at this clock, the
-snapshot is complete.
+The negotiator changes the master state according to the table `steps.STEPS`. The documentation draws its picture of the
+state machine from the same table. A round takes one snapshot. If nothing fails, a round has the same parts as in the
+Hailstorm paper. First, data flows for a grace period. Then the spouts pause, and their positions become the clock of
+the snapshot. Then data flows again. When every bolt has saved its state at this clock, the snapshot is complete.
 
-The paper's round has a hole, and one additional step closes it. In the paper the spouts resume as soon as the clock is
-chosen, while the bolts learn of the clock from a watch of their own. A tuple above the clock can therefore reach a bolt
-that has not split its state yet. The bolt merges this tuple into its only state, and so into the snapshot, and the
-replay counts the tuple a second time. In this implementation the spouts stay paused in SpoutsPaused(clock) until every
-processor has reported that it has split its state at this clock.
+The paper's round has an error, and one additional step corrects it. In the paper, the spouts resume as soon as the
+negotiator has chosen the clock, but a bolt may learn of the clock later. A tuple above the clock can therefore reach a
+bolt that has not split its state yet. The bolt merges this tuple into the state that it saves as its snapshot. After a
+crash, the replay counts the tuple a second time. In this implementation the spouts stay paused in the phase
+SpoutsPaused(clock) until every processor that saves snapshots has reported that it has split its state at this clock.
 
-**Recovery.** When an entry of a processor disappears, the negotiator begins a new epoch. All processors start again
-with it, and register with the clocks of their snapshots. After a crash in the middle of a snapshot, the processors have
-snapshots at different clocks. The negotiator chooses the newest clock at which every processor has a snapshot:
+**Recovery.** When the registry entry of a processor disappears, the negotiator begins a new epoch. All processors
+restart in this epoch, and register with the clocks of their snapshots. If the crash happened during a snapshot, the
+processors have snapshots at different clocks. The negotiator chooses the newest clock at which every processor has a
+snapshot. In this example it chooses C1, and the spouts send all records above C1 again:
+    count-0         count-1        common to count-0 and count-1
+    C1, C2          C1             C1
 
-    tags (positions)    count-0         count-1        common to count-0 and count-1
-                        C1, C2          C1             C1: everything above C1 is replayed
+The clock that the negotiator chooses is usually the newest *complete* clock. It can be newer, if all processors had
+saved their states and the negotiator crashed before it recorded the clock as complete. The negotiator never chooses a
+clock below the newest complete clock, so a sink may write all outputs up to this clock. If a processor has lost its
+snapshot at the newest complete clock, the negotiator ends the topology with an error.
 
-The chosen clock is the newest *complete* one, or a newer one: all processors had saved their states, and the negotiator
-crashed before it could record the clock as complete. Older clocks are never chosen, so a sink may write the outputs up
-to a complete clock. If a snapshot of the newest complete clock is missing, the topology ends with an error.
+**Failures.** If a processor reports a failure (an exception of the user's code, or records that have expired), the
+negotiator ends the topology. A restart would not help, because it would fail at the same record.
 
-**Failures.** A processor that reports a failure (an exception of the user's code, expired records) ends the topology,
-because a restart would fail at the same record.
-
-**State.** The negotiator keeps no state between runs (paper): the epoch and the newest complete clock are in the
-snapshot store, everything else is in the registry. A second negotiator waits until it gets the registry's `master`
-node. A negotiator that lost its session cannot write to this node any more.
+**State.** The negotiator itself keeps no state between runs, as in the paper. The epoch and the newest complete clock
+are in the snapshot store, and all other values are in the registry. A second negotiator waits until it can create the
+registry's node `master`. A negotiator that lost its session cannot write to this node any more.
 
 Read in this order:
-
 - `steps`         the table: from which phase to which, when, and with which action
-- `conditions`    when each event of the table has occurred, decided from the contents of the registry
-- `machine`       `Negotiator`, which the table drives, and its actions
+- `conditions`    for each event of the table, the condition under which it has occurred
+- `machine`       `Negotiator`, which takes the steps of the table, and the actions of these steps
 
 Source: Hailstorm, chapter 3.6, "Negotiator", and figure 4.
 """

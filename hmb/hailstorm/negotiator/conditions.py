@@ -1,12 +1,13 @@
 """The conditions: for each event of the negotiator's table, one function that decides whether the event has occurred.
 
-A condition depends only on the present values of the master state and the registry, never on messages or their order. A
-negotiator that has just been elected, or that missed ten changes of the registry, therefore makes the same decision.
+A condition depends only on the present values of the master state, the registry and the time. It never depends on
+messages or on their order. A negotiator that has just been elected, or that missed ten changes of the registry,
+therefore makes the same decision as a negotiator that saw every change.
 
-The negotiator waits `patience` seconds for the answers of a phase. After that it treats a processor that has not
-answered as lost, and begins a new epoch. A limit follows from this rule. A bolt reports its snapshot only when it has
-processed all tuples below the clock. If its backlog takes longer than `patience`, the epoch ends first, and the replay
-brings the same backlog again.
+In each phase, the negotiator waits at most `patience` seconds for the answers of the processors. If a processor has not
+answered after this time, the negotiator treats the processor as lost, and begins a new epoch. `patience` therefore
+limits the backlog of a bolt. A bolt reports its snapshot only after it has processed all tuples below the clock. If
+these tuples take longer than `patience`, the epoch ends first, and the replay sends the same tuples again.
 """
 
 from __future__ import annotations
@@ -25,16 +26,19 @@ Answer = Callable[[MasterState, Report], bool]
 
 @dataclass(frozen=True)
 class NegotiatorSettings:
-    """Times in seconds. If `grace_period` is None, the negotiator takes only one snapshot, when the topology ends."""
+    """The times of a negotiator, in seconds.
+
+    If `grace_period` is None, the negotiator takes only one snapshot, at the end of the topology.
+    """
 
     grace_period: float | None = 1.0
-    patience: float = 30.0  # how long a phase may wait for the answers of processors
+    patience: float = 30.0  # the longest time that a phase waits for the answers of processors
 
 
 class RegistryView(NamedTuple):
-    """The parts of the registry from which the negotiator decides its next step."""
+    """The values from which the negotiator decides its next step: the registry, the time, and a stop request."""
 
-    living: Mapping[str, Report]  # the reports, by the names of processors
+    living: Mapping[str, Report]  # name of a processor -> its report
     now: float  # the present time in seconds, from a clock that never goes back
     is_elected: bool = True  # whether this negotiator owns the master node
     stop_requested: bool = False
@@ -47,19 +51,19 @@ class Situation:
     state: MasterState
     view: RegistryView
     settings: NegotiatorSettings
-    spouts: Mapping[TopicPartition, str]  # the name of the spout of each partition
-    savers: Iterable[str]  # the processors that save snapshots
-    everyone: Iterable[str]
+    spouts: Mapping[TopicPartition, str]  # partition -> the name of the spout processor that reads it
+    savers: Iterable[str]  # the names of the processors that save snapshots
+    everyone: Iterable[str]  # the names of all processors
     since: float  # the time (s) at which the present phase began
-    stale: str | None = None  # why the snapshot store refused the epoch; else None
+    stale: str | None = None  # the reason why the snapshot store refused this epoch; None if it did not refuse it
 
     def report(self, name: str) -> Report:
-        """Return a processor's report of the present epoch; an empty one if it has written none."""
+        """Return the processor's report of the present epoch. Return an empty report if no such report exists."""
         report = self.view.living.get(name)
         return report if report is not None and report.epoch == self.state.epoch else Report()
 
     def waits_for(self) -> list[str]:
-        """Return the names of the processors whose answer the present phase waits for."""
+        """Return the names of the processors that have not yet answered in the present phase."""
         if self.state.phase not in ANSWERS:
             return []
         who, is_answer = ANSWERS[self.state.phase]
@@ -73,28 +77,32 @@ class Situation:
         return not self.waits_for()
 
     def lost(self) -> list[str]:
-        """Return the names of the processors without an entry of the present epoch."""
+        """Return the names of the processors that have no report of the present epoch in the registry."""
         return [name for name in self.everyone if self.report(name).epoch == 0]
 
     def failures(self) -> list[str]:
-        """Return the errors in the reports of the processors of the present epoch."""
+        """Return the errors that processors have reported in the present epoch."""
         return [failure for name in self.everyone if (failure := self.report(name).failure)]
 
     def not_saved(self) -> list[str]:
-        """Return the reasons why processors could not save their snapshot at the present clock."""
+        """Return, for each processor that could not save its snapshot at the present clock, the reason."""
         clock = self.state.clock
         pairs = [self.report(name).not_saved for name in self.savers]
         return [why for saved_at, why in filter(None, pairs) if saved_at == clock]
 
     def newest_common(self) -> Clock | None:
-        """Return the newest clock at which every saving processor has a snapshot; None if no such clock exists."""
+        """Return the newest clock at which every processor that saves snapshots has a snapshot.
+
+        Return None if no such clock exists.
+        """
         saved = [set(self.report(name).saved) for name in self.savers]
         return max(set.intersection(*saved), key=_age, default=None) if saved else None
 
     def missing_snapshot(self) -> str | None:
-        """Return an error if the newest common clock is older than the newest complete one; else None.
+        """Return an error if the newest common clock is below the newest complete clock; otherwise None.
 
-        Outputs up to the complete clock may be written already. A replay from an older clock would write them again.
+        A sink may already have written the outputs up to the complete clock. A replay from a lower clock would write
+        these outputs again.
         """
         completed, newest = self.state.completed, self.newest_common()
         if completed is None or (newest is not None and _age(newest) >= _age(completed)):
@@ -107,16 +115,16 @@ class Situation:
 
 
 def _age(clock: Clock) -> tuple[int, int]:
-    """Return a sort key that grows from one common clock to the next.
+    """Return a sort key that is larger for a newer common clock.
 
-    The clocks of a topology can be sorted, because each start continues from the newest common clock. Partitions are
-    added and never removed, and offsets only grow.
+    The common clocks of one topology can always be sorted, because each start continues from the newest common clock.
+    Later clocks can only have more partitions and higher offsets.
     """
     return len(clock), sum(clock.values())
 
 
 
-# Phase -> (the processors that must answer before the phase ends, the test whether a processor has answered).
+# Phase -> (the processors that must answer before the phase ends, a function that returns whether a report answers).
 ANSWERS: dict[MasterPhase, tuple[Callable[[Situation], Iterable[str]], Answer]] = {
     MasterPhase.INITIALIZE: (lambda it: it.everyone, lambda state, report: report.epoch > 0),
     MasterPhase.SPOUTS_REWIND: (lambda it: it.everyone, lambda state, report: report.is_ready),

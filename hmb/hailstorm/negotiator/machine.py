@@ -1,8 +1,8 @@
 """`Negotiator`: moves the master state along the table, one step at a time.
 
-A negotiator has no thread, no clock and no connection. A driver passes the contents of the registry (`RegistryView`) to
-`step`, and publishes the master state that `step` returns. A test can therefore run the negotiator step by step, and
-the simulation can run it against thousands of orders of events.
+A negotiator has no thread, no clock and no connection. A driver passes the contents of the registry and the time
+(`RegistryView`) to the method `step`, and publishes the master state that `step` returns. A test can therefore run the
+negotiator step by step, and the simulation can run it against thousands of orders of events.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ LOGGER = logging.getLogger(__name__)
 
 
 class EpochStore(Protocol):
-    """The part of a snapshot store that the negotiator uses."""
+    """The operations of a snapshot store that the negotiator uses."""
 
     def begin_epoch(self) -> int:
-        """Return the number of a new epoch, which is larger than all earlier ones.
+        """Begin a new epoch, and return its number, which is larger than the number of every earlier epoch.
 
-        From now on, refuse snapshots of earlier epochs.
+        After this call, the store refuses snapshots of earlier epochs.
         """
 
     def completed(self) -> Clock | None:
-        """Return the newest clock that `complete` was called with, or None."""
+        """Return the newest complete clock, or None if no clock is complete."""
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Record that every processor has saved its state at this clock, and delete older snapshots.
+        """Record that every processor has saved its state at `clock`, and delete the snapshots at all other clocks.
 
-        Raises StaleEpochError if a newer epoch has begun.
+        Raises StaleEpochError if an epoch newer than `epoch` has begun.
         """
 
 
 class Negotiator:
-    """Leads one topology from phase to phase: starts the processors, takes snapshots, and begins again after a crash.
+    """Leads one topology from phase to phase: starts the processors, takes snapshots, and recovers after a crash.
 
     `snapshots` counts the complete snapshots. `why` is the reason for which the present epoch began.
     """
@@ -55,12 +55,13 @@ class Negotiator:
         self._processors, self._store, self._settings = processors, store, settings
         self._savers = [name for name, processor in processors.by_name.items() if processor.saves]
         self._since = 0.0
-        self._stale: str | None = None  # why the store refused the epoch; else None
+        self._stale: str | None = None  # the reason why the store refused the epoch; None if it did not refuse it
 
     def step(self, view: RegistryView) -> MasterState | None:
-        """Take one step if its event has occurred, and return the new master state; else return None.
+        """Take at most one step of the table, and return the new master state. Return None if no event has occurred.
 
-        Raises SnapshotError if the store cannot record an epoch or a complete clock.
+        If the store refuses this negotiator's epoch, `step` also returns None. Raises SnapshotError if the store cannot
+        record an epoch or a complete clock.
         """
         situation = self._situation(view)
         for step in self.steps:
@@ -70,7 +71,7 @@ class Negotiator:
                     self._take(step, situation)
                 except StaleEpochError as error:
                     self.state, self._stale = before, str(error)
-                    return None  # The next view of the registry shows whether this negotiator is still elected.
+                    return None  # The next `step` begins a new epoch, if this negotiator is still elected.
                 return self.state
         return None
 
@@ -80,7 +81,7 @@ class Negotiator:
         return self.state
 
     def waits_for(self, view: RegistryView) -> list[str]:
-        """Return the names of the processors whose answer the present phase waits for."""
+        """Return the names of the processors that have not yet answered in the present phase."""
         return self._situation(view).waits_for()
 
     def _situation(self, view: RegistryView) -> Situation:
@@ -102,7 +103,7 @@ class Negotiator:
         if step.action is not None:
             getattr(self, step.action)(situation)
 
-    # -- the actions of the table; `before` is the situation in which the event occurred
+    # -- the actions of the table; the parameter `before` is the situation in which the event occurred
 
     def _begin_epoch(self, before: Situation) -> None:
         if before.state.phase is not MasterPhase.DISCONNECTED:
@@ -124,7 +125,7 @@ class Negotiator:
     def _choose_snapshot(self, before: Situation) -> None:
         snapshot = before.newest_common()
         starts = {partition: before.report(name).start or 0 for partition, name in before.spouts.items()}
-        clock = Clock({**starts, **(snapshot or {})})  # A new partition begins at its start.
+        clock = Clock({**starts, **(snapshot or {})})  # A partition that is not in the snapshot begins at its start.
         self.state = replace(self.state, clock=clock, snapshot=snapshot, completed=snapshot)
 
     def _flow(self, before: Situation) -> None:
@@ -149,9 +150,9 @@ class Negotiator:
         self.state = replace(self.state, completed=clock, clock=None)
 
     def _leave_incomplete(self, before: Situation, why: str) -> None:
-        """Continue without this snapshot, because the snapshot store cannot mark it as complete.
+        """Continue without this snapshot, because the store cannot record it as complete. `why` is the reason.
 
-        `why` is the reason.
+        If this was the last snapshot, end the topology with an error instead.
         """
         LOGGER.warning("the snapshot at %s is not complete: %s", before.state.clock, why)
         phase, error = MasterPhase.FLOWING, None

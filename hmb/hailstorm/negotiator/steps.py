@@ -1,11 +1,12 @@
-"""The negotiator's table: which event moves the master state from which phase to which, and which action goes with it.
+"""The negotiator's table: each row has a phase, an event, the phase to which the event leads, and an action.
 
 `Negotiator` takes its steps from this table, and the documentation draws the picture of the state machine from it. The
-order of the rows matters. Several steps can leave one phase, and the negotiator takes the first one whose event has
-occurred. A lost session therefore has priority over all other events, and a failure has priority over a restart.
+order of the rows matters. Several rows can have the same first phase, and the negotiator takes the first row whose
+event has occurred. A lost session therefore has priority over all other events, and a failure has priority over a
+restart.
 
-Source: Hailstorm, chapter 3.6, "Negotiator", figure 4. SpoutsPaused(clock), Ended and the failures are additions to the
-paper's machine.
+Source: Hailstorm, chapter 3.6, "Negotiator", figure 4. The paper's machine does not have SpoutsPaused(clock), Ended and
+the failures.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from hmb.hailstorm.master import MasterPhase
 
 
 class NegotiatorEvent(Enum):
-    """An event that the negotiator finds in the registry, or an interval that has passed."""
+    """An event of the table. The negotiator detects it from the registry, or from the time that has passed."""
 
     ELECTED = "the negotiator gets the master node"
     SESSION_LOST = "the negotiator's session ends, and its master node disappears"
@@ -39,7 +40,7 @@ class NegotiatorEvent(Enum):
 
 
 class Step(NamedTuple):
-    """One arrow of the state machine. `action` is the name of a method of `Negotiator`, or None."""
+    """One row of the table: an arrow of the state machine. `action` names a method of `Negotiator`, or is None."""
 
     before: MasterPhase
     event: NegotiatorEvent
@@ -52,7 +53,7 @@ class Step(NamedTuple):
 
 
 _P, _E = MasterPhase, NegotiatorEvent
-# In these phases the negotiator waits for answers of processors.
+# the phases in which the negotiator waits for the answers of processors that are running
 _WAITING = (_P.SPOUTS_REWIND, _P.SPOUTS_PAUSED, _P.SPOUTS_PAUSED_AT, _P.FLOWING_TO)
 _RUNNING = (_P.FLOWING, *_WAITING)
 

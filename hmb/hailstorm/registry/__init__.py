@@ -1,27 +1,28 @@
 """The registry: the list of living processors, their reports, and the master state of the negotiator.
 
-The processors of a topology may be threads, processes or machines. They find each other through a small shared tree of
-*nodes*, each a path with a value of bytes:
-
+The processors of a topology may run in threads, in processes or on several machines. They find each other through a
+small shared tree of *nodes*. A node is a path with a value of bytes:
     master              the master state, written by the negotiator
-    living/count-0      the report of a processor, written by it
+    living/count-0      the report of the processor count-0, written by this processor
 
-All nodes are *ephemeral*: a node belongs to the session that created it, and it disappears when this session ends. A
-session ends in two cases. If a process is killed, its connection breaks, and the registry notices this within
-milliseconds. If a process hangs, it sends no heartbeat for the session timeout. A missing node therefore shows the
-other processors that a processor has died.
+All nodes are *ephemeral*: a node belongs to the session that created it, and disappears when this session ends. A
+session ends in two cases. If a process is killed, its connection breaks, and the registry ends the session within
+milliseconds. If a process hangs, it sends no heartbeats, and the registry ends the session after the session timeout.
+When the node of a processor disappears, the other processors therefore know that this processor has died.
 
-A session can *watch* a prefix of paths. The registry calls the watch with each value that exists and with each change,
-in order. A watch can miss values that are overwritten quickly, but never the newest value.
+A session can *watch* all paths that begin with a prefix. To watch means that the registry calls a function of the
+session. It first calls the function with each value that exists, and then with each change, in order. The function may
+miss a value that is quickly overwritten, but it always receives the newest value.
 
-Only one session can create the node `master`. If several negotiators run, the owner of this session is elected.
+Only one session can create the node `master`. If several negotiators run, the negotiator whose session created this
+node is elected.
 
+Three registries exist:
     LocalRegistry        the threads of one process
     RegistryServer       the same registry for other processes, over TCP; `RemoteRegistry` is its client
     ZooKeeperRegistry    an Apache ZooKeeper ensemble, as in the paper; needs `pip install 'hmb[zookeeper]'`
 
 Read in this order:
-
 - `sessions`     the operations of a registry and of a session
 - `local`        the tree itself
 - `server`, `remote`    sessions over TCP

@@ -1,4 +1,4 @@
-"""The registry of one process: a dict of nodes, and the watches on it."""
+"""The registry of one process: a dict of nodes, and the functions that watch these nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hmb.hailstorm.registry.sessions import SessionExpiredError, Watch
 
 @dataclass
 class RegistryNode:
-    """The value of a node, and the session that owns the node. The node disappears with this session."""
+    """The value of a node, and the session that owns the node. The node disappears when this session ends."""
 
     value: bytes
     owner: LocalSession
@@ -19,7 +19,8 @@ class RegistryNode:
 class LocalRegistry:
     """The nodes of a registry in the memory of this process. A node is a path with a value.
 
-    The registry calls watches while it holds its lock, so each watch receives the changes in order.
+    The registry calls the watching functions while it holds its lock. Each function therefore receives the changes in
+    order.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class LocalRegistry:
             session.close()
 
     def notify(self, path: str, value: bytes | None) -> None:
-        """Call the watches on a path with its new value. The caller holds the lock."""
+        """Call every function that watches this path with the new value of the path. The caller must hold the lock."""
         for session in list(self.sessions):
             for prefix, watch in session.watches:
                 if path.startswith(prefix):
@@ -47,7 +48,7 @@ class LocalRegistry:
 
 @dataclass(eq=False)
 class LocalSession:
-    """A session in this process. It belongs to a thread, or to a connection of the registry server."""
+    """A session in this process. A thread owns the session, or a connection of the registry server owns it."""
 
     registry: LocalRegistry
     name: str

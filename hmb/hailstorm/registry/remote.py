@@ -1,9 +1,10 @@
 """Sessions with a registry in another process.
 
-Each session has its own connection and two threads: one reads answers and changes, one sends heartbeats. A
-session expires when its connection breaks, or when the server sends nothing for the session timeout. The server then
-removes the nodes of the session. The owner of an expired session must stop writing to the outside. The session's
-`is_alive` is False from then on.
+Each session has its own connection and two threads. One thread reads answers and changes of values, and the other
+thread sends heartbeats. A session expires in two cases: its connection breaks, or the registry server receives no
+heartbeat for the session timeout and closes the connection. The server removes the nodes of an expired session. When
+the connection is closed, `is_alive` of the session becomes False. The owner of the session must then no longer write to
+the outside.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from hmb.hailstorm.registry.sessions import SessionExpiredError, Watch
 from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
-ANSWER_TIMEOUT = 10.0  # seconds
+ANSWER_TIMEOUT = 10.0  # seconds that a client waits for the answer to a request
 
 
 class RemoteRegistry:
-    """A registry at an address (`host`, `port`)."""
+    """A registry in another process, which listens at an address (`host`, `port`)."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self.address = address
@@ -38,7 +39,7 @@ class RemoteRegistry:
 
 
 class RemoteSession:
-    """A session over its own connection."""
+    """A session with a registry in another process. The session has its own connection."""
 
     def __init__(self, address: tuple[str, int], name: str) -> None:
         self.name = name
@@ -46,7 +47,7 @@ class RemoteSession:
         self._socket = FrameSocket.connect(address, ANSWER_TIMEOUT)
         self._answers: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._watches: list[tuple[str, Watch]] = []
-        self._lock = threading.Lock()  # held during a request, so that each answer belongs to one request
+        self._lock = threading.Lock()  # held during a request, so that the next answer belongs to this request
         self._ended = threading.Event()
         self._socket.send(["join", name])
         self._timeout = float(self._socket.receive()[1])

@@ -1,8 +1,7 @@
 """The registry over TCP: each connection is a session.
 
-A frame is a length (uint32, big-endian) and a value of the codec. The client sends requests, the server answers each in
-order:
-
+A frame is a length (uint32, big-endian) and a value of the codec. The client sends requests, and the server answers
+them in order:
     client -> server                              server -> client
     ["join", name]                                ["ok", session timeout in seconds]
     ["create", path, value]                       ["ok", whether it was created]
@@ -11,11 +10,12 @@ order:
     ["beat"]                                      (no answer)
                                                   ["changed", path, value or None], at any time
 
-A connection that breaks ends its session immediately. The server closes a connection that is silent for the session
-timeout, because its process hangs or its machine has failed. In both cases the watches report that nodes disappeared.
+When a connection breaks, the server ends its session immediately. If a process hangs or its machine fails, its
+connection stays open but is silent. The server closes a connection that is silent for the session timeout. In both
+cases, the server reports to all watching sessions that the nodes of the ended session have disappeared.
 
-The server serves processes of one user. By default it binds the loopback interface. Like a ZooKeeper without access
-control, it does not check the identity of its clients.
+The server is meant for the processes of one user. By default it listens only on the loopback interface, so only
+processes of the same machine can connect. The server does not check the identity of its clients.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from hmb.hailstorm.registry.sessions import SessionExpiredError
 from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
-MOST_OUTGOING = 10_000  # answers and changes that one client has not read yet
-SESSION_TIMEOUT = 5.0  # seconds without a heartbeat; long enough that a busy process does not look dead
+MOST_OUTGOING = 10_000  # the most answers and changes that wait in the queue of one client
+SESSION_TIMEOUT = 5.0  # seconds without a heartbeat; a living but busy process sends one in this time
 
 
 class RegistryServer:
-    """Serves a registry at a port, with one thread that accepts and two threads for each connection."""
+    """Serves a registry at a port. One thread accepts connections, and two threads serve each connection."""
 
     def __init__(
         self, registry: LocalRegistry, host: str = "127.0.0.1", port: int = 0, session_timeout: float = SESSION_TIMEOUT
@@ -81,7 +81,7 @@ class RegistryServer:
 class RegistryConnection(threading.Thread):
     """The connection of one client.
 
-    Its thread reads requests, and a second thread sends answers and changes in order.
+    The thread of this class reads requests. A second thread sends answers and changes in order.
     """
 
     def __init__(self, server: RegistryServer, client: socket.socket) -> None:
@@ -89,7 +89,7 @@ class RegistryConnection(threading.Thread):
         self._server = server
         self._socket = FrameSocket(client)
         self._session: LocalSession | None = None
-        # The thread that takes from this queue ends when the connection is closed, so its waits need no time limit.
+        # The sending thread waits for this queue without a time limit, because `close` ends the thread.
         self._outgoing: queue.Queue[Any] = queue.Queue(MOST_OUTGOING)
 
     def run(self) -> None:
@@ -109,13 +109,13 @@ class RegistryConnection(threading.Thread):
         """End the session and the connection."""
         if self._session is not None:
             self._session.close()
-        with suppress(queue.Full):  # If the queue is full, its thread ends when it uses the closed socket.
+        with suppress(queue.Full):  # If the queue is full, the sending thread ends when it uses the closed socket.
             self._outgoing.put_nowait(None)
         self._socket.close()
         self._server.forget(self)
 
     def _send(self, value: Any) -> None:
-        """Add an answer or a change to the queue. If the client does not read, the queue is full: end the session."""
+        """Add an answer or a change to the queue. If the queue is full, the client does not read: end the session."""
         try:
             self._outgoing.put_nowait(value)
         except queue.Full:

@@ -1,4 +1,4 @@
-"""`Registry` and `RegistrySession`: the operations that every registry has."""
+"""`Registry` and `RegistrySession`: the operations that every registry and every session has."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from hmb.hailstorm.errors import HailstormError
 MASTER = "master"
 LIVING = "living/"
 
-Watch = Callable[[str, bytes | None], None]  # takes a path and its new value, or None if the node has disappeared
+Watch = Callable[[str, bytes | None], None]  # takes a path and its new value; the value is None if the node is gone
 
 
 class SessionExpiredError(HailstormError):
-    """The session has ended. Its nodes have disappeared, and its owner cannot write any more."""
+    """The session has ended. Its nodes have disappeared, and the session's owner cannot write any more."""
 
 
 class RegistrySession(Protocol):
-    """One member's connection to a registry. Any thread may use it."""
+    """The connection of one processor or negotiator to a registry. Any thread may use it."""
 
     def create(self, path: str, value: bytes) -> bool:
-        """Create a node of this session. Return False if the node exists. Raises SessionExpiredError."""
+        """Create a node that belongs to this session, and return True. If the node exists already, return False.
+
+        Raises SessionExpiredError if the session has ended.
+        """
 
     def write(self, path: str, value: bytes) -> None:
         """Change the value of a node of this session.
@@ -30,24 +33,24 @@ class RegistrySession(Protocol):
         """
 
     def watch(self, prefix: str, watch: Watch) -> None:
-        """Call `watch` with all nodes below a prefix, and with each change, until the session ends.
+        """Call `watch` with every node whose path begins with `prefix`, and then with each change of such a node.
 
-        The calls come from one thread, in order. They must not block.
+        The calls come from one thread and in order, until the session ends. `watch` must not block.
         """
 
     @property
     def is_alive(self) -> bool:
-        """Whether the session still owns its nodes, as far as this process knows."""
+        """Whether the session still owns its nodes, according to what this process knows."""
 
     def close(self) -> None:
-        """End the session: its nodes disappear."""
+        """End the session. Its nodes disappear."""
 
 
 class Registry(Protocol):
-    """A registry, which opens sessions."""
+    """A registry that opens sessions for processors and negotiators."""
 
     def join(self, name: str) -> RegistrySession:
-        """Open a session. `name` appears in logs. Raises OSError if the registry cannot be reached."""
+        """Open a session, and return it. Log messages contain `name`. Raises OSError if no registry answers."""
 
     def close(self) -> None:
-        """End all sessions of this registry object."""
+        """End all sessions that this registry object has opened."""

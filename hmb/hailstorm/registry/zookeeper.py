@@ -1,17 +1,20 @@
-"""Apache ZooKeeper as the registry, as in the paper.
+"""Apache ZooKeeper as the registry, as in the Hailstorm paper.
 
+The nodes of a topology are nodes of ZooKeeper:
     /hailstorm/<topology>/master              ephemeral
     /hailstorm/<topology>/living/count-0      ephemeral
 
-ZooKeeper has the sessions, ephemeral nodes and watches that the registry needs (module `sessions`). Each session is a
-separate ZooKeeper client, so that its nodes disappear with it. A write names the version that this session wrote last.
-ZooKeeper refuses the write if another session has created the node again since then.
+ZooKeeper has the sessions, ephemeral nodes and watches that a registry needs (module `sessions`). Each session is a
+separate ZooKeeper client, so ZooKeeper removes the nodes of this session when the client ends. When a session writes to
+a node, the request names the version of the node that the session wrote last. If the node has another version, because
+another session has deleted and created it in the meantime, ZooKeeper refuses the write.
 
-After a lost connection the client library kazoo opens a new session automatically. A processor must not continue with
-the new session, because its nodes may have disappeared in between. The first error therefore ends a `ZooKeeperSession`.
+When a connection is lost, the client library kazoo opens a new ZooKeeper session automatically. A processor must not
+continue with the new session, because its nodes may have disappeared together with the old session. A
+`ZooKeeperSession` therefore ends at the first error.
 
-Needs `pip install 'hmb[zookeeper]'`. Source: Hailstorm, chapter 3.2, "Apache Zookeeper" (the paper uses the library
-hzk).
+This module needs `pip install 'hmb[zookeeper]'`. Source: Hailstorm, chapter 3.2, "Apache Zookeeper" (the paper uses the
+library hzk).
 """
 
 from __future__ import annotations
@@ -28,18 +31,18 @@ try:
 except ImportError as error:
     raise ImportError(f"{error}: `pip install 'hmb[zookeeper]'` brings kazoo") from error
 
-START_TIMEOUT = 15.0  # seconds
+START_TIMEOUT = 15.0  # seconds in which a server must answer a new client
 
 
 class ZooKeeperRegistry:
-    """The nodes of one topology in an ensemble. `hosts` is a list of `host:port`, separated by commas."""
+    """The nodes of one topology in a ZooKeeper ensemble. `hosts` is a list of `host:port`, separated by commas."""
 
     def __init__(self, hosts: str, topology: str, session_timeout: float = 5.0) -> None:
         self._hosts, self._root, self._timeout = hosts, f"/hailstorm/{topology}", session_timeout
         self._sessions: list[ZooKeeperSession] = []
 
     def join(self, name: str) -> ZooKeeperSession:
-        """Open a session. Raises OSError if no server answers."""
+        """Open a session, and return it. Raises OSError if no server of the ensemble answers."""
         session = ZooKeeperSession(self._hosts, self._root, self._timeout, name)
         self._sessions.append(session)
         return session
@@ -50,13 +53,13 @@ class ZooKeeperRegistry:
 
 
 class ZooKeeperSession:
-    """A session of ZooKeeper, with its own connection."""
+    """A session of ZooKeeper. Each `ZooKeeperSession` has its own connection."""
 
     def __init__(self, hosts: str, root: str, timeout: float, name: str) -> None:
         self.name = name
         self.is_alive = True
         self._root = root
-        self._versions: dict[str, int] = {}  # the versions of this session's nodes, by their paths
+        self._versions: dict[str, int] = {}  # path of a node of this session -> version of the node
         self._watched: set[str] = set()
         self._lock = threading.Lock()  # guards the set of watched paths
         self._client = KazooClient(hosts, timeout=timeout)
@@ -94,13 +97,16 @@ class ZooKeeperSession:
             self._ask(self._client.ChildrenWatch, f"{self._root}/{LIVING}".rstrip("/"), changed)
 
     def close(self) -> None:
-        """End the session: its nodes disappear."""
+        """End the session. Its nodes disappear."""
         self.is_alive = False
         self._client.stop()
         self._client.close()
 
     def _watch_node(self, path: str, watch: Watch) -> None:
-        """Call `watch` with the values of one node until the session ends, even after the node was deleted."""
+        """Call `watch` with each new value of one node, until the session ends.
+
+        If the node is deleted and created again, the calls continue.
+        """
         key = f"{path} {id(watch)}"
         with self._lock:
             if key in self._watched:
@@ -109,7 +115,7 @@ class ZooKeeperSession:
         exists = [False]
 
         def changed(value: bytes | None, stat: Any) -> None:
-            if value is not None or exists[0]:  # A node that has never existed cannot disappear.
+            if value is not None or exists[0]:  # The first call has the value None if the node does not exist yet.
                 exists[0] = value is not None
                 watch(path, value)
 

@@ -1,25 +1,24 @@
-"""Snapshot stores: where the states of processors survive a crash.
+"""Snapshot stores: the places that keep the states of processors after a crash.
 
-A snapshot is the state of one processor at one clock, as bytes. `save` returns when the bytes are on disk: the
-negotiator calls a snapshot complete as soon as every processor has reported its save, and after that the older
-snapshots are deleted.
+A snapshot is the state of one processor at one clock, as bytes. The method `save` of a store returns after the bytes
+are on disk. When every processor has reported that it saved its snapshot, the negotiator records the snapshot of the
+topology as complete. Only then does the store delete the older snapshots.
 
-A store keeps three more values for the whole topology, so that a new negotiator can continue the work of its
-predecessor:
-
+A store also keeps three values for the whole topology, so that a new negotiator can continue the work of the previous
+negotiator:
     fingerprint   the shape of the topology that the snapshots belong to: the store refuses any other topology
     epoch         the number of the last start: the store refuses `save` and `complete` of an older epoch
-    completed     the newest complete clock: a start must not begin with an older one
+    completed     the newest complete clock: a restart must not begin at an older clock
 
-The epoch is a fence. Suppose that a processor hangs in the middle of a save, and continues when the topology has
-recovered without it. It must not add its snapshot, whose clock would look newer than the clock of the recovery. A store
-therefore checks the epoch and adds the snapshot in one step.
+The epoch protects the snapshots against a processor that hangs. Suppose that a processor hangs during a save. The
+topology recovers without this processor, and begins a new epoch. If the processor then continued its save, it would add
+a snapshot at a clock that is newer than the clock of the recovery. A store therefore checks the epoch and adds the
+snapshot in one step, and refuses the snapshot of the old epoch.
 
-All processors of a topology use one store: a directory that all can reach, or a database. The paper's DirSnapshotStore
-is `DirectorySnapshotStore`; the SQL database that the paper suggests is `SqliteSnapshotStore`.
+All processors of a topology use one store: a database, or a directory that all processors can reach. The Hailstorm
+paper's DirSnapshotStore is `DirectorySnapshotStore`. The paper also suggests an SQL database: `SqliteSnapshotStore`.
 
 Read in this order:
-
 - `store`       `SnapshotStore`, the operations
 - `memory`      in memory, for tests and for topologies that can start from the beginning
 - `directory`   one file for each snapshot: write, sync, rename
@@ -46,7 +45,7 @@ __all__ = [
 
 
 def open_store(location: str | Path) -> SnapshotStore:
-    """Return the store at a path: SQLite for a file name that ends in `.db` or `.sqlite`, otherwise a directory."""
+    """Return the store at a path: SQLite if the file name ends in `.db` or `.sqlite`, otherwise a directory."""
     if Path(location).suffix in (".db", ".sqlite"):
         return SqliteSnapshotStore(location)
     return DirectorySnapshotStore(location)

@@ -1,11 +1,11 @@
-"""Snapshots in a directory: one file for each.
+"""Snapshots in a directory: one file for each snapshot.
 
+The directory of a store contains these files:
     <directory>/topology.json                     fingerprint, epoch, newest complete clock
     <directory>/lock                              locked while the epoch is checked
     <directory>/count-0/00000000000000000007.snapshot
 
-A snapshot file, with big-endian integers:
-
+The layout of a snapshot file, with big-endian integers:
     magic           4 bytes   HAIL
     version         uint8     1
     crc             uint32    CRC-32C of everything after it
@@ -13,13 +13,14 @@ A snapshot file, with big-endian integers:
     header          bytes     the codec's value [epoch, processor, clock]
     state           bytes     up to the end of the file
 
-A file is written under a temporary name, synced and renamed, and then the directory is synced. A file with its final
-name is therefore complete, even if the process crashes. The CRC detects later damage on the disk. Files are numbered in
-the order of saving.
+The store writes a snapshot file under a temporary name, syncs the file, renames it, and syncs the directory. A file
+that has its final name is therefore complete, even if the process crashes at any moment. The CRC detects damage that
+happens later on the disk. The number in a file's name grows with each snapshot of a processor.
 
-The store checks the epoch and renames the file under one lock, so that a hung process cannot rename its file after a
-new epoch has begun. The lock is not held while the state is written. A process that hangs between lock and rename
-blocks the store. Other processes wait at most 10 seconds for the lock, and then raise an error.
+The store checks the epoch and renames the file under one lock. If a process hangs before it takes the lock, and a new
+epoch begins, the process cannot rename its file any more. The process does not hold the lock while it writes the state.
+If a process hangs while it holds the lock, it blocks the store. Other processes wait at most 10 seconds for the lock,
+and then raise an error.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from hmb.hailstorm.snapshots.store import Fingerprint, SnapshotListing, check_ep
 MAGIC = b"HAIL\x01"
 PREFIX = struct.Struct(">5sII")  # magic with version, CRC, header length
 SUFFIX = ".snapshot"
-LOCK_TIMEOUT = 10.0  # seconds
+LOCK_TIMEOUT = 10.0  # seconds that a process waits for the lock
 
 
 class SnapshotFile(NamedTuple):
@@ -58,11 +59,11 @@ class SnapshotFile(NamedTuple):
 
 
 class DirectorySnapshotStore:
-    """A snapshot store for processes that share a directory."""
+    """A snapshot store in a directory. All processes that can reach the directory can use it."""
 
     def __init__(self, directory: str | Path) -> None:
         self.directory = Path(directory)
-        self.location = str(self.directory.absolute())  # Another process passes this path to `open_store`.
+        self.location = str(self.directory.absolute())  # the path with which another process opens this store
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -126,7 +127,7 @@ class DirectorySnapshotStore:
             if isinstance(found, SnapshotError):
                 errors.append(str(found))
             elif found.clock == clock:
-                state = found.state  # If a round was repeated at the same clock, the last file counts.
+                state = found.state  # A processor can save twice at one clock. The last file is the valid one.
         if state is not None:
             return state
         raise SnapshotError(f"{processor} has no intact snapshot at {clock}. {'. '.join(errors)}".rstrip())
@@ -144,14 +145,14 @@ class DirectorySnapshotStore:
     # -- files
 
     def _files(self, processor: str) -> Iterator[SnapshotFile | SnapshotError]:
-        """Yield every snapshot of a processor in the order of saving.
+        """Yield every snapshot of a processor in the order in which the snapshots were saved.
 
-        Yield an error for a snapshot that cannot be read.
+        For a snapshot that cannot be read, yield an error instead.
         """
         for path in sorted((self.directory / processor).glob("*" + SUFFIX)):
             try:
                 yield _read(path)
-            except FileNotFoundError:  # The negotiator has deleted the file since it was listed.
+            except FileNotFoundError:  # The negotiator deleted the file after `glob` had listed it.
                 continue
             except SnapshotError as error:
                 yield error
@@ -185,7 +186,7 @@ class DirectorySnapshotStore:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        """Exclude all other processes and threads from checking the epoch."""
+        """Hold the store's lock during the `with` block, so that no other process or thread can check the epoch."""
         try:
             file = (self.directory / "lock").open("a")
         except OSError as error:
@@ -207,7 +208,7 @@ class DirectorySnapshotStore:
 def _read(path: Path) -> SnapshotFile:
     """Return the contents of a snapshot file.
 
-    Raises SnapshotError if the file is damaged, FileNotFoundError if it does not exist.
+    Raises SnapshotError if the file is damaged or cannot be read, FileNotFoundError if the file does not exist.
     """
     try:
         data = path.read_bytes()

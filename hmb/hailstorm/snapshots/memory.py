@@ -1,4 +1,4 @@
-"""Snapshots in memory: they survive a crash of a processor, but not the end of the process."""
+"""Snapshots in memory. The snapshots survive a crash of a processor, but they are lost when the process ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hmb.hailstorm.snapshots.store import Fingerprint, SnapshotListing, check_ep
 
 
 class MemorySnapshotStore:
-    """A snapshot store for the threads of one process."""
+    """A snapshot store in memory. All threads of one process can use it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards the fields below

@@ -1,10 +1,12 @@
 """Snapshots in one SQLite file.
 
+The database has two tables:
     topology    fingerprint (JSON), epoch, completed (the codec's bytes of a clock); one row
     snapshot    number, processor, clock, epoch, state
 
-The database's transactions make the check of the epoch and the insertion one step. `PRAGMA synchronous=FULL` syncs each
-transaction. Each operation opens a connection, because a connection of SQLite belongs to one thread. This takes 0.1 ms.
+A transaction of the database checks the epoch and inserts the snapshot in one step. With `PRAGMA synchronous=FULL`,
+SQLite syncs each transaction to the disk. A connection of SQLite can be used only by one thread, so the store opens a
+new connection for each operation. Opening a connection takes 0.1 ms.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from hmb.hailstorm.codec import decode, encode
 from hmb.hailstorm.errors import SnapshotError
 from hmb.hailstorm.snapshots.store import Fingerprint, SnapshotListing, check_epoch, check_fingerprint
 
-TIMEOUT = 10.0  # seconds to wait for another process's transaction
+TIMEOUT = 10.0  # seconds that a transaction waits until the transaction of another process ends
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS topology (only INTEGER PRIMARY KEY CHECK (only = 1), fingerprint TEXT,
                                      epoch INTEGER NOT NULL, completed BLOB);
@@ -31,11 +33,11 @@ CREATE TABLE IF NOT EXISTS snapshot (number INTEGER PRIMARY KEY AUTOINCREMENT, p
 
 
 class SqliteSnapshotStore:
-    """A snapshot store for processes of one machine."""
+    """A snapshot store in an SQLite file. All processes of one machine can use it."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.location = str(self.path.absolute())  # Another process passes this path to `open_store`.
+        self.location = str(self.path.absolute())  # the path with which another process opens this store
         with self._connection() as connection:
             connection.executescript(SCHEMA)
 
@@ -104,7 +106,7 @@ class SqliteSnapshotStore:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """Open a connection with a write transaction, which commits at the end of the block."""
+        """Open a connection and begin a write transaction, which commits at the end of the `with` block."""
         with self._connection() as connection:
             connection.execute("BEGIN IMMEDIATE")
             with connection:

@@ -1,4 +1,4 @@
-"""`SnapshotStore`: the operations that every store has. Any thread may call them."""
+"""`SnapshotStore`: the operations that every snapshot store has. Any thread may call these operations."""
 
 from __future__ import annotations
 
@@ -17,54 +17,64 @@ class SnapshotListing(NamedTuple):
     clock: Clock
     epoch: int
     size: int  # bytes of the state
-    error: str | None = None  # why the snapshot cannot be read; else None
+    error: str | None = None  # the reason why the snapshot cannot be read; None if it is intact
 
 
 class SnapshotStore(Protocol):
-    """The store of one topology's snapshots."""
+    """A store that keeps all snapshots of one topology."""
 
     def claim(self, fingerprint: Fingerprint) -> None:
-        """Reserve the store for a topology. Raises TopologyError if it holds snapshots of another shape."""
+        """Reserve the store for a topology with this fingerprint.
+
+        Raises TopologyError if the store holds snapshots of a topology with another fingerprint.
+        """
 
     def begin_epoch(self) -> int:
-        """Return the number of a new epoch, which is larger than all earlier ones.
+        """Begin a new epoch, and return its number, which is larger than the number of every earlier epoch.
 
-        From now on, refuse snapshots of earlier epochs.
+        After this call, the store refuses snapshots of earlier epochs.
         """
 
     def completed(self) -> Clock | None:
-        """Return the newest clock that `complete` was called with, or None."""
+        """Return the newest complete clock, or None if no clock is complete."""
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Record that every processor has saved its state at this clock, and delete all other snapshots.
+        """Record that every processor has saved its state at `clock`, and delete the snapshots at all other clocks.
 
-        Raises StaleEpochError if a newer epoch has begun.
+        Raises StaleEpochError if an epoch newer than `epoch` has begun.
         """
 
     def save(self, epoch: int, processor: str, clock: Clock, state: bytes) -> None:
-        """Store a state durably.
+        """Store the state of a processor at a clock durably.
 
-        Raises StaleEpochError if a newer epoch has begun, SnapshotError if the state cannot be stored.
+        Raises StaleEpochError if an epoch newer than `epoch` has begun, SnapshotError if the state cannot be stored.
         """
 
     def clocks(self, processor: str) -> list[Clock]:
-        """Return the clocks of the intact snapshots of a processor, the oldest first."""
+        """Return the clocks of all intact snapshots of a processor, in the order in which they were saved."""
 
     def load(self, processor: str, clock: Clock) -> bytes:
-        """Return a saved state. Raises SnapshotError if it is missing or damaged."""
+        """Return the state that a processor saved at a clock.
+
+        Raises SnapshotError if the snapshot is missing or damaged.
+        """
 
     def list(self) -> list[SnapshotListing]:
-        """Return all snapshots, damaged ones included."""
+        """Return all snapshots in the store. A damaged snapshot is listed with its error."""
 
 
 def check_epoch(newest: int, epoch: int, what: str) -> None:
-    """Raise StaleEpochError if `epoch` is older than the newest one."""
+    """Raise StaleEpochError if `epoch` is older than the epoch `newest`."""
     if epoch < newest:
         raise StaleEpochError(f"{what} of epoch {epoch} is refused: epoch {newest} has begun")
 
 
 def check_fingerprint(known: Fingerprint | None, present: Fingerprint, where: str) -> None:
-    """Raise TopologyError with the differences if the store holds snapshots of a topology with another shape."""
+    """Raise TopologyError if the store is reserved for a topology with another fingerprint (`known`).
+
+    The message contains the differences between `known` and `present`. If `known` is None, the store is not yet
+    reserved, and the function does nothing.
+    """
     if known is None or known == present:
         return
     differences = [

@@ -1,9 +1,11 @@
-"""Databases as targets: outputs and clock in one transaction of a DB-API connection (PEP 249).
+"""Databases as targets: one transaction of a DB-API connection (PEP 249) writes the outputs and the clock.
 
-    hailstorm_clock    sink (text, primary key)   epoch (integer)   clock (text: JSON [[topic, partition, offset]])
+Besides the user's tables, the database contains the table `hailstorm_clock`, with one row for each sink:
+    sink (text, primary key)   epoch (integer)   clock (text: JSON [[topic, partition, offset]])
 
-`open` writes the epoch of this start. In the same transaction as the outputs, `write` updates this row, but only if the
-row still has this epoch. A sink of an older epoch finds another epoch, rolls back, and ends.
+When a sink starts, `open` writes the epoch of this start to the row of the sink. Later `write` updates the clock in
+this row, in the same transaction as the outputs, if the row still has the epoch of this start. If a newer start has
+replaced the epoch, the older sink rolls its transaction back and ends.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from hmb.client import TopicPartition
 from hmb.hailstorm.clock import Clock
 from hmb.hailstorm.errors import StaleEpochError
 
-# the parameter marker of each paramstyle of PEP 249, without the rare "numeric" and "named"
+# PEP 249 lets each database module choose how a statement marks a parameter. The rare styles "numeric" and "named" are
+# not supported.
 MARKERS = {"qmark": "?", "format": "%s", "pyformat": "%s"}
 CREATE = "CREATE TABLE IF NOT EXISTS hailstorm_clock (sink VARCHAR(200) PRIMARY KEY, epoch INTEGER, clock TEXT)"
 
@@ -28,7 +31,7 @@ class DatabaseTarget:
 
     connect     makes a connection; transactions begin implicitly, as PEP 249 requires
     insert      writes outputs with a cursor, for example `cursor.executemany("INSERT ...", tuples)`; must not commit
-    paramstyle  the paramstyle of the DB-API module: "qmark", "format" or "pyformat"
+    paramstyle  the style of parameter markers in the DB-API module: "qmark", "format" or "pyformat"
     """
 
     def __init__(
@@ -74,7 +77,7 @@ class DatabaseTarget:
         self._connection.close()
 
     def _claim(self) -> str | None:
-        """Write the epoch of this start, and return the clock of the last transaction as JSON."""
+        """Write the epoch of this start to the sink's row, and return the clock in this row as JSON, or None."""
         cursor = self._connection.cursor()
         cursor.execute(CREATE)
         self._execute(cursor, "SELECT epoch, clock FROM hailstorm_clock WHERE sink = ?", (self._sink,))
@@ -97,9 +100,9 @@ class DatabaseTarget:
 
 
 class SqliteTarget(DatabaseTarget):
-    """An SQLite file. `statement` is executed for each output, which must be a tuple of its values.
+    """An SQLite file. The target executes `statement` for each output. An output is a tuple of parameters.
 
-    `setup` is executed once when the target is opened, for example `CREATE TABLE IF NOT EXISTS ...`.
+    When the target is opened, it executes `setup` once, for example `CREATE TABLE IF NOT EXISTS ...`.
     """
 
     def __init__(self, path: str | Path, statement: str, setup: str = "") -> None:

@@ -1,13 +1,14 @@
-"""A topic as a target: outputs become records, and the clock becomes the committed offsets of a group.
+"""A topic as a target: outputs become records, and the clock becomes the committed offsets of a consumer group.
 
-A transaction of Kafka's protocol can write records to partitions and commit offsets of a consumer group, all or
-nothing. A clock is exactly such a set of offsets. The committed offsets of the group `hailstorm-<name>-<sink>` are
-therefore the clock of the last transaction. Kafka's own tools, and `hmb groups`, show this progress of the sink:
-
+A transaction of Kafka's protocol can write records to partitions and commit offsets of a consumer group. Either all of
+these writes take effect, or none of them. A clock is a set of offsets, one for each partition, so it can be committed
+as the offsets of a group. The committed offsets of the group `hailstorm-<topology>-<sink>` are therefore the clock of
+the sink's last transaction. Kafka's own tools and the command `hmb groups` show this progress of the sink:
     hmb groups describe hailstorm-trending-out-0
 
-`init_transactions` fences an older producer with the same transactional id. It also waits until the last transaction of
-the older producer has committed or aborted. The offsets that the sink reads afterwards are therefore final.
+When a sink starts, `init_transactions` fences an older producer with the same transactional id. It also waits until the
+last transaction of the older producer has committed or aborted. The offsets that the sink reads after this call are
+therefore final.
 
 Source: KIP-98, "Exactly Once Delivery and Transactional Messaging"; KIP-447.
 """
@@ -23,14 +24,14 @@ from hmb.hailstorm.errors import StaleEpochError
 
 FENCED = {"PRODUCER_FENCED", "INVALID_PRODUCER_EPOCH"}
 
-Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # takes a tuple; returns key and value of the record
+Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # takes an output; returns the key and value of its record
 
 
 class TopicTarget:
-    """A target that writes the outputs to a topic, in one transaction of Kafka with the clock.
+    """A target that writes the outputs to a topic, and commits the clock in the same transaction.
 
-    name      the name of the topology: sinks of other topologies must not share the group
-    encode    returns the key and the value of an output
+    name      the name of the topology; a part of the group's name, so that sinks of two topologies use two groups
+    encode    takes an output; returns the key and the value of its record
     """
 
     def __init__(self, bootstrap_servers: str, topic: str, name: str, encode: Encode) -> None:
