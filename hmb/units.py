@@ -36,6 +36,9 @@ SIZE = re.compile(r"(\d+(?:\.\d+)?)\s?(Ki|Mi|Gi|Ti|k|K|M|G|T)?B", re.ASCII)
 SIZE_UNITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 SIZE_UNITS |= {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 
+TIME_UNITS_SHOWN = ", ".join(UNITS)
+SIZE_UNITS_SHOWN = ", ".join(f"{unit}B" for unit in SIZE_UNITS)
+
 
 def now_ms() -> int:
     """Return the system's time in ms since 1970."""
@@ -45,12 +48,16 @@ def now_ms() -> int:
 def plain_value(name: str, value: str) -> str:
     """Return a setting's value without a unit, as Kafka needs it.
 
-    Raises ValueError if the value is no whole number in the setting's unit: `30m` for a setting in hours.
+    Raises ValueError if the value is no whole number in the setting's unit, such as `30m` for a setting in hours, and
+    for an unknown unit.
     """
     if is_time(name) and is_duration(value):
         return in_unit_of(name, parse_duration(value))
     if SIZE_NAMES.search(name) and (size := SIZE.fullmatch(value)) is not None:
         return str(int(float(size[1]) * SIZE_UNITS[size[2] or ""]))
+    units = TIME_UNITS_SHOWN if is_time(name) else SIZE_UNITS_SHOWN if SIZE_NAMES.search(name) else ""
+    if units and re.fullmatch(r"-?[\d.]+\s?[A-Za-z]+", value, re.ASCII):
+        raise ValueError(f"has an unknown unit; known units: {units}")
     return value
 
 

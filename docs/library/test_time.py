@@ -22,13 +22,13 @@ def test_a_transaction_is_aborted_after_its_timeout(hmb_broker, hmb_topic, hmb_c
             producer.commit_transaction()
 
 
-def test_the_offsets_of_a_stopped_group_expire(hmb_broker, hmb_topic, hmb_clock):
+def test_the_offsets_of_a_stopped_group_expire(hmb_broker, hmb_topic, hmb_group, hmb_clock):
     hmb_broker.produce(hmb_topic, "one")
-    with hmb.Consumer(hmb_broker.bootstrap_servers, hmb_topic, group="billing") as consumer:
+    with hmb.Consumer(hmb_broker.bootstrap_servers, hmb_topic, group=hmb_group) as consumer:
         consumer.poll(timeout=10)
         consumer.commit()
     hmb_clock.advance(days=8)
-    assert hmb_broker.committed("billing") == {}
+    assert hmb_broker.committed(hmb_group) == {}
 
 
 def test_compaction_keeps_the_newest_price(hmb_broker, hmb_clock):

@@ -5,6 +5,7 @@ loads the module `plugin.py` through the entry point `pytest11`. The plugin offe
 
 - `hmb_broker`, an embedded broker for the whole test session (`hmb.Broker`)
 - `hmb_topic`, the name of a new topic for each test
+- `hmb_group`, a new name of a consumer group for each test
 - `hmb_faults`, the faults of the embedded broker; they are removed at the end of the test
 - `hmb_clock`, the clock of the embedded broker; a test can move it forward
 - `kafka_bootstrap_servers`, the address to which a client of any library connects
@@ -32,14 +33,15 @@ Read in this order:
 12. `report.py`     the lines of the broker's log and the last records that the report of a failed test shows
 13. `session.py`    the broker of a test session, which is repaired before and after each test
 14. `settings.py`   the values of settings, and defaults that make tests fast
-15. `errors.py`     the exceptions
+15. `arguments.py`  checks of the types of arguments
+16. `errors.py`     the exceptions
 """
 
 # Type checkers treat any name TYPE_CHECKING as true. The standard constant is in `typing`, whose import takes 3 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.testing.clock import ManualClock
-    from hmb.testing.cluster import SimulatedCluster as Cluster
+    from hmb.testing.cluster import Cluster
 
 __all__ = ["Cluster", "ManualClock"]
 
@@ -47,9 +49,9 @@ __all__ = ["Cluster", "ManualClock"]
 def __getattr__(name: str) -> object:
     """Import the class `name` at its first use, so that `import hmb.testing` stays fast at each start of pytest."""
     if name == "Cluster":
-        from hmb.testing.cluster import SimulatedCluster
+        from hmb.testing.cluster import Cluster
 
-        return SimulatedCluster
+        return Cluster
     if name == "ManualClock":
         from hmb.testing.clock import ManualClock
 

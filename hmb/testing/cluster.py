@@ -4,7 +4,7 @@ In a Kafka cluster, a client sends the requests for a partition to the leader of
 leader, the old leader answers NOT_LEADER_OR_FOLLOWER. The client then asks which node is the new leader. A test with
 one broker never runs this part of a client.
 
-`hmb.testing.Cluster` (class `SimulatedCluster`) looks like a cluster to clients. In reality all nodes are one broker
+`hmb.testing.Cluster` looks like a cluster to clients. In reality all nodes are one broker
 with one set of logs, and it replicates nothing. The broker has one listener for each node. So the listener that
 receives a request shows which node the client has chosen. Wrappers around the broker's handlers change the response to
 what this node would answer::
@@ -45,7 +45,9 @@ from hmb.protocol.messages.fetch import FetchRequest
 from hmb.protocol.messages.metadata import MetadataResponse
 from hmb.protocol.schema import Request, Response
 from hmb.protocol.topics import TopicPartition
+from hmb.testing.clock import ManualClock
 from hmb.testing.embedded import Broker
+from hmb.testing.faults import Faults
 from hmb.testing.refusal import merge, refuse, split
 from hmb.testing.settings import Setting
 
@@ -58,16 +60,19 @@ OF_COORDINATORS = (
 )
 
 
-class SimulatedCluster:
+class Cluster:
     """A simulated cluster of several nodes in this process. It has no replication.
 
     `with hmb.testing.Cluster(3) as cluster:` runs the nodes 0, 1 and 2. All nodes share one broker, which is the
     attribute `broker`. A test creates topics and reads records and offsets with the methods of `broker`.
     """
 
-    def __init__(self, nodes: int = 3, config: Mapping[str, Setting] | None = None) -> None:
-        """Prepare a cluster with the nodes 0 to `nodes - 1`. `config` contains broker settings.
+    def __init__(
+        self, nodes: int = 3, config: Mapping[str, Setting] | None = None, clock: ManualClock | None = None
+    ) -> None:
+        """Prepare a cluster with the nodes 0 to `nodes - 1`.
 
+        `config` contains broker settings. A test can move `clock` forward.
         Raises ValueError if `nodes` is below 1, and ConfigError for a wrong setting.
         """
         if nodes < 1:
@@ -82,7 +87,7 @@ class SimulatedCluster:
             # all of them, so that a node can refuse the partitions that it does not lead.
             "max.incremental.fetch.session.cache.slots": 0,
         }
-        self.broker = Broker(config={**(config or {}), **fixed})
+        self.broker = Broker(config={**(config or {}), **fixed}, clock=clock)
         for key, handler in self.broker.handlers.items():
             self.broker.handlers[key] = partial(self._answer, handler)
         self._lock = threading.Lock()  # guards `_leaders` and `_stopped`
@@ -102,6 +107,11 @@ class SimulatedCluster:
     def bootstrap_servers(self) -> str:
         """The addresses of all nodes, separated by commas: `host:port,host:port`."""
         return self.broker.bootstrap_servers
+
+    @property
+    def faults(self) -> Faults:
+        """The faults of requests to all nodes."""
+        return self.broker.faults
 
     def leader(self, topic: str, partition: int) -> int | None:
         """Return the number of the node that leads a partition. Return None if all nodes are stopped."""
@@ -126,7 +136,10 @@ class SimulatedCluster:
             self._leaders[TopicPartition(topic, partition)] = node
 
     def stop(self, node: int) -> None:
-        """Stop a node. Other nodes lead its partitions until `start`. Raises ValueError for an unknown node."""
+        """Stop a node. Other nodes lead its partitions until `start`. Do nothing if the node is already stopped.
+
+        Raises ValueError for an unknown node.
+        """
         self._check_node(node)
         with self._lock:
             self._stopped.add(node)

@@ -35,6 +35,8 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TopicPartition
 from hmb.records.batch import LOG_OVERHEAD
 from hmb.storage.files.virtual import FileRegion, Parts
+from hmb.testing import arguments
+from hmb.testing.arguments import Seconds, check_text
 from hmb.testing.errors import BrokerNotRunning, FaultError
 
 LOGGER = logging.getLogger(__name__)
@@ -92,22 +94,24 @@ class DiskFaults:
         """Forget a broker that stops. Its faults remain, so they also apply to the same files at its next start."""
         self._server = None
 
-    def add(self, kind: Kind, *, topic: str | None = None, seconds: float = 0.0) -> DiskFault:
+    def add(self, kind: Kind, *, topic: str | None = None, seconds: Seconds = 0.0) -> DiskFault:
         """Add a fault for all log files of the broker, or only for one topic's files, and return the fault.
 
         The kinds:
 
         - `full`: a write fails with "no space left on device"
         - `failing`: a write and a sync fail with an input/output error
-        - `slow`: each write and each sync waits for `seconds` first
+        - `slow`: each write and each sync waits for `seconds` first (a number, or a text such as `500ms`)
 
         Raises FaultError for an unknown kind, for a slow disk without `seconds`, and for `seconds` with other kinds.
         """
         if kind not in get_args(Kind):
             raise FaultError(f"the disk cannot be {kind!r}; possible: {', '.join(get_args(Kind))}")
-        if (kind == "slow") != (seconds > 0):
+        check_text("topic", topic)
+        wait = arguments.seconds("seconds", seconds)
+        if (kind == "slow") != (wait > 0):
             raise FaultError("a slow disk needs seconds > 0, and the other kinds have no seconds")
-        fault = DiskFault(kind, topic, seconds, self)
+        fault = DiskFault(kind, topic, wait, self)
         with CHANGED:
             ACTIVE.append(fault)
             os.pwritev = _pwritev  # type: ignore[assignment]
@@ -141,7 +145,7 @@ class DiskFaults:
             return [fault for fault in ACTIVE if fault.broker is self]
 
     @contextmanager
-    def _during(self, kind: Kind, topic: str | None, seconds: float = 0.0) -> Iterator[None]:
+    def _during(self, kind: Kind, topic: str | None, seconds: Seconds = 0.0) -> Iterator[None]:
         fault = self.add(kind, topic=topic, seconds=seconds)
         try:
             yield
@@ -156,9 +160,9 @@ class DiskFaults:
         """Make each write and each sync fail with an I/O error until the end of the `with` block (see `add`)."""
         return self._during("failing", topic)
 
-    def slow(self, seconds: float, topic: str | None = None) -> AbstractContextManager[None]:
+    def slow(self, seconds: Seconds, topic: str | None = None) -> AbstractContextManager[None]:
         """Delay each write and each sync by `seconds` until the end of the `with` block (see `add`)."""
-        return self._during("slow", topic, seconds)
+        return self._during("slow", topic, arguments.seconds("seconds", seconds))
 
     def corrupt(self, topic: str, offset: int = 0, partition: int = 0) -> None:
         """Change one byte of the batch that contains `offset`, so that the batch's CRC is wrong.

@@ -44,6 +44,7 @@ from hmb.records.consumer_record import ConsumerRecord
 from hmb.storage.clock import SYSTEM_CLOCK, BrokerClock
 from hmb.storage.log import Log
 from hmb.testing import rounds
+from hmb.testing.arguments import as_bytes, check_headers
 from hmb.testing.clock import ManualClock
 from hmb.testing.disk import DiskFaults
 from hmb.testing.errors import BrokerNotRunning
@@ -98,11 +99,11 @@ class Broker:
         self._remove_temporary: weakref.finalize[[str], Self] | None = None
         layers = HandlerLayers()
         self.handlers: dict[ApiKey, Handler] = layers.handlers
-        self.faults = Faults(layers)
+        self._faults = Faults(layers)
         self._requests = RequestRecord(layers)
         self._versions = None if as_version is None else kafka_versions(as_version)
-        self.clock = clock
-        self.disk = DiskFaults()
+        self._clock = clock
+        self._disk = DiskFaults()
         self._server = self._new_server()  # This call checks the settings.
         self._is_running = False
 
@@ -149,6 +150,21 @@ class Broker:
     @property
     def _context(self) -> BrokerContext:
         return self._running.context
+
+    @property
+    def faults(self) -> Faults:
+        """The faults of requests: `faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", times=2)`."""
+        return self._faults
+
+    @property
+    def disk(self) -> DiskFaults:
+        """The faults of the disk: `with disk.full():`."""
+        return self._disk
+
+    @property
+    def clock(self) -> ManualClock | None:
+        """The clock that a test moves forward. None if the broker has been created without one."""
+        return self._clock
 
     @property
     def requests(self) -> RequestRecord:
@@ -307,7 +323,7 @@ class Broker:
         """Append one record for each value to a partition, and return the offset of the first record.
 
         If the topic does not exist, create it. Each record has the given `key`, `headers` and `timestamp` (ms; None
-        means now). Texts are encoded as UTF-8. Raises KafkaError, and ValueError if `values` is empty.
+        means now). Texts are encoded as UTF-8. Raises KafkaError, ValueError if `values` is empty, and TypeError.
         """
         if not values:
             raise ValueError("name at least one value; None is a tombstone")
@@ -315,7 +331,10 @@ class Broker:
             self.create_topic(topic, self._context.config.num_partitions)
         log = self._context.topics.log_of(TopicPartition(topic, partition))
         time = self._times.now_ms() if timestamp is None else timestamp
-        records = [Record(-1, time, _bytes(key), _bytes(value), headers) for value in values]
+        if not isinstance(time, int):
+            raise TypeError(f"timestamp={time!r}: must be a number of milliseconds since 1970")
+        check_headers(headers)
+        records = [Record(-1, time, as_bytes("key", key), as_bytes("value", each), headers) for each in values]
         return log.append(memoryview(encode_batch(records))).base_offset
 
     def records(self, topic: str) -> list[ConsumerRecord]:
@@ -356,10 +375,6 @@ class Broker:
         The active segments are compacted too. Each partition keeps its last record.
         """
         return rounds.compact(self._running)
-
-
-def _bytes(text: bytes | str | None) -> bytes | None:
-    return text.encode() if isinstance(text, str) else text
 
 
 def _records_of(log: Log) -> Iterator[Record]:

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from hmb.broker.config.keys import nearest
+from hmb.testing.arguments import Seconds
 from hmb.testing.disk import DiskFault, DiskFaults
 from hmb.testing.errors import FaultError
 from hmb.testing.faults import Fault, Faults
@@ -127,7 +128,8 @@ def _check_types(keys: Parameters, given: Mapping[Any, object]) -> None:
     for name, value in given.items():
         if name not in keys:
             raise FaultError(f"unknown key {name!r}{nearest(str(name), keys)}")
-        _check_type(name, value, keys[name].default)
+        if not (isinstance(value, str) and keys[name].annotation == Seconds):
+            _check_type(name, value, keys[name].default)
 
 
 def _check_type(name: str, value: object, default: object) -> None:

@@ -44,6 +44,7 @@ from hmb.protocol.messages.fetch import FetchRequest, FetchResponse
 from hmb.protocol.messages.metadata import MetadataRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.schema import Request, Response
+from hmb.testing.arguments import Seconds, check_text, check_whole_number, seconds
 from hmb.testing.errors import FaultError, NameNotFound
 from hmb.testing.handler_layers import Answered, HandlerLayers, Layer
 from hmb.testing.names import api_key, error_code
@@ -119,7 +120,7 @@ class Faults:
         nth: int = 1,
         times: int | None = None,
         error: str | ErrorCode | None = None,
-        delay: float = 0.0,
+        delay: Seconds = 0.0,
         drop: bool = False,
         cut: Cut | None = None,
         throttle_ms: int = 0,
@@ -133,7 +134,7 @@ class Faults:
 
         - `error`: answer with this error code for the selected topics, and leave these topics unchanged
         - `takes_effect`: answer with `error`, but handle the request as without a fault
-        - `delay`: wait for this time (seconds) before the request is handled
+        - `delay`: wait for this time (seconds, or a text such as `500ms`) before the request is handled
         - `drop`: handle the request, but send no response
         - `cut`: close the connection, either "before" or "after" the request takes effect
         - `throttle_ms`: put this throttle time (ms) into the response
@@ -142,9 +143,13 @@ class Faults:
             key, code = api_key(api), None if error is None else error_code(error)
         except NameNotFound as unknown:
             raise FaultError(str(unknown)) from None
+        for name, number in {"partition": partition, "nth": nth, "times": times, "throttle_ms": throttle_ms}.items():
+            check_whole_number(name, number)
+        check_text("topic", topic)
+        check_text("client_id", client_id)
         fault = Fault(
             *(key, topic, partition, client_id, nth - 1, times, code),
-            *(delay, drop, cut, throttle_ms, takes_effect),
+            *(seconds("delay", delay), drop, cut, throttle_ms, takes_effect),
         )
         _check(fault)
         with self._lock:

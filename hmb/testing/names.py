@@ -17,10 +17,12 @@ def api_key(api: str | ApiKey) -> ApiKey:
 
     Raises NameNotFound.
     """
+    if not isinstance(api, str | ApiKey):
+        raise NameNotFound(f"api={api!r}: must be the name of an API; examples: Produce, Fetch, JoinGroup")
     found = api if isinstance(api, ApiKey) else _BY_LETTERS.get(api.replace("_", "").upper())
     if found is None:
         near = nearest(str(api), [*map(api_name, HANDLERS), *(key.name for key in HANDLERS)])
-        raise NameNotFound(f"no API has the name {api!r}{near}; examples: Produce, FETCH, JoinGroup")
+        raise NameNotFound(f"no API has the name {api!r}{near or '; examples: Produce, Fetch, JoinGroup'}")
     if found not in HANDLERS:
         raise NameNotFound(f"the broker has no API {found.name}")
     return found
@@ -30,8 +32,10 @@ def error_code(error: str | ErrorCode) -> ErrorCode:
     """Return the error code with a name such as `NOT_LEADER_OR_FOLLOWER`. Raises NameNotFound."""
     if isinstance(error, ErrorCode):
         return error
+    if not isinstance(error, str):
+        raise NameNotFound(f"error={error!r}: must be the name of an error code, such as NOT_LEADER_OR_FOLLOWER")
     try:
         return ErrorCode[error.upper()]
     except KeyError:
         near = nearest(error.upper(), ErrorCode.__members__)
-        raise NameNotFound(f"no error has the name {error!r}{near}; example: NOT_LEADER_OR_FOLLOWER") from None
+        raise NameNotFound(f"no error has the name {error!r}{near or '; example: NOT_LEADER_OR_FOLLOWER'}") from None

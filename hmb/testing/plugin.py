@@ -43,6 +43,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the address of `--hmb-bootstrap` once, so that a wrong one is not reported by each test."""
+    servers: str | None = config.getoption("--hmb-bootstrap")
+    if servers is None or hasattr(config, "workerinput"):  # a worker of pytest-xdist
+        return
+    from hmb.client import Admin, HmbError
+
+    try:
+        with Admin(servers) as admin:
+            admin.list_topics()
+    except (HmbError, ValueError, TimeoutError) as error:
+        raise pytest.UsageError(f"--hmb-bootstrap: {error}") from None
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     for line in config.stash.get(SUMMARY, []):
         terminalreporter.write_line(f"hmb: {line}")
@@ -129,8 +143,7 @@ def kafka_bootstrap_servers(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def hmb_topic(request: pytest.FixtureRequest, kafka_bootstrap_servers: str) -> Iterator[str]:
     """Return the name of a new topic with one partition. The topic is deleted after the test."""
-    test = re.sub(r"[^a-zA-Z0-9_-]+", "-", request.node.name).strip("-")
-    name = f"{test[:LONGEST_NAME]}-{secrets.token_hex(4)}"
+    name = _fresh_name(request)
     session = request.config.stash.get(SESSION, None)
     is_kept = request.config.getoption("--hmb-keep")
     if session is None:
@@ -141,6 +154,17 @@ def hmb_topic(request: pytest.FixtureRequest, kafka_bootstrap_servers: str) -> I
     yield name
     if name in broker.topics() and not is_kept:
         broker.delete_topic(name)
+
+
+@pytest.fixture
+def hmb_group(request: pytest.FixtureRequest) -> str:
+    """Return a name for a consumer group that no other test uses."""
+    return _fresh_name(request)
+
+
+def _fresh_name(request: pytest.FixtureRequest) -> str:
+    test = re.sub(r"[^a-zA-Z0-9_-]+", "-", request.node.name).strip("-")
+    return f"{test[:LONGEST_NAME]}-{secrets.token_hex(4)}"
 
 
 def _remote_topic(servers: str, name: str, *, is_kept: bool) -> Iterator[str]:

@@ -36,6 +36,8 @@ def kafka_versions(release: str) -> Mapping[ApiKey, range]:
     `release` is a text such as "2.8" or "2.8.1". The function ignores the patch level, here ".1". Raises ConfigError
     for an unknown release. Its message lists all known releases.
     """
+    if not isinstance(release, str):
+        raise ConfigError(f'as_version={release!r}: must be a text, such as "{release}"')
     table: dict[str, dict[str, list[int]]] = json.loads(TABLE.read_text(encoding="utf-8"))
     patch = re.fullmatch(r"(.+)\.\d+", release)
     ranges = table.get(release) or table.get(patch[1] if patch else "")

@@ -351,3 +351,29 @@ def test_workers_of_xdist_report_kept_directories_and_open_connections(run: pyte
             "hmb: *::test_leaves?1? left * open; close each client*",
         ]
     )
+
+
+def test_each_test_has_a_group_of_its_own(run: pytest.Pytester) -> None:
+    run.makepyfile("""
+        import pytest
+
+        seen = set()
+
+        @pytest.mark.parametrize("number", [1, 2])
+        def test_group(hmb_group, number):
+            assert hmb_group.startswith(f"test_group-{number}")
+            seen.add(hmb_group)
+
+        def test_two():
+            assert len(seen) == 2
+    """)
+    run.runpytest_subprocess().assert_outcomes(passed=3)
+
+
+@pytest.mark.parametrize("servers", ["127.0.0.1:1", "nothing"])
+def test_a_bootstrap_address_without_a_broker_is_one_line(run: pytest.Pytester, servers: str) -> None:
+    run.makepyfile("def test_address(kafka_bootstrap_servers): pass")
+    result = run.runpytest_subprocess(f"--hmb-bootstrap={servers}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"ERROR: --hmb-bootstrap: *{servers}*"])
+    assert "Traceback" not in result.stderr.str() + result.stdout.str()

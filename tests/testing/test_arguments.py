@@ -1,0 +1,80 @@
+"""Wrong arguments get one clear line, and the reference shows what a test looks for."""
+
+from __future__ import annotations
+
+import pydoc
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import hmb
+from hmb.testing import Cluster, ManualClock
+
+WRONG: list[tuple[Callable[[Any], object], type[Exception], str]] = [
+    (lambda broker: hmb.Broker(as_version=2.8), hmb.ConfigError, r'as_version=2.8: must be a text, such as "2.8"'),  # type: ignore[arg-type]
+    (lambda broker: broker.faults.add("Produce", error=19), hmb.FaultError, "error=19: must be the name of an error"),
+    (lambda broker: broker.faults.add(0, drop=True), hmb.FaultError, "api=0: must be the name of an API"),
+    (lambda broker: broker.faults.add("Produce", delay="1x"), hmb.FaultError, "delay='1x': must be a number of sec"),
+    (lambda broker: broker.faults.add("Produce", drop=1, nth="2"), hmb.FaultError, "nth='2': must be a whole number"),
+    (lambda broker: broker.faults.add("Produce", drop=1, topic=5), hmb.FaultError, "topic=5: must be a text"),
+    (lambda broker: broker.disk.slow("1x"), hmb.FaultError, "seconds='1x': must be a number of seconds"),
+    (lambda broker: ManualClock().advance(5), TypeError, r"advance\(5\): name the unit, such as advance\(hours=1\)"),  # type: ignore[arg-type]
+    (lambda broker: broker.produce("t", "a", key=5), TypeError, "key=5: must be bytes, a text or None, not int"),
+    (lambda broker: broker.produce("t", {"a": 1}), TypeError, "value={'a': 1}: must be bytes, a text or None, not d"),
+    (lambda broker: broker.produce("t", "a", headers=(("h", "x"),)), TypeError, r"headers: \('h', 'x'\) must be a"),
+    (lambda broker: broker.produce("t", "a", timestamp="now"), TypeError, "timestamp='now': must be a number of milli"),
+]
+
+
+@pytest.mark.parametrize(("use", "kind", "message"), WRONG, ids=[message[:16] for _, _, message in WRONG])
+def test_a_wrong_type_gets_one_clear_line(
+    broker: hmb.Broker, use: Callable[[Any], object], kind: type[Exception], message: str
+) -> None:
+    with pytest.raises(kind, match=message) as error:
+        use(broker)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("delay", ["500ms", 0.5, timedelta(milliseconds=500)])
+def test_a_delay_has_a_unit(broker: hmb.Broker, delay: str | float | timedelta) -> None:
+    assert broker.faults.add("Produce", delay=delay).delay == 0.5
+    assert broker.disk.add("slow", seconds=delay).seconds == 0.5
+    broker.disk.clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "units"),
+    [("log.segment.bytes", "1MiBB", "known units: B, kB, .*MiB"), ("log.retention.ms", "1hh", "known units: ms, s, m")],
+)
+def test_an_unknown_unit_names_the_known_ones(name: str, value: str, units: str) -> None:
+    with pytest.raises(hmb.ConfigError, match=f"{name}={value}: has an unknown unit; {units}"):
+        hmb.Broker(config={name: value})
+
+
+def test_a_misspelt_name_gets_one_suggestion(broker: hmb.Broker) -> None:
+    with pytest.raises(hmb.FaultError, match=r"no API has the name 'Prodce', did you mean 'Produce'\?$"):
+        broker.faults.add("Prodce", drop=True)
+    with pytest.raises(hmb.FaultError, match=r"no API has the name 'xyz'; examples: Produce, Fetch, JoinGroup$"):
+        broker.faults.add("xyz", drop=True)
+
+
+@pytest.mark.parametrize("name", ["faults", "disk", "clock", "requests"])
+def test_help_lists_what_a_test_uses(name: str) -> None:
+    assert f"\n |  {name}\n" in pydoc.plain(pydoc.render_doc(hmb.Broker))
+
+
+def test_a_cluster_has_faults_and_a_clock() -> None:
+    clock = ManualClock()
+    with Cluster(2, clock=clock) as cluster, hmb.Producer(cluster.bootstrap_servers) as producer:
+        fault = cluster.faults.add("Produce", error="NOT_LEADER_OR_FOLLOWER", times=1)
+        cluster.broker.create_topic("t", config={"retention.ms": "1h"})
+        producer.send("t", b"a").result()
+        assert fault.count == 1
+        clock.advance(hours=2)
+        assert cluster.broker.records("t") == []
+        cluster.stop(1)
+        cluster.stop(1)
+        assert cluster.leader("t", 0) == 0
+    assert Cluster.__name__ == "Cluster"
