@@ -41,7 +41,7 @@ Read in this order:
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from hmb.testing.clock import ManualClock
-    from hmb.testing.cluster import Cluster
+    from hmb.testing.cluster import SimulatedCluster as Cluster
 
 __all__ = ["Cluster", "ManualClock"]
 
@@ -49,9 +49,9 @@ __all__ = ["Cluster", "ManualClock"]
 def __getattr__(name: str) -> object:
     """Import the class `name` at its first use, so that `import hmb.testing` stays fast at each start of pytest."""
     if name == "Cluster":
-        from hmb.testing.cluster import Cluster
+        from hmb.testing.cluster import SimulatedCluster
 
-        return Cluster
+        return SimulatedCluster
     if name == "ManualClock":
         from hmb.testing.clock import ManualClock
 

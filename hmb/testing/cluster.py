@@ -4,7 +4,7 @@ In a Kafka cluster, a client sends the requests for a partition to the leader of
 leader, the old leader answers NOT_LEADER_OR_FOLLOWER. The client then asks which node is the new leader. A test with
 one broker never runs this part of a client.
 
-`hmb.testing.Cluster` looks like a cluster to clients. In reality all nodes are one broker
+`hmb.testing.Cluster` (class `SimulatedCluster`) looks like a cluster to clients. In reality all nodes are one broker
 with one set of logs, and it replicates nothing. The broker has one listener for each node. So the listener that
 receives a request shows which node the client has chosen. Wrappers around the broker's handlers change the response to
 what this node would answer::
@@ -60,7 +60,7 @@ OF_COORDINATORS = (
 )
 
 
-class Cluster:
+class SimulatedCluster:
     """A simulated cluster of several nodes in this process. It has no replication.
 
     `with hmb.testing.Cluster(3) as cluster:` runs the nodes 0, 1 and 2. All nodes share one broker, which is the

@@ -77,4 +77,3 @@ def test_a_cluster_has_faults_and_a_clock() -> None:
         cluster.stop(1)
         cluster.stop(1)
         assert cluster.leader("t", 0) == 0
-    assert Cluster.__name__ == "Cluster"
