@@ -48,17 +48,20 @@ def now_ms() -> int:
 def plain_value(name: str, value: str) -> str:
     """Return a setting's value without a unit, as Kafka needs it.
 
-    Raises ValueError if the value is no whole number in the setting's unit, such as `30m` for a setting in hours, and
-    for an unknown unit.
+    Raises ValueError if the value is no whole number in the setting's unit: `30m` for a setting in hours.
     """
     if is_time(name) and is_duration(value):
         return in_unit_of(name, parse_duration(value))
     if SIZE_NAMES.search(name) and (size := SIZE.fullmatch(value)) is not None:
         return str(int(float(size[1]) * SIZE_UNITS[size[2] or ""]))
+    return value
+
+
+def check_unit(name: str, value: str) -> None:
+    """Raise ValueError if the result of `plain_value` still has a unit. The message lists the known units."""
     units = TIME_UNITS_SHOWN if is_time(name) else SIZE_UNITS_SHOWN if SIZE_NAMES.search(name) else ""
     if units and re.fullmatch(r"-?[\d.]+\s?[A-Za-z]+", value, re.ASCII):
         raise ValueError(f"has an unknown unit; known units: {units}")
-    return value
 
 
 def is_time(name: str) -> bool:

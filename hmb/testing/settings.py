@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from hmb.broker.config.keys import ConfigError
-from hmb.units import in_unit_of, is_time, plain_value
+from hmb.units import check_unit, in_unit_of, is_time, plain_value
 
 Setting = str | int | float | bool | timedelta
 EMBEDDED_DEFAULTS: Mapping[str, Setting] = {
@@ -28,7 +28,9 @@ def setting_text(name: str, value: Setting) -> str:
         return "true" if value else "false"
     try:
         if not isinstance(value, timedelta):
-            return plain_value(name, str(value))
+            number = plain_value(name, str(value))
+            check_unit(name, number)
+            return number
         if not is_time(name):
             raise ValueError("the setting is not a time; give a number or a text")
         milliseconds, rest = divmod(value, timedelta(milliseconds=1))
