@@ -88,7 +88,8 @@ Fetch, a tour of at most 9 files:
 11. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
 
 The region that step 5 returns is an object, a `FileRegion`. The handler stores this object in the field `records` of
-the response, and step 11 sends it. No function between these steps reads the bytes of the region.
+the response. The function `records` in `protocol/primitives.py` puts the object into the frame as one part, and step 11
+sends it. No function between these steps reads the bytes of the region.
 
 JoinGroup and SyncGroup, a tour of at most 8 files:
 
@@ -130,7 +131,11 @@ Producer.send, a tour of at most 10 files:
 9. `client/producing/completion.py` `BatchCompletion.deliver` completes a batch that the broker has written
 10. `client/producing/delivery.py` `BatchResult.complete` wakes the threads that wait for the result
 
-A batch is due when it is full, or when its first record has waited for `linger` seconds.
+A batch is due when one of three conditions holds. It is full. Or its first record has waited for `linger` seconds. Or
+a thread waits: in `result` for this batch, in `flush`, or for memory.
+
+A `PartitionQueue` contains the batches of one partition (`client/producing/batch.py`). Its field `in_flight` is the
+number of batches whose responses have not arrived. Its field `window` is the largest allowed value of this number.
 """
 
 from importlib import import_module

@@ -36,7 +36,8 @@ Read in this order:
 5. `topics/registry.py`       the topics, their creation and deletion
 6. `broker.py`                the start and the stop of a broker
 
-A first reading needs only the first four of these files. It can skip all other files of this folder:
+A first reading needs only the first four of these files, and two methods that the tours in `hmb` name: `Requests.next`
+and `ResponseQueue.send` in `network/`. It can skip all other files of this folder:
 
 - *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
 - *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for clients

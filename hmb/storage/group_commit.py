@@ -11,7 +11,8 @@ share the second sync::
     answers             a          b c d
 
 The *recovery point* is an offset: the last sync has written all records below it to the disk. After a crash, the broker
-checks only the records from this offset on.
+checks the whole active segment. Without a manifest, it checks each segment that ends after the recovery point. The
+recovery point decides whether the broker cuts damaged bytes or replaces them (recovery/loading.py).
 
 After a failed sync, nobody knows which bytes are on disk. The kernel may have dropped the bytes that it could not
 write. A second sync would then succeed, although these bytes are lost. So the broker never repeats a failed sync, and

@@ -84,10 +84,11 @@ class Log:
     ) -> None:
         """Open the log of a partition. An empty directory contains an empty log.
 
-        `clean` means that the log was closed properly. If not, this method checks all batches from `recovery_point` on,
-        or all batches if it is None. Records below `start_offset` were deleted, even if their segment still exists. If
-        the disk is full, the log uses `reserve` and refuses batches of producers. Without a manifest, the log accepts
-        every file. Raises OSError, and Stopped if `stop` is set.
+        `clean` means that the log was closed properly. If not, this method checks the whole active segment. Without a
+        manifest, it checks each segment that ends after `recovery_point`, or all segments if it is None. The recovery
+        point decides whether damage is cut or replaced (recovery/loading.py). Records below `start_offset` were
+        deleted, even if their segment still exists. If the disk is full, the log uses `reserve` and refuses batches of
+        producers. Without a manifest, the log accepts every file. Raises OSError, and Stopped if `stop` is set.
         """
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()

@@ -240,7 +240,7 @@ class Segment:
 
     @contextmanager
     def indexes_made_anew(self) -> Iterator[None]:
-        """Remove all entries of both indexes. In the `with` block, `note` adds the entries again. Raises OSError."""
+        """Remove all entries of both indexes. In the `with` block, `index_batch` adds them again. Raises OSError."""
         self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = None
         self._bytes_since_index_entry = 0

@@ -15,7 +15,8 @@ The queue is only for deferred responses. The thread sends all other responses a
 waited in the queue, the client would get no response for a while and then many responses at once. Client and broker
 would then wait for each other: with acks=1, HMB's producer would send 6,285 records/s instead of 16,001.
 
-A first reading of the broker can skip this module. Without it, the thread would send each response before it handles
+A first reading of the broker can skip this module, except for `ResponseQueue.send`, which the tour of a Fetch names.
+Without gathering, the thread would send each response before it handles
 the next request.
 """
 

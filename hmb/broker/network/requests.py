@@ -7,7 +7,7 @@ The simplest way to read a request is the function `read_frame` (protocol/framin
 - *Memory.* Frames of more than COUNTED_FRAME bytes use the memory budget that all requests share (request_memory.py).
 - *Deadlines.* When a client has sent a part of a request, it must send the rest within a limited time.
 
-A first reading of the broker can skip this module.
+A first reading of the broker can skip this module, except for `Requests.next`, which the tour of a Produce names.
 """
 
 from __future__ import annotations

@@ -5,9 +5,10 @@ second half, it waits until the leader has sent the assignment. Each rebalance s
 rebalances, each member sends heartbeats. If the response to a heartbeat contains the error REBALANCE_IN_PROGRESS, the
 member joins again.
 
-A rebalance waits until all known members have joined. It waits at most for the longest rebalance timeout among these
-members, and then the group removes each member that has not joined. Two modules change this rule: `initial_delay`
-extends the first rebalance of a group, and `static_members` keeps the membership of clients that restart.
+A rebalance waits until all known members have joined, and until each pending member id has joined or expired. It waits
+at most for the longest rebalance timeout among these members, and then the group removes each member that has not
+joined. Two modules change this rule: `initial_delay` extends the first rebalance of a group, and `static_members` keeps
+the membership of clients that restart.
 
 A group has four kinds of deadlines:
 

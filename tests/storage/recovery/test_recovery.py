@@ -50,7 +50,7 @@ def test_damage_in_an_older_segment_is_reported_and_the_bytes_are_kept(
     assert [record.offset for record in read_all(recovered)] == [0, 1, 2, 3, 4, 5, 8, 9, 10, 11]
 
 
-def test_only_batches_after_the_recovery_point_are_checked(open_log: LogMaker) -> None:
+def test_without_a_manifest_a_segment_that_ends_at_the_recovery_point_is_not_checked(open_log: LogMaker) -> None:
     log = open_log(segment_bytes=2 * len(batch(2)))
     for _ in range(6):
         log.append(batch(2))
