@@ -59,11 +59,12 @@ Produce, a tour of at most 9 files:
 4. `protocol/connection.py` `ServerConnection.receive` decodes the request's header and body
 5. `broker/handlers/produce.py` `_Appends.append` finds the log of one partition
 6. `storage/batches/validation.py` `parse_produced` parses the header of each batch
-7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`), and assigns its offsets
+7. `storage/log.py` `Log.append` prepares the batch (`batches/preparation.py`), and then appends it
 8. `storage/batches/validation.py` `check_batch` refuses a batch that is damaged or that the topic does not allow
-9. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
-10. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
-11. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
+9. `storage/log.py` `Log._append_batch` takes the lock, recognizes a batch sent twice, and assigns offsets
+10. `storage/segment.py` `Segment.append` writes the batch to the end of the active segment
+11. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
+12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
 In step 1, the loop uses three names that a first reading can skip. `requests.account` counts the memory of a request
 (`broker/network/request_memory.py`). `ResponseQueue` and `may_wait` are for sending several responses together

@@ -24,8 +24,6 @@ from ..shared.output import json_option, plural, print_json
 if TYPE_CHECKING:
     from hmb.storage.dump.inspection import ScanStep, Search, Summary
 
-INDEX, TIME_INDEX = ".index", ".timeindex"
-
 
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, readable=False))
@@ -40,11 +38,15 @@ def command(file: Path, wanted: int | None, as_json: bool) -> None:
     in the same directory. The exit code is 5 if an entry is wrong. With --lookup, the command shows how a broker finds
     an offset: the steps of the binary search, and the batches that the broker reads in the log.
     """
+    from hmb.storage.offset_index import OffsetIndex
+    from hmb.storage.time_index import TimeIndex
+
+    suffixes = OffsetIndex.SUFFIX, TimeIndex.SUFFIX
     if not file.exists():
         raise CliError(f"{file}: no such file", NOT_FOUND)
-    if file.suffix not in (INDEX, TIME_INDEX) or not file.stem.isdecimal():
+    if file.suffix not in suffixes or not file.stem.isdecimal():
         raise click.UsageError(
-            f"{file} is not an index: the name of an index is a base offset with {INDEX} or {TIME_INDEX}"
+            f"{file} is not an index: the name of an index is a base offset with {' or '.join(suffixes)}"
         )
     for needed in (file, file.with_suffix(".log")):
         if not needed.is_file():
@@ -59,8 +61,9 @@ def command(file: Path, wanted: int | None, as_json: bool) -> None:
 def _print_entries(file: Path, as_json: bool) -> None:
     from hmb.storage.dump.inspection import Summary, inspect
     from hmb.storage.dump.segment_files import IndexReader
+    from hmb.storage.time_index import TimeIndex
 
-    is_time_index = file.suffix == TIME_INDEX
+    is_time_index = file.suffix == TimeIndex.SUFFIX
     names = ("timestamp", "offset", "offsets") if is_time_index else ("offset", "position", "bytes")
     if not as_json:
         sys.stdout.write(f"{'entry':>8} {names[0]:>20} {names[1]:>12} {'+ ' + names[2]:>12}\n")
@@ -99,19 +102,24 @@ def _summary_line(summary: Summary, log_size: int, unit: str, padding: int) -> s
 
 
 def _print_lookup(file: Path, wanted: int, as_json: bool) -> None:
+    from hmb.storage.offset_index import OffsetIndex
+    from hmb.storage.time_index import TimeIndex
+
+    is_time_index = file.suffix == TimeIndex.SUFFIX
     offset, base_offset, position = wanted, int(file.stem), 0
     promised: list[tuple[Search, int]] = []  # (an entry that was found, an offset that the log must then contain)
-    if file.suffix == TIME_INDEX:
+    if is_time_index:
         found = _search(file, wanted, as_json, key="timestamp", below=True)
         offset = base_offset if found.entry is None else found.entry[1]
         promised.append((found, offset))
     elif offset < base_offset:
         raise CliError(f"{offset} is below offset {base_offset}, with which this segment begins", NOT_FOUND)
-    if file.with_suffix(INDEX).exists():
-        found = _search(file.with_suffix(INDEX), offset, as_json, key="offset")
+    offset_index = file.with_suffix(OffsetIndex.SUFFIX)
+    if offset_index.exists():
+        found = _search(offset_index, offset, as_json, key="offset")
         indexed, position = found.entry or (base_offset, 0)
         promised.append((found, indexed))
-    target = {"timestamp": wanted} if file.suffix == TIME_INDEX else {"offset": wanted}
+    target = {"timestamp": wanted} if is_time_index else {"offset": wanted}
     steps = _print_scan(file.with_suffix(".log"), position, target, as_json)
     if steps and steps[-1].is_found:
         return

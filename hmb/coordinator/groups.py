@@ -42,13 +42,14 @@ from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.member_room import check_room
 from hmb.coordinator.modern.description import DescribedConsumerGroup, describe_consumer_group
 from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
-from hmb.coordinator.modern.heartbeat import JOINS, check_heartbeat
+from hmb.coordinator.modern.heartbeat import check_heartbeat
 from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
 from hmb.protocol.consumer_protocol import CONSUMER
+from hmb.protocol.enums import JOIN_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
@@ -213,7 +214,7 @@ class GroupCoordinator:
         check_heartbeat(request, version)
         size = subscription_size(request.subscribed_topic_names or (), request.subscribed_topic_regex)
         check_room(size, self._table.all)
-        joins = request.member_epoch == JOINS
+        joins = request.member_epoch == JOIN_EPOCH
         self._journal.check_coordinates(request.group_id)
         group = self._table.find_or_make(request.group_id) if joins else self._table.get(request.group_id)
         if group is None:

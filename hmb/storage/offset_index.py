@@ -48,6 +48,7 @@ class OffsetPosition(NamedTuple):
 class OffsetIndex(IndexFile):
     """The `.index` file of one segment. Each entry has 8 bytes: relative offset and position, both never negative."""
 
+    SUFFIX = ".index"
     ENTRY = struct.Struct(">iI")  # A flipped sign bit yields a huge position, and a read notices it.
     KEY = struct.Struct(">i")  # The key is the relative offset.
 

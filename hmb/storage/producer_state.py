@@ -61,7 +61,8 @@ from hmb.storage.transaction_index import AbortedTransaction
 EXPIRATION_MS = 24 * 60 * 60 * 1000  # producer.id.expiration.ms
 LOGGER = logging.getLogger(__name__)
 NO_SEQUENCE = NO_OFFSET = NO_EPOCH = -1
-SNAPSHOT_HEADER = struct.Struct(">hIi")
+SNAPSHOT_HEADER = struct.Struct(">hIi")  # version, CRC, number of entries
+SNAPSHOT_CRC_START = 6  # the CRC covers the bytes from this position on
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
 # Brokers assign producer ids with a counter that begins at 0. It never reaches this limit. But a client can write any
@@ -267,8 +268,9 @@ class ProducerState:
     def write_snapshot(self, path: Path) -> None:
         """Write the state to a file, without a sync, because the log contains the same state. Raises OSError."""
         entries = b"".join(self._snapshot_entry(*item) for item in self._producers.items())
-        body = struct.pack(">i", len(entries) // SNAPSHOT_ENTRY.size) + entries
-        path.write_bytes(struct.pack(">hI", SNAPSHOT_VERSION, crc32c(body)) + body)
+        count = len(entries) // SNAPSHOT_ENTRY.size
+        body = SNAPSHOT_HEADER.pack(SNAPSHOT_VERSION, 0, count)[SNAPSHOT_CRC_START:] + entries
+        path.write_bytes(SNAPSHOT_HEADER.pack(SNAPSHOT_VERSION, crc32c(body), count) + entries)
 
     def _snapshot_entry(self, producer_id: int, producer: ProducerStateEntry) -> bytes:
         sequence, offset, delta = NO_SEQUENCE, NO_OFFSET, 0
@@ -286,7 +288,7 @@ class ProducerState:
         if len(data) < SNAPSHOT_HEADER.size:
             return False
         version, crc, count = SNAPSHOT_HEADER.unpack_from(data)
-        if version != SNAPSHOT_VERSION or crc != crc32c(data[6:]):
+        if version != SNAPSHOT_VERSION or crc != crc32c(data[SNAPSHOT_CRC_START:]):
             return False
         if len(data) != SNAPSHOT_HEADER.size + count * SNAPSHOT_ENTRY.size:
             return False

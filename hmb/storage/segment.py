@@ -63,9 +63,9 @@ class Segment:
         stem = directory / f"{base_offset:020d}"
         self.base_offset = base_offset
         path = stem.with_suffix(".log" + suffix)
-        self.offset_index = OffsetIndex(stem.with_suffix(".index" + suffix), base_offset)
-        self.time_index = TimeIndex(stem.with_suffix(".timeindex" + suffix), base_offset)
-        self.transaction_index = TransactionIndex(stem.with_suffix(".txnindex" + suffix), base_offset)
+        self.offset_index = OffsetIndex(stem.with_suffix(OffsetIndex.SUFFIX + suffix), base_offset)
+        self.time_index = TimeIndex(stem.with_suffix(TimeIndex.SUFFIX + suffix), base_offset)
+        self.transaction_index = TransactionIndex(stem.with_suffix(TransactionIndex.SUFFIX + suffix), base_offset)
         exists = path.exists()
         self.file = DurableFile(path, exists=exists)
         self.size = path.stat().st_size if exists else 0

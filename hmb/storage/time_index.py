@@ -34,6 +34,7 @@ class TimestampOffset(NamedTuple):
 class TimeIndex(IndexFile):
     """The `.timeindex` file of one segment. Each entry has 12 bytes. Timestamps and offsets of the entries grow."""
 
+    SUFFIX = ".timeindex"
     ENTRY = struct.Struct(">qi")
     KEY = struct.Struct(">q")  # The key is the timestamp.
 

@@ -59,6 +59,7 @@ class TransactionIndex(IndexFile):
     file.
     """
 
+    SUFFIX = ".txnindex"
     ENTRY = struct.Struct(">hqqqq")
     KEY = struct.Struct(">18xq")  # The key is the last offset.
 

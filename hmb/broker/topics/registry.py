@@ -31,6 +31,7 @@ from hmb.storage.log_manager import LogManager, NewLog
 from hmb.storage.state import trash
 from hmb.storage.state.checkpoints import encode_uuid
 from hmb.storage.state.identity import DataDirectoryError
+from hmb.storage.state.manifest import TOPICS_FILE
 from hmb.storage.state.partition_directory import KAFKA_METADATA_TOPIC
 
 LOGGER = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ class Topics:
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}
         # Guards the tables of topics and the file topics.json. A thread takes it before the log manager's lock.
         self._lock = threading.Lock()
-        self._store = TopicStore(logs.directory / "topics.json", logs.manifest)
+        self._store = TopicStore(logs.directory / TOPICS_FILE, logs.manifest)
         stored = self._store.read()
         own = {name: log_config(configs, config.log) for name, configs in self._own.items()}
         logs.load(own | self._log_configs(stored), log_config(ADOPTED, config.log))

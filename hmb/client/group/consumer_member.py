@@ -52,12 +52,12 @@ from hmb.client.group.member import (
     warn_of_missing_polls,
 )
 from hmb.client.group.member_states import CONSUMER_MEMBER, ConsumerMemberEvent, ConsumerMemberState
+from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH = 0, -1, -2
 FENCED_CODES = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 # The states in which the member sends no heartbeats.
 SILENT = frozenset({ConsumerMemberState.UNSUBSCRIBED, ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})

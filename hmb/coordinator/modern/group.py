@@ -44,13 +44,13 @@ from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
 from hmb.coordinator.modern.deadlines import MemberDeadlines
-from hmb.coordinator.modern.heartbeat import JOINS, LEAVES, assignment_of, check_instance, is_full, owned_by
-from hmb.coordinator.modern.member import LEFT_TEMPORARILY, ConsumerMember, Goal, subscription_size
+from hmb.coordinator.modern.heartbeat import assignment_of, check_instance, is_full, owned_by
+from hmb.coordinator.modern.member import ConsumerMember, Goal, subscription_size
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.states import GroupFacts, state_of
 from hmb.coordinator.modern.topic_regex import topic_regex
 from hmb.protocol.consumer_protocol import CONSUMER
-from hmb.protocol.enums import GroupType
+from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.storage.state.checkpoints import encode_uuid
@@ -123,14 +123,14 @@ class ConsumerGroup:
         response = ConsumerGroupHeartbeatResponse(
             member_id=after.member_id, member_epoch=after.epoch, heartbeat_interval_ms=settings.heartbeat_interval
         )
-        if request.member_epoch == JOINS or is_full(request) or after.assigned != before.assigned:
+        if request.member_epoch == JOIN_EPOCH or is_full(request) or after.assigned != before.assigned:
             response.assignment = assignment_of(after)
         return response
 
     def _before(self, request: ConsumerGroupHeartbeatRequest, owned: frozenset[PartitionId] | None) -> ConsumerMember:
         """Return the stored member, or a new member if it joins. Raises KafkaError if its id or epoch is not valid."""
         member_id = request.member_id or encode_uuid(uuid4())
-        joins = request.member_epoch == JOINS
+        joins = request.member_epoch == JOIN_EPOCH
         if request.instance_id is not None and (old_id := self.state.instances.get(request.instance_id)) is not None:
             old = self.state.members[old_id]
             if joins:
@@ -148,7 +148,7 @@ class ConsumerGroup:
         return member
 
     def _check_released(self, old: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> None:
-        if old.epoch != LEFT_TEMPORARILY:
+        if old.epoch != STATIC_LEAVE_EPOCH:
             raise KafkaError(
                 ErrorCode.UNRELEASED_INSTANCE_ID,
                 f"Static member {request.member_id} with instance id {request.instance_id} cannot join the group "
@@ -279,7 +279,7 @@ class ConsumerGroup:
             check_instance(known, request)
         elif request.member_id not in self.state.members:
             raise self._unknown(request.member_id)
-        if request.member_epoch == LEAVES or request.instance_id is None:
+        if request.member_epoch == LEAVE_EPOCH or request.instance_id is None:
             self._fence([request.member_id], "the member leaves")
         else:
             self.state.put_assignment(self.state.members[request.member_id].temporarily_left())

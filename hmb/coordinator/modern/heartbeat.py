@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.modern.assignors import ASSIGNORS
-from hmb.coordinator.modern.member import LEFT_TEMPORARILY, ConsumerMember
+from hmb.coordinator.modern.member import ConsumerMember
 from hmb.coordinator.modern.records import by_topic
 from hmb.coordinator.modern.topic_regex import topic_regex
+from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
 FIRST_VERSION_OF_OWN_IDS = 1  # From this version on, the client chooses the member id (KIP-1082).
-JOINS, LEAVES = 0, -1  # values of the member epoch in a request: the member joins or leaves
 Assignment = ConsumerGroupHeartbeatResponse.Assignment
 
 
@@ -21,17 +21,18 @@ def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> Non
     has_id = bool(request.member_id.strip())
     problems = {
         "MemberId can't be empty.": not has_id
-        and (version >= FIRST_VERSION_OF_OWN_IDS or epoch > 0 or epoch == LEAVES),
+        and (version >= FIRST_VERSION_OF_OWN_IDS or epoch > 0 or epoch == LEAVE_EPOCH),
         "GroupId can't be empty.": not request.group_id.strip(),
         "InstanceId can't be empty.": _is_blank(request.instance_id),
         "RackId can't be empty.": _is_blank(request.rack_id),
-        "RebalanceTimeoutMs must be provided in first request.": epoch == JOINS and request.rebalance_timeout_ms == -1,
-        "TopicPartitions must be empty when (re-)joining.": epoch == JOINS and request.topic_partitions != [],
+        "RebalanceTimeoutMs must be provided in first request.": epoch == JOIN_EPOCH
+        and request.rebalance_timeout_ms == -1,
+        "TopicPartitions must be empty when (re-)joining.": epoch == JOIN_EPOCH and request.topic_partitions != [],
         "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining.": (
-            epoch == JOINS and request.subscribed_topic_names is None and request.subscribed_topic_regex is None
+            epoch == JOIN_EPOCH and request.subscribed_topic_names is None and request.subscribed_topic_regex is None
         ),
-        "InstanceId can't be null.": epoch == LEFT_TEMPORARILY and request.instance_id is None,
-        "MemberEpoch is invalid.": epoch < LEFT_TEMPORARILY,
+        "InstanceId can't be null.": epoch == STATIC_LEAVE_EPOCH and request.instance_id is None,
+        "MemberEpoch is invalid.": epoch < STATIC_LEAVE_EPOCH,
     }
     for problem, is_there in problems.items():
         if is_there:

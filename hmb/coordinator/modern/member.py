@@ -34,11 +34,11 @@ from uuid import UUID
 from hmb.coordinator.cluster_topics import PartitionId
 from hmb.coordinator.group import Commit
 from hmb.coordinator.modern.states import MEMBER_STATES, MemberEvent, MemberState
+from hmb.protocol.enums import STATIC_LEAVE_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 FIRST_COMMIT_VERSION_OF_EPOCHS = 9
-LEFT_TEMPORARILY = -2  # the epoch of a static member that leaves but will join again
 Owned = Mapping[PartitionId, int]  # partition -> the epoch in which the member received it
 
 
@@ -142,7 +142,7 @@ class ConsumerMember:
 
     def temporarily_left(self) -> ConsumerMember:
         """Return a copy of a static member that leaves but will join again. The copy keeps the assigned partitions."""
-        return replace(self, epoch=LEFT_TEMPORARILY, revoking={}, assigned=dict.fromkeys(self.assigned, 0))
+        return replace(self, epoch=STATIC_LEAVE_EPOCH, revoking={}, assigned=dict.fromkeys(self.assigned, 0))
 
     def reconciled(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
         """Return the member after one step towards its target.

@@ -50,6 +50,7 @@ from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
 from hmb.storage.segment import Segment
 from hmb.storage.state import checkpoints
 from hmb.storage.state.manifest import DamagedStateFile
+from hmb.storage.state.offset_checkpoints import CLEANER_OFFSETS
 from hmb.storage.time_index import TimestampOffset
 from hmb.units import now_ms
 
@@ -311,7 +312,7 @@ class Cleaner:
         self._max_memory = max_memory
         self._rate = rate
         self._stop = stop
-        self._checkpoint = logs.directory / "cleaner-offset-checkpoint"
+        self._checkpoint = logs.directory / CLEANER_OFFSETS
         self._seen = dict(logs.items())
         self._first_dirty = {
             name: offset

@@ -32,7 +32,7 @@ from hmb.storage.dump.segment_files import BatchAt
 from hmb.storage.dump.segments import crc_damage, log_batches, whole_batch
 from hmb.storage.dump.state_files import state_lines
 from hmb.storage.offset_index import OffsetIndex
-from hmb.storage.producer_state import SNAPSHOT_ENTRY, SNAPSHOT_HEADER
+from hmb.storage.producer_state import SNAPSHOT_CRC_START, SNAPSHOT_ENTRY, SNAPSHOT_HEADER
 from hmb.storage.time_index import TimeIndex
 from hmb.storage.transaction_index import TransactionIndex
 
@@ -108,7 +108,7 @@ def _batch_fields(file: BufferedReader, path: Path, at: BatchAt, prefix: str) ->
 
 def index_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findings: Findings) -> Iterator[Entry]:
     """Yield the fields of an offset index or a time index, and then one entry for the zeros at the end of the file."""
-    is_time_index = path.suffix == ".timeindex"
+    is_time_index = path.suffix == TimeIndex.SUFFIX
     form = TimeIndex.ENTRY if is_time_index else OffsetIndex.ENTRY
     names = ("timestamp", "relative_offset") if is_time_index else ("relative_offset", "position")
     position = number = 0
@@ -138,7 +138,7 @@ def snapshot_fields(file: BufferedReader, path: Path, _options: DumpOptions, _fi
     header = file.read(SNAPSHOT_HEADER.size)
     position = 0
     if len(header) == SNAPSHOT_HEADER.size:
-        crc = crc32c(header[6:] + file.read())
+        crc = crc32c(header[SNAPSHOT_CRC_START:] + file.read())
         for line in fixed_fields(SNAPSHOT_HEADER, ("version", "crc", "count"), memoryview(header), 0):
             yield _field(line, "")
             if line.path == "crc" and line.value != crc:

@@ -25,7 +25,7 @@ from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, NoteEntry,
 from hmb.storage.dump.findings import FEW, INDEX_MISMATCH, NOT_FOUND, OUT_OF_ORDER, TIMESTAMP_MISMATCH, Findings
 from hmb.storage.dump.segment_files import IndexReader, header_at, walk
 from hmb.storage.offset_index import OffsetIndex
-from hmb.storage.producer_state import SNAPSHOT_ENTRY, SNAPSHOT_HEADER, SNAPSHOT_VERSION
+from hmb.storage.producer_state import SNAPSHOT_CRC_START, SNAPSHOT_ENTRY, SNAPSHOT_HEADER, SNAPSHOT_VERSION
 from hmb.storage.time_index import TimeIndex
 from hmb.storage.transaction_index import TransactionIndex, is_possible
 
@@ -192,7 +192,7 @@ def read_snapshot(file: BufferedReader, path: Path, _options: DumpOptions, _find
     end = SNAPSHOT_HEADER.size + count * SNAPSHOT_ENTRY.size
     if version != SNAPSHOT_VERSION:
         yield DamageEntry(path, 0, f"the snapshot has the unknown version {version}")
-    elif crc != (computed := crc32c(data[6:])):
+    elif crc != (computed := crc32c(data[SNAPSHOT_CRC_START:])):
         yield DamageEntry(path, 2, f"the CRC should be {computed} and is {crc}")
     elif end != len(data):
         yield DamageEntry(path, 6, f"{count} producers take {end} bytes, but the file has {len(data)}")
@@ -263,7 +263,7 @@ def _behind_the_entries(path: Path) -> Iterator[Entry]:
 
 
 def _offset_index_beside(path: Path) -> IndexReader | nullcontext[None]:
-    index_path = path.with_suffix(".index")
+    index_path = path.with_suffix(OffsetIndex.SUFFIX)
     return IndexReader(index_path) if index_path.exists() else nullcontext()
 
 

@@ -36,6 +36,9 @@ from hmb.storage.dump.indexes import read_index, read_snapshot, read_time_index,
 from hmb.storage.dump.segments import read_log
 from hmb.storage.dump.state_files import STATE_FILES, read_state
 from hmb.storage.dump.tree import file_node, log_tree
+from hmb.storage.offset_index import OffsetIndex
+from hmb.storage.time_index import TimeIndex
+from hmb.storage.transaction_index import TransactionIndex
 
 Reader = Callable[[BufferedReader, Path, DumpOptions, Findings], Iterator[Entry]]
 
@@ -43,9 +46,9 @@ PARTITION = re.compile(r".+-\d+")  # the name of a partition's directory
 STATE = ""  # key of READERS for the files of STATE_FILES, which have no common suffix
 READERS: dict[str, dict[View, Reader]] = {
     ".log": {View.LINES: read_log, View.HEX: log_fields, View.TREE: log_tree},
-    ".index": {View.LINES: read_index, View.HEX: index_fields, View.TREE: file_node},
-    ".timeindex": {View.LINES: read_time_index, View.HEX: index_fields, View.TREE: file_node},
-    ".txnindex": {View.LINES: read_transaction_index, View.HEX: transaction_fields, View.TREE: file_node},
+    OffsetIndex.SUFFIX: {View.LINES: read_index, View.HEX: index_fields, View.TREE: file_node},
+    TimeIndex.SUFFIX: {View.LINES: read_time_index, View.HEX: index_fields, View.TREE: file_node},
+    TransactionIndex.SUFFIX: {View.LINES: read_transaction_index, View.HEX: transaction_fields, View.TREE: file_node},
     ".snapshot": {View.LINES: read_snapshot, View.HEX: snapshot_fields, View.TREE: file_node},
     STATE: {View.LINES: read_state, View.HEX: state_fields, View.TREE: file_node},
 }
@@ -94,7 +97,7 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
         yield FileHeading(path)
     kind = STATE if path.name in STATE_FILES else path.suffix or None
     nameless = not path.stem.isdecimal()  # Offsets in an index are relative to the base offset in its name.
-    if kind not in READERS or (nameless and kind in (".index", ".timeindex")):
+    if kind not in READERS or (nameless and kind in (OffsetIndex.SUFFIX, TimeIndex.SUFFIX)):
         yield UnknownFileEntry(path)
         return
     try:

@@ -63,7 +63,7 @@ class IndexReader:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.is_time_index = path.suffix == ".timeindex"
+        self.is_time_index = path.suffix == TimeIndex.SUFFIX
         self.entry_struct = TimeIndex.ENTRY if self.is_time_index else OffsetIndex.ENTRY
         self.base_offset = int(path.stem)
         self._file = path.open("rb")

@@ -25,8 +25,10 @@ from typing import ClassVar, NamedTuple
 
 from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, NoteEntry
 from hmb.storage.dump.findings import Findings
-from hmb.storage.state.checkpoints import VERSION_LINE, decode_uuid
+from hmb.storage.state.checkpoints import LEADER_EPOCHS, TOPIC_ID, VERSION_LINE, decode_uuid
+from hmb.storage.state.identity import META_PROPERTIES
 from hmb.storage.state.manifest import DamagedStateFile
+from hmb.storage.state.offset_checkpoints import CLEANER_OFFSETS, RECOVERY_POINTS, START_OFFSETS
 
 MAX_LINE = 4096  # greatest size of a line, in bytes; a topic's name has at most 249 characters
 
@@ -210,11 +212,11 @@ def _expected(text: str, version: str) -> str:
 _OFFSETS = _checkpoint(_offset)
 
 STATE_FILES: dict[str, Parser] = {
-    "recovery-point-offset-checkpoint": _OFFSETS,
-    "log-start-offset-checkpoint": _OFFSETS,
-    "cleaner-offset-checkpoint": _OFFSETS,
+    RECOVERY_POINTS: _OFFSETS,
+    START_OFFSETS: _OFFSETS,
+    CLEANER_OFFSETS: _OFFSETS,
     "replication-offset-checkpoint": _OFFSETS,  # the high watermarks that Kafka stores
-    "leader-epoch-checkpoint": _checkpoint(_epoch),
-    "partition.metadata": _partition_metadata,
-    "meta.properties": _properties,
+    LEADER_EPOCHS: _checkpoint(_epoch),
+    TOPIC_ID: _partition_metadata,
+    META_PROPERTIES: _properties,
 }

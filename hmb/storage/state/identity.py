@@ -16,6 +16,8 @@ from hmb.storage.state import checkpoints
 from hmb.storage.state.directory_lock import DirectoryInUse, DirectoryLock
 from hmb.storage.state.manifest import Manifest
 
+META_PROPERTIES = "meta.properties"
+
 
 class DataDirectoryError(HmbError):
     """The broker cannot use the data directory. The message contains the reason, and what the user can do."""
@@ -52,7 +54,7 @@ def cluster_id(directory: Path, manifest: Manifest, node_id: int) -> str:
 
     Raises OSError, DamagedStateFile.
     """
-    path = directory / "meta.properties"
+    path = directory / META_PROPERTIES
     manifest.check(path)
     if path.exists():
         return checkpoints.read_cluster_id(path)

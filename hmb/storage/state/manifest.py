@@ -53,7 +53,7 @@ from hmb.storage.files.durability import replace_files
 
 LOGGER = logging.getLogger(__name__)
 NAME = "hmb-manifest"
-TOPICS = "topics.json"  # a file that only HMB has, and Kafka does not have
+TOPICS_FILE = "topics.json"  # a file that only HMB has, and Kafka does not have
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 CLEAN_CONTENT = '{"version":0,"brokerEpoch":-1}\n'  # Kafka writes this text without the newline.
 LEAST_ROOM = 1 << 16  # bytes; a new manifest has at least this space for later entries
@@ -139,7 +139,7 @@ class Manifest:
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
-            if (self._directory / TOPICS).exists():
+            if (self._directory / TOPICS_FILE).exists():
                 LOGGER.warning("%s is missing: the start accepts all files as they are", self.path)
             return False
         header, *lines = [*filter(None, content.split(b"\n"))] or [b""]

@@ -22,6 +22,7 @@ from hmb.storage.state.manifest import DamagedStateFile, Manifest
 LOGGER = logging.getLogger(__name__)
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 START_OFFSETS = "log-start-offset-checkpoint"
+CLEANER_OFFSETS = "cleaner-offset-checkpoint"
 CONSEQUENCES = {
     RECOVERY_POINTS: "all logs are checked after an unclean stop",
     START_OFFSETS: "records that were deleted may be there again",
