@@ -22,6 +22,7 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.headers import RequestHeader
 from hmb.protocol.messages.produce import ProduceRequest
+from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from hmb.protocol.topics import TopicPartition
 from hmb.records import RecordBatch
 from hmb.storage.batches.validation import ProducedRecords
@@ -41,7 +42,7 @@ FIRST_VERSION_OF_FENCED: Mapping[int, int] = {
 # returns INVALID_TXN_STATE instead.
 FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
     ApiKey.PRODUCE: ProduceRequest.FIRST_VERSION_OF_ABORTABLE,
-    ApiKey.TXN_OFFSET_COMMIT: 4,
+    ApiKey.TXN_OFFSET_COMMIT: TxnOffsetCommitRequest.FIRST_VERSION_OF_ABORTABLE,
 }
 # These errors come from the coordinator. If a Produce response contained one of them, the producer would give up,
 # because it expects them only in responses of a coordinator. So the broker returns NOT_ENOUGH_REPLICAS instead. After

@@ -32,6 +32,7 @@ from collections.abc import Iterator, Sequence
 from struct import Struct
 from typing import NamedTuple, Self
 
+from hmb.protocol.enums import INT32_MAX
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.compression import DEFAULT_LIMIT, Codec, codec_of, compress, decompress
 from hmb.records.crc import crc32c
@@ -105,7 +106,7 @@ class RecordBatch(NamedTuple):
         """
         if self.base_sequence < 0:
             return -1
-        return (self.base_sequence + self.last_offset_delta) & 0x7FFFFFFF
+        return (self.base_sequence + self.last_offset_delta) & INT32_MAX
 
     @property
     def codec(self) -> Codec:
@@ -294,3 +295,11 @@ def _assemble(base_offset: int, leader_epoch: int, after_crc: bytes, content: by
 
 def _corrupt(why: str) -> KafkaError:
     return KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
+
+
+def increment_sequence(sequence: int, increment: int) -> int:
+    """Return the sequence number `increment` numbers later, or earlier if `increment` is negative.
+
+    The number that follows 2^31 - 1 is 0. `RecordBatch.last_sequence` does the same without this call, for speed.
+    """
+    return (sequence + increment) & INT32_MAX

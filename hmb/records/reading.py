@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from struct import Struct
 
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.records.batch import LOG_OVERHEAD, RECORD_BATCH_OVERHEAD, RecordBatch
+from hmb.records.batch import LOG_OVERHEAD, MAGIC, RECORD_BATCH_OVERHEAD, RecordBatch
 from hmb.records.compression import DEFAULT_LIMIT
 from hmb.records.legacy.message import MESSAGE_OVERHEAD, Message
 from hmb.records.record import Record
@@ -35,7 +35,7 @@ def parse_batch(buffer: Buffer, position: int = 0) -> Batch:
     """Decode the header of the batch or message at `position`. Raises CORRUPT_MESSAGE if the header is not complete."""
     if position + MAGIC_POSITION >= len(buffer):
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(buffer) - position} bytes are too few for a batch")
-    if buffer[position + MAGIC_POSITION] == 2:
+    if buffer[position + MAGIC_POSITION] == MAGIC:
         return RecordBatch.parse(buffer, position)
     return Message.parse(buffer, position)
 

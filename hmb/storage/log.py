@@ -150,8 +150,10 @@ class Log:
         """Append a producer's record batch v2 or messages v0 or v1. `own` means that the broker made the batch itself.
 
         Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
-        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, KAFKA_STORAGE_ERROR. After an error, nothing was appended,
-        with one exception: if the sync for `flush.messages` fails, the records stay in the log.
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR. After a stop of
+        the broker it raises NOT_LEADER_OR_FOLLOWER, after a deletion of the log UNKNOWN_TOPIC_OR_PARTITION. After an
+        error, nothing was appended, with one exception: if the sync for `flush.messages` fails, the records stay in the
+        log.
         """
         if not own and self._reserve is not None and self._reserve.is_used:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")

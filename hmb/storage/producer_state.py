@@ -52,15 +52,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from hmb.protocol.enums import INT32_MAX, MAX_IN_FLIGHT
+from hmb.protocol.enums import MAX_IN_FLIGHT, NO_OFFSET
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, ControlType, EndTransactionMarker, RecordBatch, control_type, decode_marker
+from hmb.records.batch import increment_sequence
 from hmb.records.crc import crc32c
 from hmb.storage.transaction_index import AbortedTransaction
 
 EXPIRATION_MS = 24 * 60 * 60 * 1000  # producer.id.expiration.ms
 LOGGER = logging.getLogger(__name__)
-NO_SEQUENCE = NO_OFFSET = NO_EPOCH = -1
+NO_SEQUENCE = NO_EPOCH = -1
 SNAPSHOT_HEADER = struct.Struct(">hIi")  # version, CRC, number of entries
 SNAPSHOT_CRC_START = 6  # the CRC covers the bytes from this position on
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
@@ -147,7 +148,7 @@ class ProducerState:
             for known in producer.batches:
                 if known.first_sequence == batch.base_sequence and known.last_sequence == batch.last_sequence:
                     return known
-            expected = next_sequence(producer.last_sequence)
+            expected = increment_sequence(producer.last_sequence, 1)
         first = batch.base_sequence
         if first != expected:
             raise KafkaError(
@@ -312,16 +313,12 @@ class ProducerState:
             epoch, timestamp=timestamp, coordinator_epoch=coordinator_epoch, appended_at=self._loaded_at
         )
         if last_offset != NO_OFFSET:
-            first_sequence = (last_sequence - offset_delta) % 2**31
+            first_sequence = increment_sequence(last_sequence, -offset_delta)
             producer.batches.append(
                 ProducedBatch(first_sequence, last_sequence, last_offset - offset_delta, last_offset)
             )
         if first_offset != NO_OFFSET:
             self._open[producer_id] = first_offset
-
-
-def next_sequence(sequence: int) -> int:
-    return 0 if sequence == INT32_MAX else sequence + 1
 
 
 def snapshot_path(directory: Path, offset: int) -> Path:

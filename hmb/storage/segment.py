@@ -70,7 +70,7 @@ class Segment:
         self.file = DurableFile(path, exists=exists)
         self.size = path.stat().st_size if exists else 0
         self.max_timestamp, self.offset_of_max_timestamp = self.time_index.last
-        self.first_timestamp: int | None = None  # timestamp (ms) of the first batch, for `segment.ms`
+        self.first_timestamp: int | None = None  # greatest timestamp (ms) of the first batch, for `segment.ms`
         self.producer_batches: list[int] | None = None  # batches of producers, found by recovery (ProducerBatches)
         self.damage_reports = DamageReports(self.file)
         self.config = config

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import Codec, Record, RecordBatch, TimestampType, encode_batch, iter_batches, parse_batch, read_records
+from hmb.records.batch import increment_sequence
 from tests.records.record_strategies import record_lists
 
 SMALL = [Record(timestamp=1_700_000_000_000 + n, key=b"k%d" % n, value=b"value %d" % n) for n in range(3)]
@@ -129,6 +130,8 @@ def test_sequence_numbers_wrap_around() -> None:
     data = encode_batch(SMALL, producer_id=1, producer_epoch=0, base_sequence=2**31 - 2)
     assert RecordBatch.parse(data).last_sequence == 0
     assert RecordBatch.parse(encode_batch(SMALL)).last_sequence == -1
+    assert increment_sequence(2**31 - 1, 1) == 0
+    assert increment_sequence(1, -3) == 2**31 - 2
 
 
 @pytest.mark.parametrize("magic", [3, 127, 255])

@@ -94,6 +94,7 @@ class _Fetch:
         self.logs: list[Log] = []
         self.responses: list[tuple[FetchedPartition, PartitionData]] = []
         self.is_satisfied = False
+        self._size = 0  # bytes of records in `responses`
 
     def collect(self) -> None:
         self.logs.clear()

@@ -19,6 +19,7 @@ from uuid import UUID
 from hmb.broker.context import RequestContext
 from hmb.broker.handlers.shared_responses import check_repetitions
 from hmb.coordinator.offsets import CommittedOffset
+from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_fetch import (
     FIRST_VERSION_OF_GROUP_ERRORS,
@@ -38,7 +39,6 @@ OldPartition = OldTopic.OffsetFetchResponsePartition
 Committed = Mapping[TopicPartition, CommittedOffset]
 Held = Set[TopicPartition]  # partitions with offsets in a transaction that is not committed yet
 FIRST_VERSION_OF_IDS = OffsetFetchRequest.first_version("groups.topics.topic_id")
-NO_OFFSET = -1
 
 
 def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:

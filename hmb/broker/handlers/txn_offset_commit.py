@@ -34,7 +34,6 @@ TopicResponse = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 PartitionResponse = TopicResponse.TxnOffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_LOADING = 2
-FIRST_VERSION_OF_ADDING = 5
 # A group may refuse a commit with these errors. Consumers know them, but transactional producers do not. So the
 # response to a producer contains ILLEGAL_GENERATION instead.
 ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
@@ -81,7 +80,7 @@ def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestCo
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     partition = groups.partition_for(request.group_id)
     member = request.member_id, request.generation_id, request.group_instance_id
-    if context.version >= FIRST_VERSION_OF_ADDING:
+    if context.version >= TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING:
         transactions.add_partitions(id, producer, {partition}, VERSION_2)
     with transactions.writing(id, producer, partition):
         return groups.begin_commit(request.group_id, Commit(*member, context.version, offsets, producer))

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from hmb.client.group.interface import GroupMetadata, OffsetAndMetadata
+from hmb.protocol.enums import NO_OFFSET
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.leave_group import FIRST_VERSION_OF_MEMBERS, LeaveGroupRequest
 from hmb.protocol.messages.offset_commit import FIRST_VERSION_OF_IDS, OffsetCommitRequest, OffsetCommitResponse
@@ -23,7 +24,6 @@ from hmb.protocol.topics import TopicPartition
 # The last version in which OffsetCommit and OffsetFetch contain topic names. Newer versions contain topic ids.
 NEWEST_BY_NAME = FIRST_VERSION_OF_IDS - 1
 FIRST_FETCH_OF_STABLE = OffsetFetchRequest.first_version("require_stable")
-NO_OFFSET = -1  # the offset in a response if the group has committed none
 
 
 class FetchedOffsets(NamedTuple):

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from hmb.client.producing.batch import BatchNumber, PartitionQueue, ProducerBatch, ProducerIdentity
-from hmb.client.producing.idempotence import MAX_SEQUENCE, number
+from hmb.client.producing.idempotence import number
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_records
-from hmb.records.batch import MAGIC, wrap_records
+from hmb.records.batch import MAGIC, increment_sequence, wrap_records
 from hmb.records.builder import RecordsBuilder
 
 # The client uses no higher version. In higher versions, the broker adds partitions to transactions itself (KIP-890).
@@ -98,7 +98,7 @@ def halves(batch: ProducerBatch) -> list[ProducerBatch]:
         half = ProducerBatch(batch.queue, batch.opened, batch.result, batch.first + first, builder)
         half.uncertain_attempts = batch.uncertain_attempts
         if batch.number is not None:
-            base_sequence = (batch.number.base_sequence + first) & MAX_SEQUENCE
+            base_sequence = increment_sequence(batch.number.base_sequence, first)
             half.number = batch.number._replace(base_sequence=base_sequence)
         parts.append(half)
     return parts
@@ -113,18 +113,18 @@ def requests(batches: Iterable[ProducerBatch], max_size: int) -> list[list[Produ
     # A request contains at most one batch of each partition, and batches of a partition must stay in order. The next
     # batch of a queue therefore goes into a later request than the previous batch of this queue. This dict contains,
     # for each queue, the index of the first request that can contain the next batch of the queue.
-    number_of: dict[PartitionQueue, int] = {}
+    index_of: dict[PartitionQueue, int] = {}
     sizes: list[int] = []
     for batch in batches:
-        number = number_of.get(batch.queue, 0)
-        while number < len(found) and sizes[number] + batch.size > max_size:
-            number += 1
-        if number == len(found):
+        index = index_of.get(batch.queue, 0)
+        while index < len(found) and sizes[index] + batch.size > max_size:
+            index += 1
+        if index == len(found):
             found.append([])
             sizes.append(0)
-        found[number].append(batch)
-        sizes[number] += batch.size
-        number_of[batch.queue] = number + 1
+        found[index].append(batch)
+        sizes[index] += batch.size
+        index_of[batch.queue] = index + 1
     return found
 
 

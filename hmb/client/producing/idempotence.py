@@ -57,12 +57,12 @@ from itertools import takewhile
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.producing.batch import BatchNumber, PartitionQueue, PartitionSequence, ProducerBatch, ProducerIdentity
-from hmb.protocol.enums import INT32_MAX, MAX_PRODUCER_EPOCH
+from hmb.protocol.enums import MAX_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.topics import TopicPartition
+from hmb.records.batch import increment_sequence
 
-MAX_SEQUENCE = INT32_MAX
 SEQUENCE_ERRORS = {  # the errors that a broker returns if a batch does not have the numbers that it expects
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.UNKNOWN_PRODUCER_ID,
@@ -146,7 +146,7 @@ def number(batch: ProducerBatch, identity: ProducerIdentity) -> BatchNumber:
     if sequence is None or sequence.identity is not identity:
         sequence = batch.queue.sequence = PartitionSequence(identity, identity.producer_epoch)
     batch.number = BatchNumber(identity.producer_id, sequence.epoch, sequence.next)
-    sequence.next = (sequence.next + batch.records.count) & MAX_SEQUENCE
+    sequence.next = increment_sequence(sequence.next, batch.records.count)
     return batch.number
 
 
@@ -196,7 +196,7 @@ def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
     first, sequence = batches[0].number, batches[0].queue.sequence
     if first is None or sequence is None:
         return False
-    return (first.base_sequence + sum(other.records.count for other in batches)) & MAX_SEQUENCE == sequence.next
+    return increment_sequence(first.base_sequence, sum(other.records.count for other in batches)) == sequence.next
 
 
 def _clear_numbers(batches: list[ProducerBatch]) -> None:

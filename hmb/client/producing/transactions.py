@@ -58,7 +58,8 @@ from hmb.protocol.topics import TopicPartition
 
 # The newest versions of these requests that belong to version 1 of transactions (before KIP-890).
 NEWEST_ADD_PARTITIONS = FIRST_VERSION_OF_BROKERS - 1
-NEWEST_ADD_OFFSETS, NEWEST_COMMIT, NEWEST_INIT = 4, 4, 5
+NEWEST_ADD_OFFSETS, NEWEST_INIT = 4, 5
+NEWEST_COMMIT = TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING - 1
 NEWEST_END = FIRST_VERSION_OF_EPOCHS - 1
 FIRST_INIT_WITH_EPOCH = InitProducerIdRequest.first_version("producer_epoch")
 FIRST_COMMIT_WITH_MEMBER = TxnOffsetCommitRequest.first_version("member_id")

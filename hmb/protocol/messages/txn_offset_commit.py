@@ -3,6 +3,8 @@
 When the transaction commits, the offsets take effect. When the transaction aborts, the broker discards the offsets.
 """
 
+from typing import ClassVar
+
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
@@ -16,6 +18,9 @@ class TxnOffsetCommitRequest(Request, api_key=ApiKey.TXN_OFFSET_COMMIT, versions
     producer with transaction version 2 sends version 5, and does not send AddOffsetsToTxn before it (KIP-890). Version
     1 has the same layout as version 0.
     """
+
+    FIRST_VERSION_OF_ABORTABLE: ClassVar[int] = 4
+    FIRST_VERSION_OF_ADDING: ClassVar[int] = 5
 
     class TxnOffsetCommitRequestTopic(Struct):
         class TxnOffsetCommitRequestPartition(Struct):

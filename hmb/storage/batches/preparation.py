@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import AssignedMessages, Codec, RecordBatch, assign_offsets, iter_batches, up_convert
+from hmb.records.batch import MAGIC
 from hmb.records.reading import MAGIC_POSITION
 from hmb.storage.batches.opening import PREPARING
 from hmb.storage.batches.validation import (
@@ -43,7 +44,7 @@ def prepare(
         batch, length = records, len(records.view)
     elif len(records) <= MAGIC_POSITION:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{len(records)} bytes are not a record batch")
-    elif records[MAGIC_POSITION] < 2:
+    elif records[MAGIC_POSITION] < MAGIC:
         return _prepare_messages(records, config, now, expected_offset)
     else:
         batch, length = RecordBatch.parse(records), len(records)

@@ -118,7 +118,7 @@ def check_header(batch: RecordBatch) -> None:
     """Raise INVALID_RECORD or INVALID_TIMESTAMP if a producer may not send a batch with this header."""
     if batch.is_control:
         raise _invalid("clients may not write control records")
-    if not 0 < batch.records_count == batch.last_offset_delta + 1:
+    if batch.records_count <= 0 or not batch.has_all_records:
         raise _invalid(f"{batch.records_count} records, but a last offset delta of {batch.last_offset_delta}")
     content_size = batch.size - RECORD_BATCH_OVERHEAD
     if not batch.attributes & CODEC_MASK and batch.records_count * SMALLEST_RECORD > content_size:

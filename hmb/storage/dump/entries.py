@@ -30,6 +30,7 @@ from hmb.records import (
     control_type,
     decode_marker,
 )
+from hmb.records.batch import increment_sequence
 
 
 class View(Enum):
@@ -286,7 +287,7 @@ class RecordEntry(Entry):
         """The record's sequence number; -1 if its producer is not idempotent."""
         if isinstance(self.batch, Message) or self.batch.base_sequence < 0:
             return -1
-        return (self.batch.base_sequence + self.record.offset - self.batch.base_offset) & 0x7FFFFFFF
+        return increment_sequence(self.batch.base_sequence, self.record.offset - self.batch.base_offset)
 
 
 def _as_text(value: object) -> str:

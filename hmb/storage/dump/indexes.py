@@ -21,6 +21,7 @@ from typing import ClassVar
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, crc32c, parse_batch
+from hmb.records.batch import increment_sequence
 from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, NoteEntry, counted, optional_long
 from hmb.storage.dump.findings import FEW, INDEX_MISMATCH, NOT_FOUND, OUT_OF_ORDER, TIMESTAMP_MISMATCH, Findings
 from hmb.storage.dump.segment_files import IndexReader, header_at, walk
@@ -95,7 +96,7 @@ class ProducerEntry(Entry):
         )
         if self.last_offset < 0:
             return head  # The snapshot has no batch of this producer.
-        first_sequence = (self.last_sequence - self.offset_delta) & 0x7FFFFFFF
+        first_sequence = increment_sequence(self.last_sequence, -self.offset_delta)
         return head + (
             f" firstSequence: {first_sequence} lastSequence: {self.last_sequence}"
             f" lastOffset: {self.last_offset} offsetDelta: {self.offset_delta} timestamp: {self.timestamp}"
