@@ -7,7 +7,6 @@ its own. The module `main` contains the table of all commands. It imports the mo
 runs that command.
 
 The command `hmb topics describe weather` runs through these modules:
-
     entry.run                      the console script; it lets Ctrl-C end the program without a traceback
     main.COMMANDS["topics"]        imports cluster/topics.py
     shared/subjects.py             checks the argument `weather`
@@ -17,7 +16,6 @@ The command `hmb topics describe weather` runs through these modules:
     shared/errors.py               prints one line and sets the exit code if something fails
 
 Read in this order:
-
 - `main`      the table of all commands; the exit codes after an error and after Ctrl-C
 - `shared/`   the code that several commands use: options, output, errors
 - `cluster/`  commands for a cluster: topics, groups, offsets, meta, configs

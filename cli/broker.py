@@ -2,7 +2,6 @@
 
 The value of a setting can come from four sources. If several sources contain the setting, the last of them in this list
 takes precedence:
-
 1. the file `server.properties` (--config)
 2. an environment variable: HMB_LOG_SEGMENT_BYTES sets log.segment.bytes
 3. the option -X log.segment.bytes=1MiB

@@ -8,7 +8,6 @@ bash divides words at colons and equals signs, so it would pass `localhost:9092`
 bash therefore passes the whole line up to the cursor, and click divides the line into words. But bash also replaces
 only the part of a word after the last colon or equals sign. The answer of `hmb` therefore contains only this part of
 the completed word. In these three examples, the user presses Tab at the end of the line:
-
     the line                     click completes       bash replaces     hmb answers
     hmb consume -b a:1 ev        ev                    ev                events
     hmb topics create t -c cl    cl                    cl                cleanup.policy=

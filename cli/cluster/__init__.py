@@ -9,13 +9,11 @@ command for several topics fails for one of them, it continues with the others. 
 one line.
 
 For example, `hmb topics describe weather` sends these three kinds of requests:
-
     Metadata          partitions, leaders, replicas         -> topic_description.topic_fields, partition_fields
     ListOffsets       first and next offset of each partition, from the leader of the partition
     DescribeConfigs   the settings that were set for this topic
 
 Read in this order:
-
 - `topics`             create, list, alter, delete; `topic_description` shows a topic, `topic_trim` deletes old records
 - `groups`             list, delete and change; `group_description` shows the lag, `group_reset` sets committed offsets
 - `configs`            settings of topics, brokers, loggers and groups

@@ -4,8 +4,7 @@ An entity is anything that has settings, for example a topic. The user names it 
 kafka-configs: in the long form (`--entity-type topics --entity-name weather`) or in the short form (`--topic weather`).
 
 The value of a setting can come from several sources. The broker uses the first source in this list that contains the
-setting. The right column contains the name of the source in the output::
-
+setting. The right column contains the name of the source in the output:
     --topic weather --add-config segment.bytes=1MiB     dynamic_topic_config
     --broker 0 --add-config log.segment.bytes=2MiB      dynamic_broker_config
     --broker-defaults --add-config ...                  dynamic_default_broker_config

@@ -1,7 +1,6 @@
 """`hmb groups reset`: set the committed offsets of a group. It has all options of kafka-consumer-groups.
 
-Without --execute, the command prints a plan and changes nothing. A plan can be exported to a file and executed later::
-
+Without --execute, the command prints a plan and changes nothing. A plan can be exported to a file and executed later:
     hmb groups reset readers --all-topics --to-earliest --export > plan.csv
     plan.csv contains: weather,0,0                         topic, partition, offset
     hmb groups reset readers --from-file plan.csv --execute

@@ -3,7 +3,6 @@
 The request DeleteRecords sets the log start offset of a partition. Consumers then cannot read records at offsets below
 it. The broker deletes a segment from the disk when all records of the segment are below that offset. For example,
 partition 0 contains the offsets 100 to 499:
-
     --offset 250    deletes the offsets 100 to 249
     --keep 10       deletes the offsets 100 to 489
     --time -1d      deletes all offsets below the first record of the last 24 hours

@@ -1,8 +1,7 @@
 """Commands for the files of a log: `hmb dump-log` prints them, and `hmb index-inspect` explains an index.
 
 The broker stores each partition in a directory. The log of the partition consists of segments. A segment consists of
-several files, whose names contain the first offset of the segment::
-
+several files, whose names contain the first offset of the segment:
     hmb-data/weather-0/00000000000000000000.log         record batches
                        00000000000000000000.index       offset -> position in the .log file
                        00000000000000000000.timeindex   timestamp -> offset
@@ -12,7 +11,6 @@ several files, whose names contain the first offset of the segment::
 `hmb.storage.dump` decodes and checks the files. The modules of this folder declare the options and print the results.
 
 Read in this order:
-
 1. `dump_log`       the contents of all files: as Kafka prints them, as bytes, as a tree, as JSON, or only the damage
 2. `index_inspect`  the entries of one index, and the steps of a look-up
 """

@@ -3,8 +3,7 @@
 An offset index has about one entry for every 4 KiB of the log. An entry contains the last offset of a record batch, and
 the position (in bytes) at which the batch begins in the log. A broker finds offset 23 in two steps. A binary search in
 the index finds the last entry whose offset is at most 23. After that, a scan reads the log from the position in this
-entry, until it reaches the batch with offset 23::
-
+entry, until it reaches the batch with offset 23:
     index   11 -> 250   22 -> 500   31 -> 750                     binary search: 22 -> 500
     log     position 500: offsets 19..22, 610: offsets 23..26     scan: found at position 610
 """

@@ -2,7 +2,6 @@
 
 An answer with a mistake could otherwise harm the student's machine. A limit turns the mistake into an error message for
 one requirement:
-
 - time: a timer (`signal.setitimer`) raises TooSlow in the answer after 20 s
 - memory: Python raises MemoryError in the answer above 2 GB (RLIMIT_AS)
 - files and output: no file can become larger than 16 MB (RLIMIT_FSIZE)

@@ -1,7 +1,6 @@
 """The folder in which a student works on a lab, for example ./lab-04.
 
-`hmb lab start` creates the folder with these files::
-
+`hmb lab start` creates the folder with these files:
     lab.md      the text of the lab, for an editor
     lab.ipynb   the same text, for Jupyter
     answer.py   the student's answer, at first a copy of the lab's starter.py

@@ -3,20 +3,17 @@ r"""Commands for records: `hmb produce` sends them, and `hmb consume` prints the
 A record has a key, a value, headers and a timestamp. Terminals and shells work with lines of text. `hmb produce`
 converts lines to records, and `hmb consume` converts records to lines. Both commands have the options of older tools:
 Kafka's console tools (`--property`), kcat (`-K`, `-f '%k %s'`) and rpk (`-f '%v{hex}'`, `-o @-1h`). With `--json`, a
-conversion to a line and back to a record loses nothing::
-
+conversion to a line and back to a record loses nothing:
     $ printf 'Seattle,rain\n' | hmb produce weather -K ,
     $ hmb consume weather -e --json
     {"topic":"weather","partition":0,"offset":0,...,"key":"Seattle","value":"rain","headers":[]}
     $ hmb consume weather -e --json | hmb produce copy --json
 
 A line or a record passes through these modules, from left to right:
-
     hmb produce   produce_input -> lines -> line_formats -> tally.Portion -> Producer.send_many -> tally
     hmb consume   Consumer.poll -> filters -> formats or record_json -> standard output -> commits
 
 Read in this order:
-
 1. `line_formats`      the conversion of a line to a record
 2. `record_json`       the conversion between a record and a line of JSON
 3. `produce`           the command; `produce_options` declares its options

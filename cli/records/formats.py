@@ -6,8 +6,7 @@ r"""The option `-f`: a format that converts a record to text, with the letters o
     %R the value's length in 4 bytes, big endian           %i number of printed records, this one included
     %% %{ %}        the character itself                   \n \t \r \0 \xHH \\ as in C
 
-After a letter, a modifier in braces changes how the field is printed::
-
+After a letter, a modifier in braces changes how the field is printed:
     text            %v{hex} %v{base64} %v{base64raw} %v{unpack[>I$]} (see `unpack`)
     numbers         %o{hex64} hex32 .. hex4, {big32} .. big8, {little64} .. little8, {byte} {bool} {ascii}
     timestamps      %d{strftime[%F %T]} in UTC; in place of [ ], also # #, { } or ( ), one or several times
@@ -20,8 +19,7 @@ letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 The command parses a format once. The text between the letters becomes a template for the `%` operator of bytes. One
 call converts many records. It makes a column of values for each letter, and applies the template to each row of these
 columns. The loops over the records run inside functions that are written in C. This way is three times as fast as one
-call of a Python function for each letter of each record. For example, three records and the format `%p-%o:%v\n`::
-
+call of a Python function for each letter of each record. For example, three records and the format `%p-%o:%v\n`:
     template   b"%d-%d:%b\n"
     columns    (0, 0, 0)  (7, 8, 9)  (b"rain", b"sun", b"fog")       ->  b"0-7:rain\n0-8:sun\n0-9:fog\n"
 """

@@ -1,8 +1,7 @@
 r"""The option `--property`: print records as kafka-console-consumer does, with its DefaultMessageFormatter.
 
 A property such as `print.key=true` selects a part of a record. The parts are printed in this order. Between two parts
-comes the text of key.separator (by default a tab). The text of line.separator (a newline) ends the record::
-
+comes the text of key.separator (by default a tab). The text of line.separator (a newline) ends the record:
     print.timestamp   CreateTime:1645000000123      print.headers   a:1,b:2   (or NO_HEADERS)
     print.partition   Partition:0                   print.key       the key
     print.offset      Offset:7                      print.value     the value; on by default

@@ -3,8 +3,7 @@ r"""`hmb produce`: send lines or files as records.
 The command reads its input in portions: one line from a terminal, or thousands of lines from a file. It sends each
 portion with one call of `Producer.send_many`. The `Tally` knows the line numbers of each portion. An error message
 therefore names the line of the record that could not be delivered. At the end, the command prints how many records the
-broker has acknowledged::
-
+broker has acknowledged:
     $ printf 'one\ntwo\n' | hmb produce weather
     2 records sent to weather in 0.1 s
 """

@@ -1,8 +1,7 @@
 """Convert a record to one line of JSON, and back to the same record, byte for byte.
 
 If a key or a value is UTF-8 text, it becomes a string. Otherwise it becomes base64, and the name of its field ends with
-`_base64`. A reader therefore knows which of the two forms it is::
-
+`_base64`. A reader therefore knows which of the two forms it is:
     {"topic": "t", "partition": 0, "offset": 7, "timestamp": 1262332800000, "timestamp_type": "CreateTime",
      "key": "Seattle", "value_base64": "/w==", "headers": [{"key": "source", "value": "noaa"}]}
 

@@ -3,8 +3,7 @@
 `hmb produce` sends records in portions of one to several thousand records. A `Portion` contains the line number of each
 record. When a portion is delivered, the `Tally` only increases a count. When a portion fails, the tally also stores the
 line of the first lost record, and the number of lost records. The command prints both at the end. In this example, two
-records are delivered, and line 3 is lost::
-
+records are delivered, and line 3 is lost:
     2 records sent to weather in 0.3 s; 1 not, from line 3 on
 """
 

@@ -1,7 +1,6 @@
 r"""The modifier `%v{unpack[>I s]}`: print binary values as text. The letters describe the fields of a value.
 
 The letters are those of Python's struct module. kcat's option -s and rpk's modifier unpack have the same letters:
-
     <  >      the following numbers are little endian (the default) or big endian
     b B       a signed, an unsigned number of 8 bits       h H   of 16 bits
     i I       of 32 bits                                   q Q   of 64 bits

@@ -5,14 +5,12 @@ than one command needs. It handles the types of options, the address of a cluste
 streams and signals.
 
 With these modules, all commands follow four rules:
-
 - Data goes to standard output. Progress, notes and errors go to standard error.
 - `--json` prints one JSON object a line. The keys of the object are the names of the table's columns.
 - A command reports an error in one line. The exit code shows the kind of error (`errors`).
 - A module imports the broker and the client only inside functions. `hmb --help` therefore needs only 0.1 s.
 
 Read in this order:
-
 1. `errors`          exit codes, and the line that a user reads when something fails
 2. `output`          tables, and the same rows as JSON
 3. `parameters`      types of options: names, numbers, paths, delimiters

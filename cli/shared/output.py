@@ -2,8 +2,7 @@
 
 A row is a dict whose keys are the names of the columns. `print_rows` prints the rows as a table for people, or with
 `--json` as one JSON object a line. A table has no frame, and its lines are not wrapped. It has the same text on a
-terminal and in a pipe. `awk '{print $3}'` therefore prints the third column of the table. Two rows in both forms::
-
+terminal and in a pipe. `awk '{print $3}'` therefore prints the third column of the table. Two rows in both forms:
     partition  leader  log_start_offset            {"partition": 0, "leader": 0, "log_start_offset": 0}
             0       0                 0            {"partition": 1, "leader": null, "log_start_offset": null}
             1       -                 -

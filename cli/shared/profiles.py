@@ -2,15 +2,13 @@
 
 A user should not have to type the address of a cluster in each command. The user stores the address in a profile, and
 makes one profile the current profile. All commands that talk to a cluster use the current profile. A profile has the
-format of Kafka's `client.properties`, so Kafka's tools can also read it::
-
+format of Kafka's `client.properties`, so Kafka's tools can also read it:
     ~/.config/hmb/profiles/home.properties     bootstrap.servers=192.168.1.20:9092
                                                client.id=laptop
     ~/.config/hmb/current-profile              home
 
 If the variable XDG_CONFIG_HOME is set, the directory is `$XDG_CONFIG_HOME/hmb`. A command looks for the address of its
 cluster in these places, and uses the first address that it finds:
-
 1. the option `-b`
 2. `bootstrap.servers` in `-X`, or in the file of `--config`
 3. the environment variable HMB_BOOTSTRAP_SERVERS

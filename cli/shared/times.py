@@ -1,7 +1,6 @@
 """Read and print times and durations, in the same way for all commands.
 
 The user writes a time in one of these forms:
-
     2026-02-14   2026-02-14T10:30:00   2026-02-14T10:30:00Z   2026-02-14T10:30:00+02:00
     1771065000                  seconds since 1970: up to 10 digits
     1771065000000               milliseconds since 1970: more digits

@@ -3,8 +3,7 @@ r"""Commands for Kafka's protocol: `hmb decode` explains the bytes of a message,
 A client and a broker exchange frames. A frame is a length of 4 bytes, followed by a request or a response. A request
 contains the number of its API, the version, and a correlation id. A response contains only the same correlation id. A
 program that decodes a response must therefore know the request. For example, a Metadata request and the beginning of
-its response::
-
+its response:
     00 00 00 16   00 03    00 01     00 00 00 07      00 02 6d 65 ...
     size 22       api 3    version 1  correlation 7   client id "me" ...
 
@@ -12,14 +11,12 @@ its response::
     size 90       correlation 7      the layout of Metadata response v1
 
 The bytes pass through these modules, from left to right:
-
     hex dump, file     -> hex_input  -> bytes  \
                                                  frames  -> fields, JSON, one line  -> decode, sniff
     network            -> proxy -> frame_streams /
                                    readdressing: changes the addresses in responses to addresses of the proxy
 
 Read in this order:
-
 1. `frames`         a frame, and the three ways to show it: its fields, JSON, one line
 2. `hex_input`      reads bytes from digits, hex dumps and captured packets
 3. `decode`         the command: recognizes the message in the bytes, and explains it

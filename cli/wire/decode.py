@@ -2,7 +2,6 @@
 
 The bytes do not show whether they are a request, a response or record batches. The command therefore tests whether they
 are one of these, in this order:
-
 1. record batches: the CRC of the first batch must be right
 2. a request, with or without its size: all bytes must belong to the request
 3. the response to a request that is earlier in the input, with the same correlation id

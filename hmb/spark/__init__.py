@@ -17,7 +17,6 @@ two tasks, for the ranges `weather-0 [0, 100)` and `weather-1 [0, 50)`. If the o
 the first range is divided into two ranges, and the query has three tasks.
 
 Read in this order:
-
     source        the data source: Spark calls it for `format("hmb")`
     option_names  the table of all options
     options       parses and checks the options

@@ -1,7 +1,6 @@
 """Parse the options that set the start and the end of a query. Both are called bounds here.
 
-A bound has one of these forms, which are the same as in Spark's Kafka connector::
-
+A bound has one of these forms, which are the same as in Spark's Kafka connector:
     earliest, latest                      the same bound for all partitions
     {"weather": {"0": 23, "1": -2}}       an offset for each partition; -2 is earliest, -1 is latest
     1700000000000                         startingTimestamp: the first record at or after this time (ms since 1970)

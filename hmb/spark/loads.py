@@ -7,7 +7,6 @@ writes. The job then loses records or loads them twice.
 Idea: store records and offsets together, so that one commit stores both. Kafka 0.7 loaded data into Hadoop in this way.
 "This solves a distributed consensus problem, by removing the distributed part" (Kafka 0.7 design, "Consumer state"). In
 HMB, a load stores both in one directory DIR, and a commit renames one folder:
-
     DIR/run=00000001/part-*.parquet     the records of one range of offsets in each partition
     DIR/run=00000001/_manifest.json     these ranges, and the number of rows
     DIR/run=00000002/...
@@ -29,7 +28,6 @@ committed, in the same way after an exception and after a power failure.
 
 A program that reads the files needs no special code. Spark, pandas and Arrow read `run=N` as the value of a column
 `run`. They ignore files and folders whose names start with `_`:
-
     spark.read.parquet(DIR)
 
 The columns are the same as in the data source, including `headers`. If retention deletes a record before the load has

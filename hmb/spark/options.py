@@ -6,7 +6,6 @@ change what Spark itself decides, for example the offsets to read. This module r
 the same advice as the connector.
 
 Several options together decide three things:
-
     topics          exactly one of subscribe, subscribePattern and assign must be set
     start           the first that is set of: startingTimestamp, startingOffsetsByTimestamp, startingOffsets
     end of a batch  the first that is set of: endingTimestamp, endingOffsetsByTimestamp, endingOffsets

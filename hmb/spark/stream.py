@@ -1,7 +1,6 @@
 """Read topics in a streaming query: at each trigger, the reader decides how far to read, and divides this into tasks.
 
 Spark stores the offsets in its checkpoint. At each trigger, Spark calls these methods of the reader, in this order:
-
     latestOffset(start, limit)  `start` contains the next offsets to read; the reader returns the offsets to read up to
     partitions(start, end)      Spark has stored `end` in the checkpoint; the reader returns one task for each range
     read(partition)             a worker reads one range
@@ -17,7 +16,6 @@ minOffsetsPerTrigger is read when this time is maxTriggerDelay ago.
 
 The query reads a new partition from the start of its log, and stops reading a deleted partition. The reader reports
 data loss (DataLossError of the module `tasks`) in these cases:
-
 - a partition is deleted;
 - the log of a new partition does not start at offset 0;
 - a log starts after the next offset to read, because records were deleted;

@@ -2,7 +2,6 @@
 
 The paper counts hashtags from Twitter. This example counts the words in the docstrings of Python's standard library.
 Each line of a docstring is one record. The records flow through these processors:
-
     docs -> split -> count (3 instances) -> topn (2 instances) -> trending
 
 The bolt `split` divides a line into words. `count` counts how often each word has occurred so far, and sends (word,

@@ -3,7 +3,6 @@
 The records are the weather events in `cli/data`. The example uses the daily events of Seattle, which contain the
 precipitation in mm. It ignores the hourly temperatures. The date in an event decides to which window the event belongs.
 The time at which a processor reads the event does not matter. The records flow through these processors:
-
     weather -> rain (2 instances, windows of 28 days) -> rows -> database
 
 The bolt `rain` adds each day to the sum of its window. The sink `database` replaces the row of this city and window by

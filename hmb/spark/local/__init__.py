@@ -13,7 +13,6 @@ contains the same message.
 A program that creates its own Spark session does not need this folder.
 
 Read in this order:
-
     environment  finds the Python packages and the Java installation that Spark needs
     sessions     starts a local Spark with settings for one machine
     doctor       `hmb spark doctor`: reports everything that Spark needs

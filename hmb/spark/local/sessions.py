@@ -8,7 +8,6 @@ workers run the same Python interpreter as the program that calls it. By default
 the PATH.
 
 The session has these settings, which suit a laptop. The argument `config` can change each of them:
-
     memory      a quarter of the machine's memory, between 1 and 4 GB, for Spark's Java process
     partitions  after a shuffle: one for each core; Spark's default is 200, which suits a cluster
     network     127.0.0.1 only, so Spark does not have to resolve the machine's name

@@ -16,7 +16,6 @@ task again. With at least once, the topic then contains 160 records. With exactl
 reads 100 records.
 
 Read in this order:
-
     sink     the writers that Spark calls
     rows     checks the columns of the rows, and groups rows by topic and partition
     sending  sends a task's rows, and reports records that were not delivered

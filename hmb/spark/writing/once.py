@@ -7,11 +7,9 @@ of a streaming query again. Each run would write the rows again.
 Idea: the task stores a note "batch 7 is written" in the same transaction as the rows of batch 7. A second run of the
 task reads the note first. The note is stored as the committed offset of a consumer group. All runs of a task use the
 same name for the group and for the transactions, also after a restart of the query:
-
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
 Each run of a task has three steps:
-
     1. init_transactions: fence earlier runs of the task, and abort a transaction that an earlier run left open
     2. fetch the note, which is the group's committed offset; first wait until no open transaction can change it
     3. if the note says that this batch is written: write nothing
@@ -27,7 +25,6 @@ that is started again uses the same names. The note is the offset of partition 0
 writes.
 
 Limits:
-
 - When a batch runs again, its rows must be divided among the tasks in the same way. A query that has not changed does
   this, because it reads the same ranges. After a `repartition()` without columns, or with another number of tasks, a
   row may move to another task. The note therefore contains a checksum of the rows, which does not depend on their

@@ -1,7 +1,6 @@
 """Check the columns of the rows that a query writes, and group the rows by topic and partition.
 
 The columns and the error messages are the same as in Spark's Kafka connector:
-
     value      string or binary; required. A null value is a tombstone: compaction deletes the key
     key        string or binary; may be null
     headers    array<struct<key: string, value: binary>>; may be null
