@@ -1,10 +1,10 @@
 """The command line: `hmb` and its commands.
 
 Kafka has a shell script for each task, and each script starts a JVM. `hmb` is one command with subcommands, and it
-starts in 0.1 s. Its long options have the names that Kafka's tools use. Its short options have the letters that kcat
-and rpk use. Users of those tools therefore know the options already. Each subcommand is a click command in a module of
-its own. The module `main` contains the table of all commands. It imports the module of a command only when the user
-runs that command.
+starts in 0.1 s. The long options of `hmb` have the names that Kafka's tools use. Its short options have the letters
+that kcat and rpk use. Users of those tools therefore know the options already. Each subcommand is a click command in a
+module of its own. The table COMMANDS in the module `main` lists all subcommands. `hmb` imports the module of a
+subcommand only when the user runs that subcommand.
 
 The command `hmb topics describe weather` runs through these modules:
     entry.run                      the console script; it lets Ctrl-C end the program without a traceback

@@ -1,6 +1,7 @@
 """`hmb bench`: the benchmarks.
 
-The module of each subcommand is in `hmb.bench`. The module is imported only when the user runs the subcommand.
+Each subcommand is a module in the package `hmb.bench`. `hmb bench` imports a module only when the user runs the
+subcommand.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class BenchGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """Complete the name of a command from the table COMMANDS.
 
-        The method that this one overrides would import the module of every command.
+        click's own method would import the module of every command.
         """
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)

@@ -7,9 +7,9 @@ takes precedence:
 3. the option -X log.segment.bytes=1MiB
 4. the options --host, --port and --data-dir
 
-Three signals stop the broker cleanly: SIGTERM, SIGINT (Ctrl-C), and SIGHUP (the terminal was closed). They also stop a
-broker that is still starting. After a crash, the start can take long, because the broker first checks its logs. Under
-`nohup`, the broker ignores SIGHUP.
+Three signals stop the broker cleanly: SIGTERM, SIGINT (Ctrl-C), and SIGHUP (the terminal was closed). These signals
+also stop a broker that is still starting. This matters after a crash: the broker then first checks its logs, and its
+start can take minutes. Under `nohup`, the broker ignores SIGHUP.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ if TYPE_CHECKING:
     from hmb.testing.control import ControlPort
 
 WATCH_SECONDS = 0.1  # seconds between two checks whether a signal has arrived while the broker starts
-# Python runs one thread at a time: the thread that holds the interpreter lock. A waiting thread asks the running thread
-# to release the lock after this time (seconds). A thread that serves a request releases the lock earlier, at its next
-# system call, within about 0.1 ms. Python's default is 0.005 s. With the default, the broker serves 1,512 requests/s in
-# all on a thousand busy connections, because waiting threads ask for the lock so often. With 0.1 s, it serves 5,533
-# requests/s on a thousand connections, and 8,104 requests/s on a single connection (bench/scenarios/connections.py).
+# In Python, only one thread runs at a time: the thread that holds the interpreter lock. When a thread has waited for
+# the lock for SWITCH_INTERVAL seconds, it asks the running thread to release the lock. A thread that serves a request
+# releases the lock earlier, at its next system call, within about 0.1 ms. Python's default is 0.005 s. With the
+# default, the broker serves 1,512 requests/s in all on a thousand busy connections, because waiting threads ask for the
+# lock so often. With 0.1 s, it serves 5,533 requests/s on a thousand connections, and 8,104 requests/s on a single
+# connection (bench/scenarios/connections.py).
 SWITCH_INTERVAL = 0.1
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}  # A terminal that is closed sends SIGHUP.
 LOG_LEVELS = (logging.WARNING, logging.INFO, logging.DEBUG)  # the log level without -v, with -v, and with -vv
@@ -117,7 +118,7 @@ def command(
 
 
 def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the settings from all sources, and for each setting where the user has set it (`-X num.partitions`)."""
+    """Return the settings from all sources, and the origin of each setting, for example `-X num.partitions`."""
     from hmb.broker.config.names import VARIABLES, environment_properties, unknown_names, unknown_variables
 
     properties = read_settings(config)
@@ -132,7 +133,7 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
 
 
 def _embedded(properties: dict[str, str]) -> dict[str, str]:
-    """Return the settings of an embedded broker: its defaults, which the settings in `properties` replace."""
+    """Return the settings of an embedded broker: `properties`, and a default for each setting that is not there."""
     from hmb.testing.settings import EMBEDDED_DEFAULTS, setting_text
 
     return {name: setting_text(name, value) for name, value in EMBEDDED_DEFAULTS.items()} | properties
@@ -147,9 +148,9 @@ def run_controlled(
     faults: str | None,
     ends_with_parent: bool,
 ) -> None:
-    """Run a broker with a control port, through which a test adds faults.
+    """Run a broker with a control port. A test uses this port to let the broker fail on purpose.
 
-    `faults` is the path of a file with faults that are active from the start of the broker, or None.
+    `faults` is the path of a file, or None. The faults in this file are active from the start of the broker.
 
     Raises ConfigError and CliError.
     """
@@ -158,8 +159,8 @@ def run_controlled(
     from .shared.control import control_port, end_with_parent
 
     handlers = dict(HANDLERS)
-    # `run` also blocks these signals, but too late for the threads of the control port, which start before `run`. A new
-    # thread inherits the blocked signals from the thread that starts it.
+    # A new thread inherits the blocked signals from the thread that starts it. The signals must therefore be blocked
+    # before the control port starts its threads. `run` blocks the signals again, but only after that.
     with _blocked(STOP_SIGNALS), control_port(handlers, faults) as control:
         if ends_with_parent:
             end_with_parent()
@@ -177,8 +178,8 @@ def run(
 ) -> None:
     """Start a broker, print its address, wait for a signal, and stop the broker. Raises ConfigError.
 
-    If `handlers` is None, the broker uses its own handlers. If `control` is not None, its address and token are also
-    printed.
+    If `handlers` is None, the broker uses its own handlers. If `control` is not None, the function also prints the
+    address and the token of the control port.
     """
     from hmb.storage.isolation import Stopped
 
@@ -187,9 +188,9 @@ def run(
     stop_signals = STOP_SIGNALS
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # Under nohup, the broker runs on without its terminal.
         stop_signals = STOP_SIGNALS - {signal.SIGHUP}
-    # The signals are blocked before any thread starts, and sigwait() receives them below. A signal handler is no
-    # alternative, because Python can run it at any point of the main thread. If the handler set an Event at the moment
-    # at which the main thread begins to wait for this Event, the main thread could wait forever.
+    # The signals are blocked before any thread starts, and sigwait() receives them below. A signal handler would not
+    # work, because Python can run it at any point of the main thread. For example, the handler sets an Event at the
+    # moment at which the main thread begins to wait for the Event. The main thread could then wait forever.
     with _blocked(stop_signals):
         try:
             clock = None if control is None else control.clock.functions
@@ -207,7 +208,7 @@ def run(
 
 @contextmanager
 def _blocked(signals: set[signal.Signals]) -> Iterator[None]:
-    """Block these signals while the `with` block runs. The block receives a signal with sigwait().
+    """Block these signals until the `with` statement ends, so that the code inside can receive them with sigwait().
 
     At the end, drop the signals that are still pending. The user may have pressed Ctrl-C again while the broker
     stopped.
@@ -274,7 +275,10 @@ def running_broker(
 
 @contextmanager
 def _watching(signals: Set[signal.Signals], broker: BrokerServer) -> Iterator[None]:
-    """While the `with` block starts the broker, watch for these signals. If one arrives, cancel the start."""
+    """While the `with` block starts the broker, watch for these signals.
+
+    If a signal arrives, cancel the start of the broker.
+    """
     started = threading.Event()
 
     def watch() -> None:

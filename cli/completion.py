@@ -1,13 +1,14 @@
 r"""`hmb completion`: print the script with which a shell completes the words of a command line.
 
 The user's shell runs the script when the shell starts. When the user presses Tab, the script calls `hmb` with the
-environment variable `_HMB_COMPLETE`. In this call, click prints the words that can complete the line. Some words, such
-as the names of topics, are known only to a broker. The functions in `shared/completion.py` ask the broker for them.
+environment variable `_HMB_COMPLETE`. If this variable is set, click runs no command, but prints the words that can
+complete the line. Some words, such as the names of topics, are known only to a broker. The functions in
+`shared/completion.py` ask the broker for these words.
 
-bash divides words at colons and equals signs, so it would pass `localhost:9092` to click as three words. The script for
-bash therefore passes the whole line up to the cursor, and click divides the line into words. But bash also replaces
-only the part of a word after the last colon or equals sign. The answer of `hmb` therefore contains only this part of
-the completed word. In these three examples, the user presses Tab at the end of the line:
+bash divides a line into words at spaces, colons and equals signs. It would pass `localhost:9092` to click as three
+words. The script for bash therefore passes the whole line up to the cursor, and click divides the line. When bash
+completes a word, it replaces only the part of the word after the last colon or equals sign. `hmb` must therefore answer
+with only this part of the completed word. In these three examples, the user presses Tab at the end of the line:
     the line                     click completes       bash replaces     hmb answers
     hmb consume -b a:1 ev        ev                    ev                events
     hmb topics create t -c cl    cl                    cl                cleanup.policy=
@@ -59,11 +60,11 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
         line = os.environ["HMB_LINE"]
         words = split_arg_string(line)[1:]
         incomplete = "" if line.endswith((" ", "\t")) or not words else words.pop()
-        # bash keeps the part of the word up to its last colon or equals sign. Count the characters in this part.
+        # When bash completes a word, it keeps the part of the word up to the last colon or equals sign. Count the
+        # characters in this part.
         self._kept = max(incomplete.rfind(":"), incomplete.rfind("=")) + 1
         if incomplete.startswith("--"):
-            # For `--option=value`, click returns only the value. The characters of `--option=` are therefore not
-            # counted here.
+            # For `--option=value`, click returns only `value`. Do not count the characters of `--option=`.
             self._kept = max(self._kept - incomplete.find("=") - 1, 0)
         return words, incomplete
 

@@ -1,9 +1,9 @@
 """`hmb demo`: show in a few seconds how a broker handles real data.
 
 The demo starts a broker in a temporary directory. A producer sends the data set. A consumer reads the records back, and
-the demo compares each record with the one that was sent. The demo also asks the broker for the first record at or after
-a given time. After that, the demo stops the broker and shows the log on disk: its segments, and the steps of a look-up
-in an offset index. A segment has at most 256 KiB, so that the log has several segments. Kafka's default is 1 GiB.
+the demo compares them with the records that were sent. The demo also asks the broker for the first record at or after a
+given time. After that, the demo stops the broker and shows the log on disk: its segments, and the steps of a look-up in
+an offset index. A segment has at most 256 KiB, so that the log has several segments. Kafka's default is 1 GiB.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class DemoResult:
 def command(data_dir: Path | None, as_json: bool) -> None:
     """Start a broker, send real data to it, and show its log."""
     for stop in (signal.SIGTERM, signal.SIGHUP):
-        # SIGTERM and SIGHUP end the demo in the same way as Ctrl-C: the demo removes its temporary directory.
+        # SIGTERM and SIGHUP raise an exception, as Ctrl-C does, so that the demo removes its temporary directory.
         if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, signal.default_int_handler)
     if data_dir is not None and any(data_dir.glob(f"{demo_data.TOPIC}-*")):
@@ -152,7 +152,7 @@ def consume(servers: str, events: list[demo_data.WeatherEvent], result: DemoResu
 
 
 def look_up_by_time(servers: str) -> None:
-    """Ask the broker for the offset of a timestamp, and read one record from there."""
+    """Ask the broker for the first offset at or after a time, and read the record at this offset."""
     from hmb.client import Cluster, Consumer, TopicPartition
     from hmb.client.offsets import list_offsets
     from hmb.client.producing.partitioner import partition_of_key

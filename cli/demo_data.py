@@ -1,7 +1,8 @@
 """The data set of HMB: 18,979 weather events, in the public domain (see data/README.md).
 
-One event becomes one record. The key of the record is the city, and its timestamp is the time of the event. Its value
-is the event's line of JSON, byte for byte. The events are sorted by time, so the timestamps increase as in live data.
+One event becomes one record. The key of the record is the city, and the timestamp of the record is the time of the
+event. The value is the event's line of JSON, byte for byte. The events are sorted by time, so the timestamps increase
+as in live data.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ COUNT = 18_979
 
 
 class WeatherEvent(NamedTuple):
-    """A record to send. Its fields are the arguments of `Producer.send` after the topic, in the same order."""
+    """A record to send. The fields have the same order as the arguments of `Producer.send` that follow the topic."""
 
     key: bytes
     value: bytes

@@ -1,13 +1,13 @@
-"""The console script `hmb`: the function that the operating system's command `hmb` calls.
+"""The function that runs when a user types the command `hmb`.
 
 When the user presses Ctrl-C, Python raises KeyboardInterrupt. If no code catches this exception, Python prints a
-traceback. No code can catch it while modules are imported. During the imports, `run` therefore sets the system's
-default action for the signal: Ctrl-C ends the process without a traceback. `run` sets this action again after the
-command, because Python still cleans up then.
+traceback. `run` cannot catch the exception at every point: first Python imports modules, and after the command Python
+cleans up. At these two points, `run` sets the system's default action for the signal: Ctrl-C ends the process without a
+traceback.
 
-Ctrl-C can still print a traceback while Python itself starts, and while this module is imported. This module therefore
-imports only `_signal`, which is built into Python. The module `signal` adds enums to `_signal`, and its import would
-take 2 ms more.
+While Python itself starts, and while Python imports this module, Ctrl-C can still print a traceback. To keep this time
+short, this module imports only `_signal`, which is built into Python. The module `signal` adds enums to `_signal`, and
+its import would take 2 ms more.
 """
 
 import _signal  # type: ignore[import-not-found]

@@ -1,4 +1,4 @@
-"""`hmb faults`: change the faults, and print the requests, of a broker that runs with `--faults` or `--embedded`."""
+"""`hmb faults`: change the faults of a broker that runs with `--faults` or `--embedded`, and print its requests."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The command `hmb`: a group of subcommands. It imports a subcommand only when the user runs that subcommand.
 
 `hmb --help` must print its text in 0.1 s, but an import of the broker or the client takes longer. The table COMMANDS
-therefore contains the line of help for each subcommand, and the name of its module. `hmb --help` needs no other module.
-In each module, the click command has the name `command`.
+therefore contains two things for each subcommand: its line in the help, and the name of its module. `hmb --help`
+imports none of these modules. In each module, the click command has the name `command`.
 
 The group also turns every error of a subcommand into one line and an exit code.
 """

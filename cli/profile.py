@@ -26,7 +26,7 @@ def command() -> None:
 
 
 def name_of_profile(text: str) -> str:
-    """Return the name of a profile if it can be a file name. Raises click.BadParameter otherwise."""
+    """Return the text if it can be the name of a profile, and so of a file. Raises click.BadParameter otherwise."""
     if not LEGAL_NAME.fullmatch(text) or text.startswith("."):
         raise click.BadParameter(f"{text!r} is not a profile's name: letters, digits, '.', '_' and '-'")
     return text
@@ -64,7 +64,7 @@ def create(name: str, address: str | None, settings: tuple[tuple[str, str], ...]
 
 
 def _escaped(value: str) -> str:
-    """Return a value with each backslash doubled, because in a properties file a backslash begins an escape."""
+    """Return a value with each backslash doubled, because a single backslash begins an escape in a properties file."""
     return value.replace("\\", "\\\\")
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Matches the line in the traceback of a Spark worker that contains the name and the message of the exception.
+# Finds the line with the name and the message of the exception in the traceback of a Spark worker.
 CAUSE = re.compile(r"^(?:[a-z_]\w*\.)*([A-Z]\w*(?:Error|Failed)): (.+)$", re.MULTILINE)
 
 
@@ -95,7 +95,7 @@ def _load(
     records: int,
     on_commit: Callable[[LoadRun, int], object],
 ) -> list[LoadRun]:
-    """Load the topic. If Spark or its worker process fails, raise CliError with a message of one line."""
+    """Load the topic. If Spark or a worker process of Spark fails, raise CliError with a message of one line."""
     from hmb.spark.loads import LoadError, load
     from hmb.spark.local.environment import SparkUnavailableError
     from hmb.spark.options import OptionError
@@ -114,10 +114,11 @@ def _load(
 
 
 def _in_thread(work: Callable[[], T]) -> T:
-    """Run `work` in a thread. In the main thread, PySpark would install a handler for Ctrl-C that prints tracebacks.
+    """Run `work` in a new thread, and return its result.
 
-    In a thread, PySpark cannot install that handler. Ctrl-C therefore ends the command and Spark at once. The next load
-    removes files that were not committed.
+    In the main thread, PySpark would install a handler for Ctrl-C that prints tracebacks. In another thread, PySpark
+    cannot install a handler. Ctrl-C therefore ends the command and Spark at once. The next load removes files that were
+    not committed.
     """
     outcome: Future[T] = Future()
 

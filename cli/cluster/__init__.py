@@ -4,19 +4,19 @@ All commands work in the same way. A command sends requests to the cluster with 
 result, and prints the dicts as a table, or with `--json` as one JSON object a line (`shared/output.py`).
 
 The keys of the dicts are the same in all commands. `topic` is the name of a topic, and `broker` is the id of a broker.
-`log_start_offset` is the first offset of a partition, and `log_end_offset` is the offset of its next record. If a
-command for several topics fails for one of them, it continues with the others. At the end, it reports all failures in
-one line.
+`log_start_offset` is the offset of the first record of a partition. `log_end_offset` is the offset that the next record
+of the partition will have. If a command for several topics fails for one topic, it continues with the next topic. At
+the end, the command reports all failures in one line.
 
 For example, `hmb topics describe weather` sends these three kinds of requests:
-    Metadata          partitions, leaders, replicas         -> topic_description.topic_fields, partition_fields
-    ListOffsets       first and next offset of each partition, from the leader of the partition
-    DescribeConfigs   the settings that were set for this topic
+    Metadata          returns the partitions, their leaders and their replicas
+    ListOffsets       returns the log start offset and the log end offset of each partition; the leaders answer it
+    DescribeConfigs   returns the settings that were set for this topic
 
 Read in this order:
 - `topics`             create, list, alter, delete; `topic_description` shows a topic, `topic_trim` deletes old records
 - `groups`             list, delete and change; `group_description` shows the lag, `group_reset` sets committed offsets
 - `configs`            settings of topics, brokers, loggers and groups
-- `offsets`            first and next offsets of partitions, or the first offset at or after a time
+- `offsets`            log start and log end offsets of partitions, or the first offset at or after a time
 - `meta`               brokers, leaders and API versions
 """

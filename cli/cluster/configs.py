@@ -1,15 +1,15 @@
 """`hmb configs`: show and change the settings of topics, brokers, loggers and groups.
 
-An entity is anything that has settings, for example a topic. The user names it with the same options as in
+An entity is anything that has settings, for example a topic. The user names an entity with the same options as in
 kafka-configs: in the long form (`--entity-type topics --entity-name weather`) or in the short form (`--topic weather`).
 
 The value of a setting can come from several sources. The broker uses the first source in this list that contains the
-setting. The right column contains the name of the source in the output:
+setting. The left column says how the setting was set, and the right column is the name of the source in the output:
     --topic weather --add-config segment.bytes=1MiB     dynamic_topic_config
     --broker 0 --add-config log.segment.bytes=2MiB      dynamic_broker_config
     --broker-defaults --add-config ...                  dynamic_default_broker_config
     server.properties of the broker                     static_broker_config
-    Kafka's default                                     default_config
+    not set: Kafka's default                            default_config
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def entity_options(run: Callable[..., None]) -> Callable[..., None]:
 
 
 def resource_of(entity: dict[str, Any]) -> ConfigResource:
-    """Return the entity that the options name. Raises click.UsageError if they name no entity or several."""
+    """Return the entity that the options name. Raises click.UsageError if the options name no entity or several."""
     from hmb.client.admin import ALL_BROKERS, ConfigResource, ResourceType
 
     named = [(SHORT[option], entity[option]) for option in SHORT if entity[option] is not None]

@@ -1,7 +1,7 @@
 """`hmb groups describe`: show the members and the lag of a group, once or repeatedly.
 
-The lag of a partition is the number of records that the group has not read yet. `hmb.Admin` also finds the timestamp of
-the first unread record. The age of this record is the lag as a duration. With `--watch`, a `Trend` compares two
+The lag of a partition is the number of records that the group has not read yet. `hmb.Admin` also returns the timestamp
+of the first unread record. The age of this record is the lag as a duration. With `--watch`, a `Trend` compares two
 measurements of the same lag. For example, the lag is 600 at first, and 500 after 2 s. The trend is then -50/s. If the
 trend continues, the group has read all records after 10 more seconds.
 """
@@ -38,9 +38,9 @@ WATCH_INTERVAL = 2.0  # seconds
 
 @dataclass
 class Trend:
-    """The lags in the newest measurement of `--watch`.
+    """The lags that `--watch` measured last.
 
-    The next measurement compares its own lags with these lags.
+    When `--watch` measures the lags again, `changes` compares the new lags with these lags.
     """
 
     seen_at: float = 0.0  # the time of the newest measurement: a value of time.monotonic()
@@ -116,7 +116,7 @@ def describe(
 def _rounds(watch: float | None) -> Iterator[None]:
     """Yield once if `watch` is None. Otherwise yield every `watch` seconds until Ctrl-C.
 
-    Raises BrokenPipeError when the reader of standard output has ended.
+    Raises BrokenPipeError if no process reads standard output any more.
     """
     yield
     while watch is not None:
@@ -230,7 +230,7 @@ def _print_group(group: dict[str, Any], members: bool, only_state: bool) -> None
 
 
 def _outlook(group: dict[str, Any]) -> str:
-    """Return a text: the change of the group's lag, and the time until the lag is 0 if the change continues."""
+    """Return the change of the group's lag and the time until the lag is 0, such as ` (-50/s, caught up in 10s)`."""
     changes = [offset["trend"] for offset in group["offsets"] if offset.get("trend") is not None]
     if not changes:
         return ""

@@ -1,11 +1,12 @@
-"""`hmb groups reset`: set the committed offsets of a group. It has all options of kafka-consumer-groups.
+"""`hmb groups reset`: set the committed offsets of a group, with the options of kafka-consumer-groups.
 
-Without --execute, the command prints a plan and changes nothing. A plan can be exported to a file and executed later:
+Without --execute, the command only prints a plan: the new offset of each partition. A user can store the plan in a file
+and execute it later. The second line shows the content of the file:
     hmb groups reset readers --all-topics --to-earliest --export > plan.csv
-    plan.csv contains: weather,0,0                         topic, partition, offset
+    weather,0,0                                            topic, partition, offset
     hmb groups reset readers --from-file plan.csv --execute
 
-Kafka's own tool, kafka-consumer-groups, reads and writes files of the same format.
+Kafka's tool kafka-consumer-groups reads and writes plans in the same format: lines of `topic,partition,offset`.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ def _print(group: str, plan: Plan, executed: bool, export: bool, as_json: bool) 
 
 
 def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
-    """Return the way to compute the new offsets, from the option that the user has chosen.
+    """Return how to compute the new offsets. An option such as --to-earliest selects this.
 
     Return None if the offsets come from a file.
     """
@@ -209,7 +210,7 @@ def _plan(
 
 
 def _warn(group: str, plan: Plan, is_active: bool) -> None:
-    """Print a warning for each offset that the log does not contain, and one if the group has members."""
+    """Print a warning for each offset that the log does not contain, and another warning if the group has members."""
     for partition, planned in plan.items():
         if planned.was_clipped:
             nearest = f"the nearest offset is {planned.offset}"

@@ -85,7 +85,7 @@ def _print(cluster: dict[str, Any]) -> None:
 def _versions(its: BrokerVersions) -> dict[str, Any]:
     """Return for each API: the versions of the broker, the versions of HMB's client, and the version in use.
 
-    Versions are a list with the first and the last one: [0, 13].
+    A range of versions is a list of the lowest and the highest version: [0, 13].
     """
     from hmb.protocol.api_keys import ApiKey
     from hmb.protocol.messages import API_KEYS, request_class

@@ -1,4 +1,4 @@
-"""`hmb offsets`: show the first and the next offset of partitions, or the first offset at or after a time."""
+"""`hmb offsets`: show the log start and log end offset of partitions, or the first offset at or after a time."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ WORDS: dict[str, OffsetSpec] = {  # the words and the numbers that kafka-get-off
 
 
 def point(text: str) -> tuple[str, OffsetSpec]:
-    """Parse a word that kafka-get-offsets accepts, or a time.
+    """Parse a word that kafka-get-offsets accepts, such as `earliest`, or a time.
 
-    Return the text that names this word or time in the output, and the value for `hmb.Admin`.
+    Return the name of this word or time in the output, and the value for `hmb.Admin`.
     """
     if text in WORDS:
         return str(WORDS[text]), WORDS[text]
@@ -100,7 +100,7 @@ def command(
 
 
 def _ends(partition: TopicPartition, first: int, end: str, last: int) -> dict[str, Any]:
-    """Return a row of the output for a partition. `end` is the name of the column with the offset `last`."""
+    """Return a row of the output for a partition. `end` is the name of the column that contains `last`."""
     return partition._asdict() | {"log_start_offset": first, end: last, "span": last - first}
 
 

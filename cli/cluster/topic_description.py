@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def topic_fields(topic: TopicDescription) -> dict[str, Any]:
-    """Return the fields that a list of topics shows for one topic. They do not include its partitions."""
+    """Return the fields that a list of topics shows for one topic, without the partitions of the topic."""
     return {
         "topic": topic.name,
         "topic_id": str(topic.topic_id) if topic.topic_id.int else None,
@@ -25,7 +25,7 @@ def topic_fields(topic: TopicDescription) -> dict[str, Any]:
 
 
 def partition_fields(partition: PartitionDescription) -> dict[str, Any]:
-    """Return the fields of a partition, with the ids of its brokers. If it has no leader, `leader` is None."""
+    """Return the fields of a partition, with the ids of its brokers. Without a leader, `leader` is None."""
     return {
         "partition": partition.partition,
         "leader": None if partition.leader < 0 else partition.leader,
@@ -39,7 +39,7 @@ def partition_fields(partition: PartitionDescription) -> dict[str, Any]:
 def describe_topic(admin: Admin, name: str) -> dict[str, Any]:
     """Return the fields of a topic: its settings, its partitions and their offsets. Raises KafkaError.
 
-    The settings are only those that were set for this topic.
+    The settings do not include defaults: they are only those that a user has set for this topic.
     """
     topic = raised(admin.describe_topics([name])[name])
     led = [TopicPartition(name, it.partition) for it in topic.partitions if it.leader in admin.cluster.nodes]
@@ -62,7 +62,7 @@ def describe_topic(admin: Admin, name: str) -> dict[str, Any]:
 def own_settings(admin: Admin, resource: ConfigResource) -> dict[str, str | None]:
     """Return the settings that were set for this topic or broker.
 
-    The dict is empty if the broker is older than Kafka 0.11, because it does not have the API DescribeConfigs.
+    If the broker is older than Kafka 0.11, return an empty dict, because such a broker has no API DescribeConfigs.
     """
     try:
         entries = raised(admin.describe_configs([resource])[resource])

@@ -1,11 +1,11 @@
 """`hmb topics trim`: delete the oldest records of a topic.
 
-The request DeleteRecords sets the log start offset of a partition. Consumers then cannot read records at offsets below
-it. The broker deletes a segment from the disk when all records of the segment are below that offset. For example,
-partition 0 contains the offsets 100 to 499:
+The request DeleteRecords raises the log start offset of a partition. After the request, consumers cannot read records
+at offsets below the log start offset. The broker deletes a segment from the disk when all records of the segment are
+below the log start offset. For example, partition 0 contains the offsets 100 to 499:
     --offset 250    deletes the offsets 100 to 249
     --keep 10       deletes the offsets 100 to 489
-    --time -1d      deletes all offsets below the first record of the last 24 hours
+    --time -1d      deletes the offsets below the first record of the last 24 hours
     --all           deletes the offsets 100 to 499
 """
 
@@ -94,7 +94,7 @@ def _new_starts(
     admin: Admin, end: Mapping[TopicPartition, int], offset: int | None, timestamp: int | None, keep: int | None,
     everything: bool,
 ) -> Offsets:  # fmt: skip
-    """Return the new first offset of each partition. The command deletes the records at lower offsets."""
+    """Return the new log start offset of each partition. The command deletes the records at lower offsets."""
     if everything:
         return dict(end)
     if keep is not None:
@@ -107,7 +107,10 @@ def _new_starts(
 
 
 def _offsets(admin: Admin, partitions: Iterable[TopicPartition], spec: OffsetSpec) -> Offsets:
-    """Return the offset that `spec` names in each partition. It is -1 if `spec` is a time after the last record."""
+    """Return the offset that `spec` names in each partition.
+
+    If `spec` is a time after the last record, the offset is -1.
+    """
     from hmb.client.admin import raised
 
     found = admin.list_offsets(dict.fromkeys(partitions, spec))

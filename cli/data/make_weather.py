@@ -1,11 +1,12 @@
 """Make `weather.jsonl` from three weather files in the PyPI package `vega_datasets`.
 
+Run these two commands:
     pip download --no-deps vega_datasets==0.9.0
     python cli/data/make_weather.py vega_datasets-0.9.0-py3-none-any.whl > cli/data/weather.jsonl
 
 The program does not convert numbers to other units. The name of each field ends with its unit. The weather files
-contain local times without a time zone. The program treats them as Pacific Standard Time during the whole year, also in
-summer. No time therefore occurs twice, and no time is earlier than the time before it.
+contain local times without a time zone. The program treats all local times as Pacific Standard Time, also in summer. No
+time therefore occurs twice, and no time is earlier than the time before it.
 """
 
 import csv

@@ -7,7 +7,7 @@ several files, whose names contain the first offset of the segment:
                        00000000000000000000.timeindex   timestamp -> offset
                        00000000000000000350.log         the next segment, which begins with offset 350
 
-`hmb dump-log` and `hmb index-inspect` only read the files, so a broker may use the files at the same time. The package
+`hmb dump-log` and `hmb index-inspect` only read the files, so a broker can use the files at the same time. The package
 `hmb.storage.dump` decodes and checks the files. The modules of this folder declare the options and print the results.
 
 Read in this order:

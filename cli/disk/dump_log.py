@@ -1,4 +1,4 @@
-"""`hmb dump-log`: print the contents of a log's files, as Kafka's DumpLogSegments does, as bytes, a tree or JSON."""
+"""`hmb dump-log`: print the contents of a log's files like Kafka's DumpLogSegments, as bytes, as a tree or as JSON."""
 
 from __future__ import annotations
 

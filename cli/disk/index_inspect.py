@@ -1,9 +1,9 @@
 """`hmb index-inspect`: compare the entries of an index with its log, and show a look-up step by step.
 
 An offset index has about one entry for every 4 KiB of the log. An entry contains the last offset of a record batch, and
-the position (in bytes) at which the batch begins in the log. A broker finds offset 23 in two steps. A binary search in
-the index finds the last entry whose offset is at most 23. After that, a scan reads the log from the position in this
-entry, until it reaches the batch with offset 23:
+the position (in bytes) at which the batch begins in the log. For example, a broker looks for offset 23 in two steps. A
+binary search in the index finds the last entry whose offset is at most 23. A scan then reads the log from the position
+in this entry, until the scan reaches the batch that contains offset 23:
     index   11 -> 250   22 -> 500   31 -> 750                     binary search: 22 -> 500
     log     position 500: offsets 19..22, 610: offsets 23..26     scan: found at position 610
 """
@@ -149,8 +149,8 @@ def _print_scan(log: Path, position: int, target: dict[str, int], as_json: bool)
 def _search(index: Path, wanted: int, as_json: bool, *, key: str, below: bool = False) -> Search:
     """Print the steps of a binary search. Return its result: the last entry whose key is at most `wanted`.
 
-    If `below` is true, the key must be lower than `wanted`. A search for a timestamp needs this: an earlier record that
-    is not in the index can have the same timestamp.
+    If `below` is true, the result is the last entry whose key is lower than `wanted`. A search for a timestamp needs
+    this, because several records can have the same timestamp, and the index may contain only the last of them.
     """
     from hmb.storage.dump.inspection import search
 

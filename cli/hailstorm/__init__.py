@@ -1,5 +1,6 @@
 """`hmb hailstorm`: commands that run topologies, and show their state.
 
+These are the commands:
     run         runs all processors of a topology in threads or in processes, or runs only one processor
     status      shows the state of a running topology and its processors
     snapshots   lists the snapshots of a store

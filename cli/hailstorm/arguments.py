@@ -80,7 +80,7 @@ def connect(address: tuple[str, int] | None, zookeeper: str | None, name: str) -
 
 
 def running_registry(store: Path) -> tuple[str, int]:
-    """Return the registry's address for the topology that uses a snapshot store.
+    """Return the address of the registry of the topology that uses the snapshot store `store`.
 
     Raises CliError if no topology is running on this store.
     """

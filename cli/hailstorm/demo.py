@@ -1,8 +1,8 @@
 """`hmb hailstorm demo`: run an example topology on real data, and draw its result.
 
-Without `-b`, the command starts its own broker. It sends the records while the topology runs. When a complete snapshot
-contains all records, the command ends the topology. With `--kill`, the command crashes a processor every two seconds.
-The result is the same as without crashes.
+Without `-b`, the command starts its own broker. The command sends the records while the topology runs. When a complete
+snapshot contains all records, the command ends the topology. With `--kill`, the command crashes a processor every two
+seconds. The result is the same as without crashes.
 """
 
 from __future__ import annotations
@@ -127,7 +127,8 @@ def _create(address: str, topic: str, partitions: int) -> None:
     from hmb.client import Admin, KafkaError, NewTopic
 
     with Admin(address) as admin:
-        # Without this setting, the broker would delete the weather events, which are some years old.
+        # The value -1 keeps records forever. With the default, the broker would delete the weather events, because
+        # their timestamps are several years old.
         settings = {"retention.ms": "-1"}
         (created,) = admin.create_topics([NewTopic(topic, partitions, configs=settings)]).values()
     if isinstance(created, KafkaError):
@@ -158,7 +159,7 @@ def _broker() -> Iterator[str]:
 
 @contextlib.contextmanager
 def _shown(runner: Any, name: str, wanted: bool) -> Iterator[None]:
-    """While the `with` block runs, show the live display on standard error if `wanted` is true."""
+    """If `wanted` is true, show the live display on standard error while the `with` block runs."""
     if not wanted or not sys.stderr.isatty():
         yield
         return

@@ -15,7 +15,10 @@ from hmb.hailstorm.master import MasterState, Report
 
 
 class TopologyDisplay:
-    """Makes a table of the reports that processors send. Rates compare the counts of two calls of `render`."""
+    """Makes a table of the reports that processors send.
+
+    Each rate compares a count with the count at the last call of `render`.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -76,7 +79,7 @@ def _position(figures: Mapping[str, Any]) -> str:
 
 
 def _short(clock: Clock, most: int = 4) -> str:
-    """Return a clock as text. If it has more than `most` partitions, return only the sum of its offsets."""
+    """Return a clock as text. If the clock has more than `most` partitions, return only the sum of its offsets."""
     return str(clock) if len(clock) <= most else f"{sum(clock.values())} in {len(clock)} partitions"
 
 

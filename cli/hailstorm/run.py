@@ -86,7 +86,7 @@ def command(topology: str, servers: str, store: Path, **options: Any) -> None:
 
 
 def run_one(topology: Topology, settings: RunSettings, store: SnapshotStore, options: dict[str, Any]) -> None:
-    """Run one processor or the negotiator in this process, until the topology ends."""
+    """Run one processor, or the negotiator, in this process, until the topology ends."""
     from hmb.hailstorm.runners.single import serve
 
     registry = connect(options["registry"], options["zookeeper"], topology.name)
@@ -128,7 +128,10 @@ def _publish(address: tuple[str, int], path: Path) -> None:
 
 
 def _watch(runner: Runner, name: str, *, show: bool) -> RunResult:
-    """Wait for the end of the topology. Ctrl-C requests the end. If `show` is true, show a live display meanwhile."""
+    """Wait until the topology ends, and return its result. Ctrl-C asks the topology to end.
+
+    If `show` is true, show a live display while waiting.
+    """
     from rich.console import Console
     from rich.live import Live
 

@@ -56,7 +56,10 @@ def command(
 
 
 class RegistryWatcher:
-    """Copies values of a registry: `master` is the topology's state, `living` the reports of running processors."""
+    """Keeps copies of values in a registry.
+
+    `master` is the state of the topology, `living` the reports of its processors.
+    """
 
     def __init__(self, registry: Registry) -> None:
         from hmb.hailstorm.registry.sessions import MASTER

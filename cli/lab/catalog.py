@@ -20,7 +20,7 @@ class UnknownLab(Exception):
 
 @dataclass(frozen=True)
 class Lab:
-    """One lab. `folder` contains the five files of the lab. In some labs, it contains further notebooks."""
+    """One lab. `folder` contains the five files of the lab, and in some labs further notebooks."""
 
     number: int
     folder: Path

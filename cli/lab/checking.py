@@ -1,10 +1,10 @@
 """Check a student's answer to a lab: run the tests of the lab in a separate process.
 
 Each test checks one requirement of the lab. An answer is a program that may still have mistakes. It may loop forever,
-fill the memory, print without end, or delete files. The check therefore copies the answer to a temporary folder. It
-starts a process with limits (requirements_plugin.py), which runs the tests. This process writes a JSON object when the
-test of a requirement begins, and another one when the test ends. At the end, the check kills the process and all
-processes that the answer has started. The limits protect against mistakes. They do not protect against attacks.
+fill the memory, print without end, or delete files. The check therefore copies the answer to a temporary folder. The
+check then starts a process with limits (requirements_plugin.py), which runs the tests. The process writes a JSON object
+when the test of a requirement begins, and another JSON object when the test ends. At the end, the check kills the
+process and all processes that the answer has started. The limits protect against mistakes, but not against attacks.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class CheckFailed(Exception):
 
 @dataclass(frozen=True)
 class Result:
-    """The result for one requirement. `error` says what the answer does wrong; None: the requirement is met."""
+    """The result for one requirement.
+
+    `error` is a text that says what the answer does wrong. It is None if the answer meets the requirement.
+    """
 
     requirement: str
     error: str | None

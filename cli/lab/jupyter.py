@@ -2,8 +2,8 @@
 
 The notebooks of a lab are stored as text (MyST Markdown), which is easy to read, also in the output of `git diff`. In
 this text, code is between lines of three backquotes, and the first of these lines contains `{code-cell}`. Everything
-else is prose. Jupyter reads notebooks as JSON (nbformat 4.5). In this format, a notebook is a list of cells. A cell has
-a type, code or Markdown, and a list of lines.
+else is prose. Jupyter reads notebooks as JSON (nbformat 4.5). In this format, a notebook is a list of cells. Each cell
+contains a type (code or Markdown), and a list of its lines.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A plugin for pytest, which runs in the process of a check: imports the answer, sets limits, reports results.
+"""A plugin for pytest. It imports a student's answer, limits what the answer can do, and reports the results.
 
-An answer with a mistake could otherwise harm the student's machine. A limit turns the mistake into an error message for
-one requirement:
+An answer with a mistake can harm the student's machine. The plugin therefore sets limits. When the answer exceeds a
+limit, the student reads an error message for one requirement. These are the limits:
 - time: a timer (`signal.setitimer`) raises TooSlow in the answer after 20 s
 - memory: Python raises MemoryError in the answer above 2 GB (RLIMIT_AS)
 - files and output: no file can become larger than 16 MB (RLIMIT_FSIZE)
@@ -38,11 +38,17 @@ WRITING_EVENTS = {"os.remove": 0, "os.rename": 1, "os.rmdir": 0, "os.mkdir": 0, 
 
 
 class TooSlow(BaseException):
-    """A test took too long. The class is no Exception, so that `except Exception` in the answer does not catch it."""
+    """A test took too long.
+
+    The class does not inherit from Exception, so that `except Exception` in the answer does not catch it.
+    """
 
 
 class Events:
-    """The file to which the process of a check writes events. The command reads the file when the process has ended."""
+    """The file to which the process of a check writes events.
+
+    `hmb lab check` reads the file when this process has ended.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("a", encoding="utf-8")
@@ -53,7 +59,10 @@ class Events:
 
 
 class RequirementsPlugin:
-    """Writes three kinds of events: `planned` for each requirement at first, then `begun` and `ended` for its test."""
+    """Writes the events of a check: which requirements it has, and when the test of a requirement begins and ends.
+
+    The events are `planned` for each requirement at first, and then `begun` and `ended` for each test.
+    """
 
     def __init__(self, events: Events, answer: ModuleType) -> None:
         self._events, self._answer = events, answer
@@ -101,7 +110,7 @@ def too_slow(number: int, frame: FrameType | None) -> None:
 
 
 def explain(error: BaseException) -> str:
-    """Return what the answer did wrong: the message of a failed check, or an exception with its line."""
+    """Return what the answer did wrong: the message of a failed check, or an exception and the line that raised it."""
     match error:
         case AssertionError() if not place(error):
             return str(error) or "the check fails"
@@ -116,7 +125,7 @@ def explain(error: BaseException) -> str:
 
 
 def place(error: BaseException) -> str:
-    """Return a text with the line of the answer that raised an error; empty if the answer did not raise the error."""
+    """Return a text with the line of the answer that raised an error. It is empty if other code raised the error."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""
@@ -146,7 +155,7 @@ def load(path: Path, events: Events) -> ModuleType:
 
 
 def running_threads() -> int:
-    """Return the number of threads of all processes of this user, which Linux compares with RLIMIT_NPROC."""
+    """Return the number of threads of this user, in all processes. Linux compares this number with RLIMIT_NPROC."""
     count = 0
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # The process has just ended, or Linux does not show its threads.

@@ -37,7 +37,7 @@ class State:
 
 
 class Workspace:
-    """The folder in which a student works on a lab, and the content of the state file in the folder."""
+    """The folder in which a student works on a lab, together with the content of the folder's state file."""
 
     def __init__(self, folder: Path, state: State) -> None:
         self.folder, self.state = folder, state
@@ -60,7 +60,10 @@ class Workspace:
         return "passed" if last["passed"] == last["of"] else f"{last['passed']} of {last['of']} requirements"
 
     def next_hint(self) -> str | None:
-        """Return the next hint, and store that it was shown. Return None if all hints were shown. Raises OSError."""
+        """Return the next hint, and store that the student has read it.
+
+        Return None after the last hint. Raises OSError.
+        """
         hints = self.lab.hints
         if self.state.hints_shown == len(hints):
             return None
@@ -82,9 +85,9 @@ class Workspace:
 
 
 def start(lab: Lab, parent: Path, seed: int, notebooks: Mapping[str, str]) -> Workspace:
-    """Create the folder of a lab in the folder `parent`. `notebooks` contains notebooks in Jupyter's format, by name.
+    """Create the folder of a lab in the folder `parent`. `notebooks` maps file names to notebooks in Jupyter's format.
 
-    Raises WorkspaceError if the folder exists, because it may contain an answer. Raises OSError.
+    Raises WorkspaceError if the folder of the lab exists, because it may contain an answer. Raises OSError.
     """
     folder = parent / f"lab-{lab.number:02}"
     if folder.exists():

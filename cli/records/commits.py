@@ -1,11 +1,11 @@
 """Commit offsets for `hmb consume -G`, but only those of records that were printed.
 
-`hmb.Consumer` itself would commit the offsets of all records that a poll has returned. But `hmb consume` must still
-print these records, and Ctrl-C or a closed pipe can prevent this. `GroupCommits` therefore commits the offsets of a
-poll only after all records of the poll were printed. It commits every five seconds, before partitions are revoked, and
-at the end of the command. For example, a poll returns the records at offsets 40 to 49, and `| head -n 3` closes the
-pipe after offset 42. `GroupCommits` commits nothing of this poll, and the next member of the group starts again at
-offset 40.
+After each poll, `hmb.Consumer` itself would commit the offsets of all records that the poll has returned. But `hmb
+consume` must still print these records, and Ctrl-C or a closed pipe can prevent this. `GroupCommits` therefore commits
+the offsets of a poll only after all records of the poll were printed. `GroupCommits` commits every five seconds, before
+partitions are revoked, and at the end of the command. For example, a poll returns the records at offsets 40 to 49, and
+`| head -n 3` closes the pipe after offset 42. `GroupCommits` commits nothing of this poll, and the next member of the
+group starts again at offset 40.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class GroupCommits:
     def printing(self, consumer: Consumer) -> Iterator[None]:
         """Run the `with` block, which prints the records of one poll.
 
-        After the block, commit the offsets of printed records if the last commit is COMMIT_INTERVAL ago.
+        After the block, commit the offsets of the printed records, unless the last commit is less than COMMIT_INTERVAL
+        ago.
         """
         known = (it for it in consumer.assignment if consumer.lag(it) is not None)
         positions = {partition: consumer.position(partition) for partition in known}
@@ -49,7 +50,7 @@ class GroupCommits:
             self._commit_async(consumer, consumer.assignment)
 
     def before_revocation(self, consumer: Consumer, partitions: Iterable[TopicPartition]) -> None:
-        """Commit the offsets of partitions that this member loses. Their next owner starts at the committed offsets."""
+        """Commit the offsets of partitions that this member loses. Other members start reading at these offsets."""
         from hmb.protocol.errors import KafkaError
 
         offsets = {} if self._is_finished else self._uncommitted(partitions)

@@ -4,9 +4,9 @@ The command prints all records of a poll with one call of write(), and without a
 therefore receives each record at once, and the cost for each record is small. For example, a poll returns 3,000
 records. The command converts them to one bytes object, and one write() sends this object to standard output.
 
-If a topic does not exist yet, this is no error, because users often start a consumer before the producer. The command
-prints a note and waits for the topic. When the topic exists, the command prints all records of the topic, because all
-of them were written after the command started.
+A topic that does not exist yet is no error, because users often start a consumer before the producer. The command
+prints a note and waits until somebody creates the topic. It then prints all records of the topic, because all of them
+were written after the command started.
 """
 
 from __future__ import annotations
@@ -98,7 +98,10 @@ def writer(options: ConsumeOptions) -> Write:
 
 @dataclass
 class ReadProgress:
-    """Counts what the command has read and printed. `Patience` prints a line if these counts do not change."""
+    """Counts what the command has read and printed.
+
+    If the counts do not change for some seconds, the thread `Patience` prints that the command is still waiting.
+    """
 
     until: Until
     in_group: bool
@@ -121,8 +124,7 @@ class ReadProgress:
 def _consumer(options: ConsumeOptions, keywords: dict[str, Any]) -> Iterator[tuple[Consumer, GroupCommits | None]]:
     """Open a consumer, and close it at the end of the `with` block.
 
-    If the consumer is a member of a group, it commits the offsets of the printed records and leaves the group, even
-    after an error.
+    For a member of a group, also commit the offsets of the printed records and leave the group, even after an error.
     """
     if "group" not in keywords:
         consumer = _open(options, **keywords)
@@ -173,7 +175,7 @@ def _no_such_topic(name: str) -> Exception:
 def _copy(
     consumer: Consumer, write: Write, options: ConsumeOptions, progress: ReadProgress, commits: GroupCommits | None
 ) -> None:
-    """Print records until the end of the range, until --count records are printed, or until --timeout-ms is over."""
+    """Print records until the range of -o ends, until --count records are printed, or until --timeout-ms is over."""
     keep = record_filter(options.filter_keys, options.filter_values, options.filter_headers)
     notes = EndNotes() if not options.quiet and (options.verbose or sys.stderr.isatty()) else None
     idle = None if options.timeout_ms is None else options.timeout_ms / 1000
@@ -205,9 +207,10 @@ def _copy(
 
 
 def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool]:
-    """Return a function that returns whether each partition is read to TO of `-o FROM:TO`, or to its present end.
+    """Return a function that returns whether all partitions are read to their ends.
 
-    The consumer itself waits for the records up to TO, even if the log ends earlier.
+    The end of a partition is the present end of its log, or TO of `-o FROM:TO` if TO is lower. The consumer itself
+    would wait for all records below TO, even if the log ends earlier.
     """
     until = progress.until
     if progress.in_group or not isinstance(until, int):
@@ -219,7 +222,7 @@ def _end_of_log(consumer: Consumer, progress: ReadProgress) -> Callable[[], bool
 
 
 class EndNotes:
-    """Prints a note each time the consumer reaches the end of a partition. The note has the same text as in kcat."""
+    """Prints a note each time the consumer reaches the end of a partition. kcat prints the same text."""
 
     def __init__(self) -> None:
         self._printed: dict[TopicPartition, int] = {}

@@ -89,9 +89,9 @@ class ConsumeOptions:
             raise click.UsageError(f"--delimiter and {both[0]} exclude each other")
 
     def keywords(self) -> dict[str, Any]:
-        """Return the keywords for `hmb.Consumer`. Raises click.UsageError.
+        """Return the keyword arguments for `hmb.Consumer`. Raises click.UsageError.
 
-        An option takes precedence over a setting.
+        An option such as --group takes precedence over the setting in -X or in the file.
         """
         start, until = self._start_and_end()
         keywords = dict(self.client.keywords)
@@ -144,7 +144,7 @@ class ConsumeOptions:
 def _can_wait(start: Offset | None, until: Until) -> bool:
     """Return whether `hmb consume` can wait for a topic that does not exist.
 
-    It cannot wait if an option names an offset or an end.
+    It cannot wait if the user names an offset at which to start, such as 12, or an end.
     """
     from hmb.client.offsets import FromStart
 

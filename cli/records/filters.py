@@ -1,7 +1,7 @@
 """Filters of `hmb consume`: regular expressions for the key, the value and the headers of a record.
 
-The command prints a record only if all expressions match. An expression matches if it is found anywhere in the bytes,
-as in grep. The bytes need not be text. A null key or value matches no expression.
+The command prints a record only if all expressions match. As in grep, an expression matches if any part of the bytes
+matches. The bytes need not be text. A null key or value matches no expression.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def header_expression(text: str) -> HeaderFilter:
 def record_filter(
     keys: Sequence[Search], values: Sequence[Search], headers: Sequence[HeaderFilter]
 ) -> Callable[[list[ConsumerRecord]], list[ConsumerRecord]] | None:
-    """Return a function that returns only the matching records of a list. Return None if no filter is given."""
+    """Return a function that returns the matching records of a list. Return None if the user has set no filter."""
     if not (keys or values or headers):
         return None
 

@@ -1,5 +1,6 @@
 r"""The option `-f`: a format that converts a record to text, with the letters of kcat and rpk.
 
+A format is a text with letters after the character %. These are the letters, and the escapes for special characters:
     %t topic        %p partition       %o offset           %T timestamp, ms since 1970 (also %d)
     %k key          %s value (also %v) %h headers, a=1,b=2 %H number of headers
     %K %S (also %V) the lengths of key and value, -1 for null
@@ -9,17 +10,17 @@ r"""The option `-f`: a format that converts a record to text, with the letters o
 After a letter, a modifier in braces changes how the field is printed:
     text            %v{hex} %v{base64} %v{base64raw} %v{unpack[>I$]} (see `unpack`)
     numbers         %o{hex64} hex32 .. hex4, {big32} .. big8, {little64} .. little8, {byte} {bool} {ascii}
-    timestamps      %d{strftime[%F %T]} in UTC; in place of [ ], also # #, { } or ( ), one or several times
+    timestamps      %d{strftime[%F %T]} in UTC; if the text contains ], use ## ##, {} , () or [[ ]] as brackets
     headers         %h{ %k=%v{hex} }: a format of its own for each header
 
 The letter %T has different meanings in kcat and rpk. In `hmb consume`, it is the timestamp, as in kcat. In rpk, it is
 the length of the topic's name. `hmb consume` does not support three things of rpk: letters for batches (%e %x %y %a),
 letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 
-The command parses a format once. The text between the letters becomes a template for the `%` operator of bytes. One
-call converts many records. It makes a column of values for each letter, and applies the template to each row of these
-columns. The loops over the records run inside functions that are written in C. This way is three times as fast as one
-call of a Python function for each letter of each record. For example, three records and the format `%p-%o:%v\n`:
+The command parses a format once. The text between the letters becomes a template for the `%` operator of bytes. To
+convert many records, the writer makes a column of values for each letter. It then applies the template to each row of
+these columns. The loops over the records run inside functions that are written in C. This way is three times as fast as
+one call of a Python function for each letter of each record. For example, three records and the format `%p-%o:%v\n`:
     template   b"%d-%d:%b\n"
     columns    (0, 0, 0)  (7, 8, 9)  (b"rain", b"sun", b"fog")       ->  b"0-7:rain\n0-8:sun\n0-9:fog\n"
 """
@@ -110,7 +111,10 @@ NUMBER_MODIFIERS: dict[str, Callable[[int], bytes]] = {
 
 @dataclass(frozen=True)
 class Piece:
-    """A letter of a format with its modifier, for example `%v{hex}`. `directive` is its part of the template."""
+    """A letter of a format with its modifier, for example `%v{hex}`.
+
+    `directive` is the part of the template for this letter: `%d` for a number, or `%b` for bytes.
+    """
 
     directive: bytes
     field: Getter
@@ -147,7 +151,10 @@ class RecordFormat:
 
 @dataclass(frozen=True)
 class HeaderPiece:
-    """The letter %h in a format: `format` for each header, `separator` between headers, `none` for no headers."""
+    """The letter %h in a format. Each header is printed with `format`, and `separator` is printed between two headers.
+
+    If a record has no headers, `none` is printed.
+    """
 
     format: RecordFormat
     separator: bytes = b""
@@ -175,7 +182,7 @@ class FormatParser:
         self._parts: list[bytes | Piece | HeaderPiece] = []
 
     def parse(self, inside: bool = False) -> RecordFormat:
-        """Parse the rest of the text. If `inside` is true, stop at the brace that ends the format of %h."""
+        """Parse the rest of the text. If `inside` is true, stop at the closing brace of `%h{`."""
         while self._position < len(self._text):
             character = self._text[self._position]
             if inside and character == "}":
@@ -272,7 +279,7 @@ class FormatParser:
     def _argument(self, name: str) -> str:
         """Parse the argument of a modifier.
 
-        Set `_inside` to the position of the argument, and `_position` to the position after it.
+        Set `_inside` to the position at which the argument begins, and `_position` to the position after its bracket.
         """
         start = self._position
         opening = self._text[start : start + 1]

@@ -1,13 +1,17 @@
 r"""The option `--property`: print records as kafka-console-consumer does, with its DefaultMessageFormatter.
 
-A property such as `print.key=true` selects a part of a record. The parts are printed in this order. Between two parts
-comes the text of key.separator (by default a tab). The text of line.separator (a newline) ends the record:
-    print.timestamp   CreateTime:1645000000123      print.headers   a:1,b:2   (or NO_HEADERS)
-    print.partition   Partition:0                   print.key       the key
-    print.offset      Offset:7                      print.value     the value; on by default
+A property such as `print.key=true` selects a part of a record. The parts are printed in the order of this list. The
+text of key.separator (by default a tab) is printed between two parts. The text of line.separator (by default a newline)
+is printed after the record:
+    print.timestamp   CreateTime:1645000000123
+    print.partition   Partition:0
+    print.offset      Offset:7
+    print.headers     a:1,b:2   (or NO_HEADERS)
+    print.key         the key
+    print.value       the value; printed by default
 
-Between two headers comes the text of headers.separator (by default a comma). A null key or value is printed as the text
-of null.literal (by default `null`).
+The text of headers.separator (by default a comma) is printed between two headers. The text of null.literal (by default
+`null`) is printed in place of a null key or value.
 """
 
 from __future__ import annotations

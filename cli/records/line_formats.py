@@ -1,16 +1,17 @@
 r"""Convert a line of input to a record, with kcat's options or with the properties of kafka-console-producer.
 
+These options of kcat and properties of Kafka say how a line is divided into a key, a value and headers:
     kcat    -K TEXT         a line is key, TEXT, value; a line without TEXT has no key
             -Z              an empty key or value is null
     Kafka   parse.key       a line is key, key.separator (a tab), value
             parse.headers   headers such as a:1,b:2 and headers.delimiter (a tab) come before the key;
-                            headers.separator (,) divides headers, headers.key.separator (:) name and value
+                            headers.separator (,) is between two headers, headers.key.separator (:) after a name
             null.marker     this text means null: for a key, a value, a header's value, or all headers
             ignore.error    a line without its separators is a value; without ignore.error it is an error
 
-A parser (`Parse`) is a function that converts a line to a `LineRecord`. If no option divides lines, each whole line is
-a value. In this case, `kcat_line` returns None, and `hmb produce` sends the lines without a parser. The module
-`record_json` contains the parser for JSON.
+A parser (`Parse`) is a function that converts a line to a `LineRecord`. If the user sets no option or property that
+needs a parser, `hmb produce` sends each whole line as the value of a record. The function `kcat_line` shows this case
+by returning None in place of a parser. The module `record_json` contains the parser for JSON.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ HeaderPair = tuple[str, bytes | None]
 
 
 class LineRecord(NamedTuple):
-    """The parts of a record that come from a line of input. Options and the producer add the other parts."""
+    """The parts of a record that come from a line of input.
+
+    The command's options set the other parts, such as the topic.
+    """
 
     key: bytes | None
     value: bytes | None
@@ -71,7 +75,10 @@ def kcat_line(key_delimiter: bytes | None, empty_is_null: bool, key: bytes | Non
 
 
 class KafkaLine:
-    """Parses lines as kafka-console-producer does with these properties. Raises ValueError for a wrong line."""
+    """Parses lines as kafka-console-producer does, with properties such as parse.key.
+
+    Raises ValueError for a wrong line.
+    """
 
     def __init__(self, properties: Iterable[tuple[str, str]], key: bytes | None) -> None:
         self._key = key
@@ -106,7 +113,7 @@ class KafkaLine:
         return None if text == self._texts["null.marker"] else text
 
     def _cut(self, text: bytes, name: str) -> tuple[bytes | None, bytes]:
-        """Split a text at a separator.
+        """Split a text at the separator that the property `name` sets.
 
         If the separator is missing and ignore.error is set, return None and the whole text.
         """

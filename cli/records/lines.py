@@ -1,13 +1,13 @@
 """Read a stream line by line. A line has a limited length, and another thread can stop the reading.
 
-Python's file objects have two problems for `hmb produce`. First, they read a line of any length, so a line without an
-end (/dev/zero) would fill the memory. `Lines` therefore limits the length. Second, no other thread can wake a thread
-that waits for the next line of a file object. When the delivery of a record fails, the command must end, but the next
-line may arrive hours later. `Lines` therefore waits with select() for two things at once: for its stream, and for a
-socket. The method `stop` writes to this socket, and select() returns.
+Python's file objects have two problems for `hmb produce`. First, they read a line of any length. A line without an end
+(for example from /dev/zero) would fill the memory. `Lines` therefore limits the length of a line. Second, when a thread
+waits for the next line of a file object, no other thread can wake it. When the delivery of a record fails, the command
+must end, but the next line may arrive hours later. `Lines` therefore waits with select() for two things at once: for
+its stream, and for a socket. The method `stop` writes to this socket, and select() returns.
 
-`Lines` yields all lines that have arrived as one list. The list contains one line from a terminal, or thousands of
-lines from a file.
+`Lines` yields a list of all lines that have arrived. The list contains one line from a terminal, or thousands of lines
+from a file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Lines:
         self.bytes_read = 0
 
     def stop(self) -> None:
-        """End the iteration before its next list, even if it is waiting for input. Any thread may call this method."""
+        """End the iteration before its next list, even while a thread waits for input. Any thread can call this."""
         with suppress(OSError):  # The sockets may be closed already.
             self._waker.send(b"\0")
 

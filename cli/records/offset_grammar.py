@@ -1,23 +1,30 @@
 r"""The option `-o`: where to start and where to stop, in the notations of rpk, kcat and Kafka's tools.
 
-    start  end     from the oldest record; only records that are written from now on
+The option has these forms:
+    start          from the oldest record
+    end            only records that are written from now on
     12             from offset 12
-    +12  -12       from 12 offsets after the oldest record; from 12 offsets before the end of the log
-    12:40  :40     the offsets 12 to 39; all offsets up to 39; both stop earlier if the log ends earlier
-    12:end  :end   from offset 12, or from the oldest record, to the end that the log has now
+    +12            from the offset of the oldest record plus 12
+    -12            from the end of the log minus 12 offsets
+    12:40          the offsets 12 to 39, or fewer if the log ends earlier
+    :40            all offsets up to 39, or fewer if the log ends earlier
+    12:end         from offset 12 to the end that the log has when the command starts
+    :end           from the oldest record to the end that the log has when the command starts
     @T             from the time T, which is written as in `shared/times.py`
-    @T:T  @:T      between two times; until a time; the last T can also be `end`
-    s@T  e@T       kcat's notation: from a time; until a time, in a second -o; a number without a unit is in ms
+    @T1:T2         from the time T1 until the time T2; T2 can also be `end`
+    @:T            from the oldest record until the time T
+    s@T            kcat's notation: from the time T; a number without a unit is in ms
+    e@T            kcat's notation, in a second -o: until the time T
     stored         from the committed offset of the group (-G); in a group, this is the default
 
 Other words for `start` are beginning, earliest and oldest. Other words for `end` are latest and newest.
 
 A duration is added to the present time: `@-1h` starts one hour ago. After the colon, a duration is added to the time
-before the colon: `@2026-02-14:30m` is the first half hour of that day. But if the text before the colon is also a
-duration, both are added to the present time: `@-2h:-1h`.
+before the colon: `@2026-02-14:30m` is the first half hour of that day. But if both texts are durations, both are added
+to the present time: `@-2h:-1h` starts two hours ago and ends one hour ago.
 
-A time such as 10:30:00 also contains colons. One regular expression therefore matches the whole text, so that it finds
-the colon between the two times.
+A time such as 10:30:00 also contains colons, so the text cannot be split at its first colon. One regular expression
+therefore matches the whole text, and finds the colon between the two times.
 """
 
 from __future__ import annotations
@@ -46,7 +53,7 @@ OFFSETS = re.compile(r"(?P<start>[+-]?\d+|[a-z]+)?(?P<colon>:(?P<until>\d+|end)?
 
 @dataclass(frozen=True)
 class Span:
-    """A range of offsets or times, from `start` to `until`. An end is None if the user did not name it."""
+    """A range of offsets or times, from `start` to `until`. `start` or `until` is None if the user has not named it."""
 
     start: Offset | None = None
     until: Until = None
@@ -71,7 +78,7 @@ def parse_span(text: str) -> Span:
 
 
 def merge(spans: tuple[Span, ...]) -> Span:
-    """Combine several options -o to one range. Raises click.UsageError for two starts or two ends."""
+    """Combine several options -o to one range. Raises click.UsageError for two starts, and for two ends."""
     merged = Span()
     for span in spans:
         if (merged.start is not None or merged.stored) and (span.start is not None or span.stored):

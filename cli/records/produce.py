@@ -118,7 +118,7 @@ class ProduceTransaction(AbstractContextManager[None]):
     def _abort_within_grace(self) -> None:
         """Abort the transaction, but wait at most ABORT_GRACE.
 
-        If the abort does not reach the broker, the broker aborts the transaction itself after one minute.
+        If the abort does not reach the broker, the broker itself aborts the transaction after one minute.
         """
         aborting = threading.Thread(target=self._abort_silently, daemon=True)
         aborting.start()
@@ -140,7 +140,10 @@ def _open(servers: str, keywords: dict[str, Any]) -> Producer:
 
 
 def _check_servers(servers: str) -> None:
-    """Connect to the broker. If the input was empty, only this check can find that the address is wrong."""
+    """Connect to the broker, so that a wrong address is an error even if the input is empty.
+
+    With an empty input, the producer sends no record and does not connect to a broker.
+    """
     from hmb.client import Cluster
 
     cluster = Cluster(servers, timeout=DELIVERY_TIMEOUT)
@@ -158,7 +161,7 @@ def _awaited(servers: str, tally: Tally, producer: Producer, limit: float) -> st
 def _send_all(producer: Producer, topic: str, options: ProduceOptions, source: RecordInput, tally: Tally) -> None:
     """Send all records, and wait until they are delivered. If the delivery of a record fails, return at once.
 
-    If a line cannot be sent, wait until all lines before it are delivered, and then raise the error.
+    If a line cannot be sent, wait until all earlier lines are delivered, and then raise the error.
     """
     from hmb.protocol.errors import KafkaError
 
@@ -194,8 +197,8 @@ def _raise_error(tally: Tally, topic: str) -> None:
 def _with_hint(error: Exception, topic: str, partition: int | None, *, is_here: bool) -> Exception:
     """Return the error, with advice for the user in its message.
 
-    `is_here` is true if this client has refused the record, and false if the broker has. `partition` is the partition
-    to which the user sends.
+    `is_here` is true if this client has refused the record, and false if the broker has refused it. `partition` is the
+    partition to which the user sends, or None if the key of each record selects its partition.
     """
     from hmb.protocol.errors import ErrorCode, KafkaError
 
@@ -236,7 +239,7 @@ def _divide(portions: Iterator[Portion], partition: int | None, count: int | Non
 
 
 def _by_partition(portion: Portion) -> Batches:
-    """Divide a portion by the partitions that its lines of JSON name."""
+    """Divide a portion into one part for each partition. A line of JSON can name the partition of its record."""
     records, lines = portion.records, portion.lines
     if records is None or lines is None or all(record.partition is None for record in records):
         yield portion, None
@@ -250,7 +253,7 @@ def _by_partition(portion: Portion) -> Batches:
 
 
 def _at_rate(portions: Batches, rate: float, tally: Tally) -> Batches:
-    """Yield at most `rate` records per second. Yield the records for one TICK together, and then pause."""
+    """Yield at most `rate` records per second: wait, yield the records for one TICK together, and wait again."""
     width = max(1, int(rate * TICK))
     due = time.monotonic()
     for portion, number in portions:

@@ -127,7 +127,7 @@ class RecordInput:
 def with_progress(source: RecordInput, tally: Tally, quiet: bool) -> Iterator[Portion]:
     """Yield the portions of an input.
 
-    If a person types the input, print how to end it. Otherwise show the progress.
+    If a person types the input, print how to end it. For a pipe or a file, show the progress.
     """
     if quiet or not sys.stderr.isatty() or source.is_terminal:
         if source.is_terminal and not quiet:

@@ -89,7 +89,7 @@ class ProduceOptions:
         return topic_name(self.words[0]), self.words[1:]
 
     def in_lines(self) -> bool:
-        """Whether each line of a file is a record. This is so with -l, and with each option that concerns lines."""
+        """Whether each line of a file is a record: true with -l, and with each option about lines, such as -K."""
         of_lines = (self.lines, self.as_json, self.properties, self.key_delimiter, self.record_delimiter)
         return any(of_lines)
 
@@ -117,7 +117,10 @@ class ProduceOptions:
         return kcat_line(self.key_delimiter, self.empty_is_null, key)
 
     def keywords(self) -> dict[str, Any]:
-        """Return the keyword arguments for `hmb.Producer`. An option takes precedence over a setting."""
+        """Return the keyword arguments for `hmb.Producer`.
+
+        An option takes precedence over a setting in -X or in a file.
+        """
         acks = {"-1": -1, "1": 1, "0": 0}.get(self.acks, self.acks) if self.acks else None
         given = {"acks": acks, "compression": self.codec, "partitioner": self.partitioner}
         keywords = dict(self.client.keywords) | {name: value for name, value in given.items() if value is not None}

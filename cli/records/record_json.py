@@ -1,16 +1,16 @@
 """Convert a record to one line of JSON, and back to the same record, byte for byte.
 
-If a key or a value is UTF-8 text, it becomes a string. Otherwise it becomes base64, and the name of its field ends with
-`_base64`. A reader therefore knows which of the two forms it is:
+If a key or a value is UTF-8 text, it becomes a string. Other bytes become base64, and the name of the field then ends
+with `_base64`. In this example, the key is text, and the value is the byte ff:
     {"topic": "t", "partition": 0, "offset": 7, "timestamp": 1262332800000, "timestamp_type": "CreateTime",
      "key": "Seattle", "value_base64": "/w==", "headers": [{"key": "source", "value": "noaa"}]}
 
 A null key, a null value and the null value of a header become `null`.
 
-`hmb produce --json` reads five fields of a line: key, value, headers, timestamp and partition. A copy of a topic
-therefore contains each record in the same partition as the original. The option `-p` replaces the partition of the
-line. If a line contains no partition, the key selects the partition. The command line names the topic, and the broker
-assigns new offsets.
+`hmb produce --json` reads five fields of a line: key, value, headers, timestamp and partition. Because it reads the
+partition, a copy of a topic contains each record in the same partition as the original. The option `-p` replaces the
+partition of the line. If a line contains no partition, the key selects the partition. The command line names the topic,
+and the broker assigns new offsets.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Count for `hmb produce` which records the broker has acknowledged.
 
 `hmb produce` sends records in portions of one to several thousand records. A `Portion` contains the line number of each
-record. When a portion is delivered, the `Tally` only increases a count. When a portion fails, the tally also stores the
-line of the first lost record, and the number of lost records. The command prints both at the end. In this example, two
-records are delivered, and line 3 is lost:
+record. When a portion is delivered, the `Tally` only increases a count. When a portion fails, the `Tally` also stores
+the number of lost records, and the line of the first lost record. At the end, the command prints these numbers. In this
+example, two records are delivered, and line 3 is lost:
     2 records sent to weather in 0.3 s; 1 not, from line 3 on
 """
 
@@ -49,7 +49,7 @@ class Portion:
 class Tally:
     """Counts the delivered and the lost records of all portions.
 
-    When the first record is lost, the tally calls `on_error`. Any thread may make this call.
+    When the first record is lost, the tally calls `on_error`. The call can come from any thread.
     """
 
     def __init__(self, on_error: Callable[[], None]) -> None:
@@ -123,7 +123,14 @@ class Tally:
             raise self.error
 
     def pause(self, seconds: float) -> None:
-        """Wait for `seconds`, or until a record is lost."""
+        """Count the records of a portion that was delivered or has failed.
+
+        `lost` contains the indexes of the lost records in the portion. If `is_collateral` is false, the record at the
+        index `guilty` caused `error`.
+
+        If `is_collateral` is true, another portion has a record in the same batch, and that record caused the error.
+        When that portion fails, its error replaces this error.
+        """
         with self._settled:
             self._settled.wait_for(lambda: self.error is not None, seconds)
 
@@ -135,7 +142,7 @@ class Tally:
 
     @property
     def missing(self) -> str:
-        """A text with the number of lost or unacknowledged records, and the position of the first such record.
+        """A text with the number of lost or unacknowledged records, and the position of the first of these records.
 
         The text is empty if all records are delivered.
         """

@@ -1,16 +1,20 @@
 r"""The modifier `%v{unpack[>I s]}`: print binary values as text. The letters describe the fields of a value.
 
 The letters are those of Python's struct module. kcat's option -s and rpk's modifier unpack have the same letters:
-    <  >      the following numbers are little endian (the default) or big endian
-    b B       a signed, an unsigned number of 8 bits       h H   of 16 bits
-    i I       of 32 bits                                   q Q   of 64 bits
-    c  .      one byte, printed as it is                   x     no byte; like a space, it only separates letters
-    s         all remaining bytes, printed as they are     $     checks that no bytes remain
+    <     the numbers after this letter are little endian (the default)
+    >     the numbers after this letter are big endian
+    b B   a number of 8 bits: signed, unsigned
+    h H   a number of 16 bits: signed, unsigned
+    i I   a number of 32 bits: signed, unsigned
+    q Q   a number of 64 bits: signed, unsigned
+    c .   one byte, printed as it is
+    x     nothing: like a space, it only separates letters
+    s     all remaining bytes, printed as they are
+    $     checks that no bytes remain
 
 Numbers are printed in decimal, and nothing is printed between two fields. If the value is too short for a field, or if
-bytes remain at `$`, a note is printed in place of the field. The command then continues with the next record. For
-example, `unpack[>hI]` prints the bytes 00 01 00 00 00 2a as `142`, which is 1 and 42. It prints the bytes 00 01 as
-`1(I: 0 of 4 bytes)`.
+bytes remain at `$`, a note is printed in place of the field. For example, `unpack[>hI]` prints the bytes 00 01 00 00 00
+2a as `142`, which is 1 and 42. It prints the bytes 00 01 as `1(I: 0 of 4 bytes)`.
 """
 
 from __future__ import annotations

@@ -2,12 +2,13 @@
 
 The C library glibc allocates memory from pools, which it calls arenas. By default, a process has up to eight arenas per
 processor, and its threads share them. An arena does not return freed memory to the operating system at once. A broker
-has one thread for each connection. If requests in several threads each needed an array of 16 MB, their arenas can hold
-150 MB long after these requests.
+has one thread for each connection. For example, ten threads handle requests, and each thread needs an array of 16 MB.
+After these requests, the arenas of the threads can still keep 150 MB of freed memory for a long time.
 
-Several arenas let several threads allocate at the same time. In Python only one thread runs at a time, so a single
-arena is as fast. After 124,000 invalid requests (tests/reliability/hostile.py), the resident memory of the broker is
-102 MB by default, and 79 MB with one arena. It is 61 MB if glibc also returns large blocks to the operating system.
+Several arenas let several threads allocate at the same time. In Python only one thread runs at a time, so one arena is
+as fast as several. After 124,000 invalid requests (tests/reliability/hostile.py), the resident memory of the broker is
+102 MB by default, and 79 MB with one arena. If glibc also returns large blocks to the operating system at once, the
+resident memory is 61 MB.
 
 Source: mallopt(3).
 """
@@ -22,7 +23,7 @@ LARGE_BLOCK = 4 << 20  # bytes; smaller blocks stay in the arena: recovery alloc
 
 
 def use_one_arena() -> None:
-    """Let this process use one arena, and return large blocks to the system. Without glibc, do nothing."""
+    """Let this process use one arena, and return large blocks to the system. Without glibc, this has no effect."""
     with contextlib.suppress(AttributeError, OSError):  # A C library other than glibc may not have mallopt.
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_ARENA_MAX, 1)

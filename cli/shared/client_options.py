@@ -1,9 +1,9 @@
 """The options of every command that talks to a cluster: `-b`, `-X` and `--config`.
 
-The decorator `client_options` adds the three options to a command. It passes their values to the command as one
+The decorator `client_options` adds the three options to a command. The command receives their values as one
 `ClientConfig`. The settings have the same names as in Kafka, and `hmb.client.settings` describes them. A file of
-settings for Kafka's own tools can be used unchanged. If HMB's clients do not have a setting, the command ignores it and
-prints a warning with the most similar name.
+settings for Kafka's own tools can be used unchanged. If HMB's clients do not have a setting, the command ignores the
+setting and prints a warning with the most similar name.
 
 The value of a setting can come from `-X`, from the file of `--config`, or from the current profile. `-X` takes
 precedence over the file, and the file takes precedence over the profile. The module `profiles` explains where a command
@@ -62,7 +62,8 @@ class ClientConfig:
     def admin(self) -> Iterator[Admin]:
         """Open an `Admin` for a few requests.
 
-        If the broker does not respond for some seconds, print on standard error what the command is waiting for.
+        If the broker does not respond for some seconds, print a line on standard error: what the command is waiting
+        for.
         """
         with patience_with(self.servers), self.unwatched_admin() as admin:
             yield admin
@@ -75,7 +76,10 @@ class ClientConfig:
 
 
 def admin_settings() -> Mapping[str, Setting]:
-    """Return the settings of an `hmb.Admin`: Kafka's name -> setting. The import is here, so that `--help` is quick."""
+    """Return the settings of an `hmb.Admin`: Kafka's name -> setting.
+
+    Import the client only here: `--help` must be quick.
+    """
     from hmb.client.settings import COMMON
 
     return COMMON
@@ -103,8 +107,9 @@ def client_options(
 ) -> Callable[[Command], Command]:
     """Add `-b`, `-X` and a file of settings to a command that takes `client: ClientConfig`.
 
-    `known` returns the settings of the command's client. `config` contains the names of the option for the file, of
-    which `--help` shows only the first name. `synonyms` contains further names of `-X`, which `--help` does not show.
+    `known` returns the settings of the command's client. `config` contains the names of the option for the file.
+    `--help` shows only the first of these names. `synonyms` contains further names of `-X`, which `--help` does not
+    show.
     """
 
     def decorate(command: Command) -> Command:

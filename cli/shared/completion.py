@@ -1,8 +1,8 @@
 """Complete names on the command line that only a broker knows: topics, partitions, groups and settings.
 
 When the user presses Tab, the shell calls `hmb`, and click calls one of these functions with the unfinished line. The
-function sends a request to the broker that the line names. It waits at most one second for the response, because the
-user is waiting, too. If no broker responds, the function returns no names.
+function sends a request to the broker that the line names. The function waits at most one second for the response,
+because the user cannot type meanwhile. If no broker responds, the function returns no names.
 """
 
 from __future__ import annotations
@@ -49,8 +49,7 @@ def _topics(admin: Admin, _ctx: click.Context) -> Iterable[str]:
 def _partitions(admin: Admin, ctx: click.Context) -> Iterable[str]:
     """Return the partitions of all topics whose names are words of the line.
 
-    Any word can be the topic, because click does not assign words to parameters while the value of an option is
-    missing.
+    Any word can be the topic: while the value of an option is missing, click has not decided which word is the topic.
     """
     values = [value if isinstance(value, tuple) else (value,) for value in ctx.params.values()]
     words = {word for words in (*values, ctx.args) for word in words if isinstance(word, str)}

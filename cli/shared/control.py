@@ -23,7 +23,7 @@ WATCH_SECONDS = 0.1  # seconds between two checks whether the parent process sti
 
 @contextmanager
 def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[ControlPort]:
-    """Open a control port while the `with` block runs. Its faults change how these handlers of a broker behave.
+    """Open a control port while the `with` block runs. Through this port, a test adds faults to a broker's `handlers`.
 
     If `path` is not None, the faults in this file are active from the start. Raises CliError for a mistake in the file,
     and OSError if the file cannot be read.
@@ -55,8 +55,8 @@ def control_port(handlers: dict[ApiKey, Handler], path: str | None) -> Iterator[
 def end_with_parent() -> None:
     """Send SIGTERM to this process when its parent process ends.
 
-    A test that crashes does not stop the broker that it has started. When the test's process ends, the kernel assigns
-    another parent to the broker's process. A thread checks for this change.
+    This process is a broker that a test has started. A test that crashes does not stop its broker. But the kernel then
+    assigns another parent to the broker's process, and a thread of the broker checks for this change.
     """
     parent = os.getppid()
 

@@ -10,7 +10,7 @@ the exit codes:
     5    damage: a file or a record is damaged
     130  interrupted by Ctrl-C
 
-`report` prints the line for an error that a user can cause or repair. Any other exception is a bug in HMB, and Python
+If a user can cause or repair an error, `report` prints one line for it. Any other exception is a bug in HMB, and Python
 prints its traceback.
 """
 

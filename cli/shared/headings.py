@@ -1,8 +1,8 @@
 """Show the options of a command under headings in its `--help`, for commands with many options.
 
-The code that declares an option also names the heading of the option. `--help` of a `GroupedCommand` shows the options
-under their headings. Options without a heading come last. An option can also have synonyms, for example the names of
-the option in Kafka's own tools. `--help` does not show synonyms.
+When the code of a command declares an option, it also names the heading of the option. `--help` of a `GroupedCommand`
+shows the options under their headings. Options without a heading come last. An option can also have synonyms, for
+example the names of the option in Kafka's own tools. `--help` does not show synonyms.
 """
 
 from __future__ import annotations

@@ -2,12 +2,11 @@
 
 When the user presses Ctrl-C, Python can raise KeyboardInterrupt at any point of the main thread. `hmb produce` queues
 many records in one step. If KeyboardInterrupt stopped this step in the middle, some records would be queued but not
-counted. `uninterrupted` therefore stores the signal during the step, and raises KeyboardInterrupt at the end of the
-step.
+counted. `uninterrupted` therefore stores the signal, and raises KeyboardInterrupt when the step has ended.
 
 A step can take long, for example if the producer's buffer is full and the broker does not respond. If the step still
-runs some seconds after the signal, KeyboardInterrupt interrupts it after all. A second Ctrl-C interrupts the step at
-once.
+runs some seconds after the signal, `uninterrupted` raises KeyboardInterrupt in the step. A second Ctrl-C interrupts the
+step at once.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def uninterrupted(limit: float) -> Iterator[None]:
-    """Delay SIGINT and SIGTERM to the end of the `with` block, by at most `limit` seconds.
+    """Delay SIGINT and SIGTERM until the `with` block ends, but at most `limit` seconds.
 
     Only the main thread may use this function.
     """

@@ -1,8 +1,8 @@
 """Print rows as a table or as JSON.
 
 A row is a dict whose keys are the names of the columns. `print_rows` prints the rows as a table for people, or with
-`--json` as one JSON object a line. A table has no frame, and its lines are not wrapped. It has the same text on a
-terminal and in a pipe. `awk '{print $3}'` therefore prints the third column of the table. Two rows in both forms:
+`--json` as one JSON object a line. A table has no frame, and its lines are not wrapped. A table has the same text on a
+terminal and in a pipe, so `awk '{print $3}'` prints its third column. These are two rows in both forms:
     partition  leader  log_start_offset            {"partition": 0, "leader": 0, "log_start_offset": 0}
             0       0                 0            {"partition": 1, "leader": null, "log_start_offset": null}
             1       -                 -
@@ -39,7 +39,7 @@ def print_result(fields: Mapping[str, object], text: str, as_json: bool) -> None
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Mapping[str, object]], as_json: bool) -> None:
-    """Print these columns of the rows as a table, or all fields of the rows as JSON. Without rows, print nothing."""
+    """Print these columns of the rows as a table, or all fields of the rows as JSON. For no rows, print nothing."""
     if as_json:
         for row in rows:
             print_json(row)

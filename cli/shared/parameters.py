@@ -39,7 +39,7 @@ class NewPath(click.Path):
 
 
 class IntRange(click.IntRange):
-    """A whole number between two limits. The error for a text that is not a number says "not a valid integer"."""
+    """A whole number between two limits. If a text is not a number, the error says "not a valid integer"."""
 
     name = "integer"
 
@@ -102,7 +102,7 @@ def topic_partitions(text: str) -> tuple[str, tuple[int, ...] | None]:
 
 
 def regular_expression(text: str) -> re.Pattern[str]:
-    """Compile a regular expression that is matched with texts, not bytes. Raises click.BadParameter."""
+    """Compile a regular expression that searches texts, not bytes. Raises click.BadParameter."""
     try:
         return re.compile(text)
     except re.error as error:
@@ -130,7 +130,7 @@ def _unescape(match: re.Match[bytes]) -> bytes:
 
 
 def unknown_escape(escape: str) -> str:
-    """Return the error message for a backslash with a character that together are not one of the escapes."""
+    """Return the error message for a backslash and a character that are not one of the known escapes."""
     return rf"'\{escape}' is not an escape; the escapes are \t, \n, \r, \0, \xHH, \\"
 
 

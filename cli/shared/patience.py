@@ -19,9 +19,9 @@ PATIENCE = 3.0  # seconds
 class Patience:
     """A thread that prints one line each time the command has made no progress for PATIENCE seconds.
 
-    The thread calls `progress` to see whether the command makes progress. `progress` returns a value that changes at
-    each step of the command. It returns None while the command waits for nothing. `what` returns the text after
-    "waiting for" in the line.
+    The thread calls `progress` again and again. `progress` returns a value that changes whenever the command makes
+    progress, or None while the command waits for nothing. `what` returns the end of the line: what the command is
+    waiting for.
     """
 
     def __init__(self, what: Callable[[], str], progress: Callable[[], object]) -> None:

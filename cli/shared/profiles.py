@@ -7,8 +7,9 @@ format of Kafka's `client.properties`, so Kafka's tools can also read it:
                                                client.id=laptop
     ~/.config/hmb/current-profile              home
 
-If the variable XDG_CONFIG_HOME is set, the directory is `$XDG_CONFIG_HOME/hmb`. A command looks for the address of its
-cluster in these places, and uses the first address that it finds:
+If the environment variable XDG_CONFIG_HOME is set, `hmb` uses `$XDG_CONFIG_HOME/hmb` in place of `~/.config/hmb`.
+
+A command looks for the address of its cluster in these places, and uses the first address that it finds:
 1. the option `-b`
 2. `bootstrap.servers` in `-X`, or in the file of `--config`
 3. the environment variable HMB_BOOTSTRAP_SERVERS

@@ -23,7 +23,9 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def read_settings(path: str | Path | None) -> dict[str, str]:
-    """Return the settings in a properties file, with units converted to numbers; an empty dict if `path` is None.
+    """Return the settings in a properties file, with units converted to numbers.
+
+    If `path` is None, return an empty dict.
 
     Raises CliError for a mistake in the file, and OSError if the file cannot be read.
     """
@@ -38,7 +40,8 @@ def read_settings(path: str | Path | None) -> dict[str, str]:
 def plain_values(properties: Mapping[str, str], origin: str) -> dict[str, str]:
     """Return the settings, with each value that has a unit converted to a number, for example `1h` to `3600000`.
 
-    Raises CliError for a wrong value. The message names the setting and `origin`, the place of the setting.
+    Raises CliError for a wrong value. The message contains the setting's name, and `origin`: where the setting comes
+    from.
     """
     found = {}
     for name, value in properties.items():

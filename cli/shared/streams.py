@@ -1,12 +1,13 @@
 """Handle standard streams that are closed, on a full disk, or no longer read by another process.
 
-A shell can start a command with closed standard streams (`<&-`, `>&-`). The next file that the command opens would get
-the descriptor of the closed stream. A line for the user would then be written into that file. `prepare_streams`
-therefore opens a substitute for each closed stream. Reading from a substitute for standard input returns no bytes.
-Writing to a substitute for standard output fails.
+A shell can start a command with closed standard streams (`<&-`, `>&-`). The operating system would then assign the
+descriptor of a closed stream to the next file that the command opens. If the command printed a line for the user, it
+would write the line into that file. `prepare_streams` therefore opens a substitute for each closed stream. A read from
+the substitute for standard input returns no bytes. A write to the substitute for standard output fails.
 
-An OSError from a write does not contain the name of the file. `prepare_streams` therefore replaces standard output by a
-stream that raises `OutputError`. The command can then report that standard output could not be written.
+When a write fails, Python raises an OSError that does not contain the name of the file. `prepare_streams` therefore
+replaces standard output by a stream that raises `OutputError`. The command can then report that standard output could
+not be written.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, TextIO
 class OutputError(OSError):
     """A write to standard output failed, for example because a disk is full.
 
-    If the reader of a pipe has ended, the exception is BrokenPipeError instead.
+    This exception is not for a pipe that nobody reads any more: in this case, Python raises BrokenPipeError.
     """
 
 
@@ -36,9 +37,9 @@ class _StandardOutput(io.FileIO):
 
 
 def reader_has_left() -> bool:
-    """Return whether standard output is a pipe whose reader has ended, as `| head` does after ten lines.
+    """Return whether standard output is a pipe that nobody reads any more. For example, `| head` ends after ten lines.
 
-    A write would also show this by an error. But a command that waits for records may have nothing to write for hours.
+    A write to the pipe would fail, too. But a command that waits for records may have nothing to write for hours.
     """
     try:
         output = sys.stdout.fileno()
@@ -52,8 +53,8 @@ def reader_has_left() -> bool:
 def write_out(data: bytes) -> None:
     """Write bytes to standard output directly, without Python's buffer.
 
-    Ctrl-C can interrupt Python's buffer after the system call that writes its bytes, but before the buffer is emptied.
-    Python would then write the same bytes again when the program ends.
+    Python's buffer writes its bytes with a system call, and then removes them from the buffer. If Ctrl-C arrived
+    between the two steps, Python would write the same bytes again when the program ends.
     """
     raw = getattr(sys.stdout.buffer, "raw", None)
     if raw is None:  # In a test, standard output can be a stream in memory.
@@ -102,5 +103,5 @@ def _with_own_errors(stdout: TextIO | None) -> TextIO:
 
 
 def mute_stdout() -> None:
-    """Redirect standard output to /dev/null, because Python writes its buffer again at the end, and would fail."""
+    """Redirect standard output to /dev/null. At its end, Python writes its buffer again, which would otherwise fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

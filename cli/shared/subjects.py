@@ -1,4 +1,4 @@
-"""Arguments that name the topics or groups which a command shows or changes.
+"""Arguments that name the topics or the groups that a command shows or changes.
 
 In `hmb topics describe weather`, the argument `weather` names the topic. This module calls such an argument a subject.
 In Kafka's tools and in kcat, the topic is an option: `--topic weather` or `-t weather`. The commands of `hmb` also
@@ -38,7 +38,7 @@ def subject(
     """Return a decorator that adds a subject to a command, as an argument and as a hidden option.
 
     With the noun `topic` and the letter `-t`, the hidden option is `-t` or `--topic`. The command receives the value as
-    the keyword `topic`. If `several` is true, it receives all values as the keyword `topics`, in a tuple.
+    the keyword `topic`. If `several` is true, the command receives a tuple of values as the keyword `topics`.
     """
     keyword, metavar = f"{noun}s" if several else noun, noun.upper()
     shown = f"{metavar}..." if several and required else f"[{metavar}]..." if several else metavar
@@ -124,7 +124,7 @@ def chosen_partitions(admin: Admin, wanted: Partitions) -> list[TopicPartition]:
 
 
 def raise_failures(failures: Iterable[KafkaError]) -> None:
-    """Raise one KafkaError whose message names all failures of a command.
+    """If a command has failures, raise one KafkaError whose message names all of them.
 
     If `failures` is empty, do nothing.
     """

@@ -40,7 +40,7 @@ def moment(text: str) -> int:
 def parse_time(text: str, base: int) -> int:
     """Return the time in a text that matches TIME, in ms since 1970. Raises ValueError.
 
-    If the text is a duration, it is added to the time `base` (ms since 1970).
+    If the text is a duration, the result is the time `base` (ms since 1970) plus this duration.
     """
     if text.isdigit():
         return in_range(int(text) * (1000 if len(text) <= SECONDS_DIGITS else 1))

@@ -2,10 +2,12 @@ r"""Commands for Kafka's protocol: `hmb decode` explains the bytes of a message,
 
 A client and a broker exchange frames. A frame is a length of 4 bytes, followed by a request or a response. A request
 contains the number of its API, the version, and a correlation id. A response contains only the same correlation id. A
-program that decodes a response must therefore know the request. For example, a Metadata request and the beginning of
-its response:
+program that decodes a response must therefore know the request. For example, these are a Metadata request and the
+beginning of its response, with the meaning of the bytes below them:
     00 00 00 16   00 03    00 01     00 00 00 07      00 02 6d 65 ...
     size 22       api 3    version 1  correlation 7   client id "me" ...
+    00 00 00 5a   00 00 00 07        ...
+    size 90       correlation 7      the layout of Metadata response v1
 
     00 00 00 5a   00 00 00 07        ...
     size 90       correlation 7      the layout of Metadata response v1

@@ -1,7 +1,7 @@
 """`hmb decode`: explain the bytes of a message in Kafka's protocol, field by field.
 
-The bytes do not show whether they are a request, a response or record batches. The command therefore tests whether they
-are one of these, in this order:
+The bytes do not show what they contain: a request, a response or record batches. The command therefore tries these
+possibilities in this order, and uses the first that fits:
 1. record batches: the CRC of the first batch must be right
 2. a request, with or without its size: all bytes must belong to the request
 3. the response to a request that is earlier in the input, with the same correlation id
@@ -174,8 +174,8 @@ def _pieces(words: tuple[str, ...]) -> tuple[str, list[memoryview]]:
 
 def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFrame]:
     """Yield the messages of all pieces. A response belongs to an earlier request with the same correlation id."""
-    # The requests that were found so far: correlation id -> requests with this id, the newest first. Several
-    # connections can use the same id.
+    # The requests that were found so far: correlation id -> requests with this id, the newest first. One id can have
+    # several requests, because several connections can use the same id.
     asked: dict[int, list[WireFrame]] = {}
     for piece in pieces:
         position = 0
@@ -190,7 +190,7 @@ def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFr
 def _recognize(data: memoryview, expected: Expected, asked: dict[int, list[WireFrame]]) -> WireFrame:
     """Return the message at the beginning of the data.
 
-    Raises CliError if the data can only be a response, and the user has not named its API and version.
+    If the data can only be a response, the user must name its API and version. Otherwise, the function raises CliError.
     """
     from hmb.protocol.annotate import SIZE
 
@@ -242,7 +242,7 @@ def _has_request_header(frame: WireFrame) -> bool:
 def _refuse_response(wire: memoryview, data: memoryview, expected: Expected) -> None:
     """If the bytes can only be a response, raise CliError.
 
-    The message lists the APIs and versions whose responses have a layout that matches the bytes.
+    The message lists APIs and versions. The responses of these APIs have a layout that matches the bytes.
     """
     from hmb.protocol.messages import API_KEYS, api_name, response_class
 

@@ -4,17 +4,18 @@ This module uses no sockets. A connection has two streams, one for each directio
 has received to a stream, and sends the bytes that the stream returns. A stream returns the bytes unchanged, except the
 addresses in responses.
 
-A stream can return bytes later for two reasons. It keeps the first bytes of a frame (the *head*) until they show which
-message the frame contains. It keeps a response with addresses until the response is complete, so that it can change the
-addresses. A stream shows a frame before it returns the last byte of the frame. The broker therefore receives a request
-after the request is shown, and each request is shown before its response.
+A stream can keep bytes for some time, for two reasons. It keeps the first bytes of a frame (the *head*) until they show
+which message the frame contains. It keeps a response with addresses until the response is complete, because it can
+change the addresses only then. A stream shows a frame before it returns the last byte of the frame. The broker
+therefore receives a request after the request is shown, and each request is shown before its response.
 
+Three rules limit what a stream keeps and shows:
 - A stream keeps at most MAX_KEPT bytes of a frame. If a frame is larger, the stream returns the remaining bytes without
   decoding them.
 - If a stream receives bytes that cannot be a frame, it returns these bytes and all later bytes unchanged. The
   connection still works, but no more frames are shown.
 - A response belongs to the oldest request with the same correlation id. A broker responds in the order of the
-  requests. All requests before this one therefore never get a response.
+  requests. If older requests still have no response, they never get a response, and the stream forgets them.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class OpenRequests:
             self._requests.append(request)
 
     def take(self, correlation_id: int) -> OpenRequest | None:
-        """Remove and return the oldest request with this id, and also remove all requests before it.
+        """Remove and return the oldest request with this id. Also remove all requests before this request.
 
         If no request has this id, remove nothing, and return None.
         """
@@ -114,7 +115,7 @@ class _FrameStream:
         return b"".join(out)
 
     def rest(self) -> bytes:
-        """Return the bytes of an unfinished frame that the stream still keeps when the connection ends."""
+        """Return the bytes that the stream still keeps when the connection ends in the middle of a frame."""
         return bytes(self._kept) if self._is_held or not self._left else b""
 
     def _has_bad_size(self) -> bool:
@@ -164,7 +165,7 @@ class _FrameStream:
         return False
 
     def _show_frame(self, wire: memoryview) -> bytes | memoryview:
-        """Show a complete frame with the bytes `wire`. Return the bytes to send if the stream has kept the frame."""
+        """Show a complete frame, whose bytes are `wire`. If the stream has kept the frame, return the bytes to send."""
         raise NotImplementedError
 
 

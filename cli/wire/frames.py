@@ -1,8 +1,8 @@
 """Show a frame in one of three ways: as fields with their bytes, as JSON, or as one line.
 
 A frame contains a request, a response, or only record batches. A request contains its API and its version. A response
-does not contain them. The code that makes the frame of a response must therefore name the class of the response and its
-version.
+does not contain its API and its version. Code that creates a `WireFrame` for a response must therefore name the class
+and the version of the response.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class WireFrame(NamedTuple):
         return SIZE if self.sized else 0
 
     def header(self) -> tuple[Any, int]:
-        """Return the header and the position after it. Raises ProtocolError if it cannot be decoded."""
+        """Return the header and the position after it. Raises ProtocolError if the header cannot be decoded."""
         known = self.message
         if self.kind == "request":
             return RequestHeader.decode_prefix(
@@ -63,7 +63,7 @@ class WireFrame(NamedTuple):
         return ResponseHeader.decode_prefix(self.wire, known.header_version(self.version), self.start)
 
     def decode(self) -> tuple[Any, Any]:
-        """Return the header and the body. The body is None if HMB does not know the message. Raises ProtocolError."""
+        """Return the header and the body. If HMB does not know the message, the body is None. Raises ProtocolError."""
         header, position = self.header()
         return header, self.message and self.message.decode_prefix(self.wire, self.version, position)[0]
 
@@ -82,7 +82,10 @@ class WireFrame(NamedTuple):
             problems.append(f"byte 0: the size is {size}, but {len(self.wire) - SIZE} bytes follow")
 
     def lines(self, problems: list[str]) -> Iterator[str]:
-        """Yield every field as a line of text. For a field in a record batch, leave out the path to the batch."""
+        """Yield every field as a line of text.
+
+        For a field in a record batch, leave out the names of the fields that contain the batch.
+        """
         for field in self.fields(problems):
             yield replace(field, field=PATH_TO_RECORDS.sub("", field.field)).line()
 
@@ -115,7 +118,7 @@ class WireFrame(NamedTuple):
 
 
 def request_frame(wire: memoryview, *, sized: bool = True) -> WireFrame:
-    """Return a frame for bytes that are taken as a request. The function does not check whether they are one."""
+    """Return a frame for bytes that the caller takes for a request. The function does not check the bytes."""
     body = wire[SIZE if sized else 0 :]
     try:
         return WireFrame("request", wire, *request_type(body), sized)
@@ -209,7 +212,10 @@ def _record_as_json(record: Record) -> dict[str, Any]:
 
 
 def brief(message: Struct) -> str:
-    """Return a message as one line. A field with its default value is left out, unless it is one of IDENTITIES."""
+    """Return a message as one line, without the fields that have their default value.
+
+    Fields in IDENTITIES always appear.
+    """
     shown = (
         (name, value)
         for name, field in message.fields.items()

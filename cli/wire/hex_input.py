@@ -1,5 +1,6 @@
-"""Read bytes from binary data, from hexadecimal digits, or from a hex dump in one of these forms.
+"""Read bytes from binary data, from hexadecimal digits, or from a hex dump.
 
+A text can have one of these forms:
     0000002b00030001 ...                            digits, with spaces, commas, colons or 0x between them
     00000000: 0000 002b 0003 0001  ...+....         xxd
     00000000  00 00 00 2b 00 03 00 01  |...+....|   hexdump -C; a line `*` repeats the row before it
@@ -9,8 +10,8 @@
 
 A dump can contain several blocks of bytes, which this module calls pieces. A row with offset 0 begins a new piece.
 
-If the pieces are captured packets, the module takes only the contents of their TCP segments. It joins the segments of
-each direction of each connection to one piece. If a packet is missing, a new piece begins after it.
+If the pieces are captured packets, the module uses only the contents of the TCP segments in the packets. All segments
+of one direction of a connection become one piece. If a packet is missing, a new piece begins after the gap.
 """
 
 from __future__ import annotations
@@ -116,7 +117,7 @@ def _pieces(lines: list[str]) -> Iterator[bytes]:
 
 
 def _repeat(piece: bytearray, row: bytes, end: int, number: int) -> None:
-    """Append `row` repeatedly, until the piece has `end` bytes. In a dump, a line `*` stands for equal rows."""
+    """Append `row` repeatedly until the piece has `end` bytes, because a line `*` in a dump replaces equal rows."""
     if not row or not len(piece) <= end <= MAX_REPEATED:
         raise HexError(f"line {number}: a line * cannot repeat the row before it up to offset {end:x}")
     while len(piece) < end:
@@ -133,9 +134,9 @@ class _Segment(NamedTuple):
 
 
 def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
-    """If the pieces are packets, join the contents of their TCP segments for each direction of each connection.
+    """If the pieces are packets, join the contents of their TCP segments: one piece for each direction.
 
-    Otherwise return the pieces unchanged.
+    Each connection has two directions. If the pieces are no packets, return them unchanged.
     """
     segments = [_segment(piece) for piece in pieces]
     if not any(segments):
@@ -158,7 +159,7 @@ def _tcp_streams(pieces: list[bytes]) -> list[bytes]:
 
 
 def _segment(packet: bytes) -> _Segment | None:
-    """Return the TCP segment of a packet, or None if it has none.
+    """Return the TCP segment of a packet. Return None if the packet contains no TCP segment.
 
     The packet may begin with an Ethernet header.
     """

@@ -1,18 +1,19 @@
 """A proxy between clients and brokers. It has one listener for each broker, and two threads for each connection.
 
+Each message passes through one of the two streams of its connection:
     client  --request-->   RequestStream    --request-->   broker
             <--response--  ResponseStream   <--response--
 
 The proxy connects each client to a broker. One thread passes on the requests, and another thread passes on the
 responses. Each thread receives bytes, passes them to its stream (`frame_streams`), and sends the bytes that the stream
-returns. The proxy has no queue: if the receiver reads slowly, `sendall` waits, and the thread receives nothing
-meanwhile. The sender is therefore slowed down. When one side stops sending, the proxy also stops sending to the other
+returns. The proxy has no queue. If a client reads slowly, `sendall` waits, and the thread receives no more bytes from
+the broker. The broker must therefore also wait. When one side stops sending, the proxy also stops sending to the other
 side.
 
 A response can contain the addresses of further brokers. The proxy opens a listener for each of these brokers, on the
-next free port. It replaces the address in the response by the address of this listener (`readdressing`). If the cluster
-has only one broker, its address is replaced by the address of the first listener. This works even if the response
-contains another host name for the broker than the user has named.
+next free port. In the response, it replaces the address of a broker by the address of its listener (`readdressing`). If
+the cluster has only one broker, the proxy uses the first listener for it. This works even if the response contains
+another host name for the broker than the user has named.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ class Link(NamedTuple):
 
 
 class Observer(NamedTuple):
-    """The functions that the threads of the proxy call with frames and notes. An error in them ends the proxy."""
+    """The functions that the threads of the proxy call with frames and notes.
+
+    If one of them raises an error, the proxy ends.
+    """
 
     on_frame: Callable[[Link, SeenFrame], None]
     on_note: Callable[[Link | None, str], None]
@@ -66,7 +70,7 @@ class Proxy:
         self.address = self._listen(listen, servers)
 
     def wait(self, timeout: float) -> bool:
-        """Wait until the proxy has ended, at most `timeout` seconds. Return whether it has ended.
+        """Wait until the proxy has ended, but at most `timeout` seconds. Return whether the proxy has ended.
 
         If an error has ended the proxy, raise this error.
         """
@@ -91,9 +95,9 @@ class Proxy:
     # Listeners
 
     def _listen(self, at: Address, servers: Sequence[Address]) -> Address:
-        """Open a listener. Connect each of its clients to the first of `servers` that can be reached.
+        """Open a listener at the address `at`, and return its address. Raises OSError if the port is in use.
 
-        Return the address of the listener. Raises OSError if the port is in use.
+        When a client connects to the listener, the proxy connects it to the first of `servers` that can be reached.
         """
         family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
         listener = socket.create_server(at, family=family, backlog=BACKLOG)
@@ -117,9 +121,10 @@ class Proxy:
             self._start(f"requests-{link.number}", lambda c=client, li=link: self._serve(c, li, servers))  # type: ignore[misc]
 
     def _address_of(self, broker: Address, is_only: bool, here: Address) -> Address:
-        """Return the address of the listener for `broker`. If it has no listener yet, open one.
+        """Return the address of the listener for `broker`. If the broker has no listener yet, open one.
 
-        The address contains the host `here`, to which the client has connected, so that the client can reach it.
+        The returned address contains the host `here`: the client has connected to this host, so the client can reach
+        it.
         """
         with self._lock:
             if is_only and broker not in self._listeners:
@@ -229,9 +234,9 @@ def _connect(servers: Sequence[Address]) -> socket.socket:
 
 
 def _pump(source: socket.socket, target: socket.socket, stream: RequestStream | ResponseStream) -> None:
-    """Pass bytes from `source` through `stream` to `target` until the source ends.
+    """Pass bytes from `source` through `stream` to `target` until `source` sends no more bytes.
 
-    Then tell the target that no more bytes follow. If the target has closed its connection, close the source, too.
+    Then tell the target that no more bytes follow. If the target has closed its connection, also close the source.
     """
     try:
         while data := _received(source):

@@ -1,12 +1,13 @@
 """`hmb sniff`: run a proxy between clients and brokers, and print all messages that pass through it.
 
-Each message is printed as one line. For example, a request and its response:
+`hmb sniff` prints each message as one line. For example, a request and its response:
     10:30:00.123 #1 -> Produce v13 (5) 214 B rdkafka acks=-1, topic_data=[{name='weather', ...
     10:30:00.125 #1 <- Produce v13 (5) 60 B 1.8 ms responses=[{name='weather', ...
 
-The columns are the time, the number of the connection, the direction (-> is a request), the API and its version, the
-correlation id, and the size. For a response, the next column is the time since its request. The rest of the line shows
-the fields of the message (`frames.brief`). A line that is wider than the terminal is cut.
+The columns of a line are the time, the number of the connection, the direction (-> is a request), the API and its
+version, the correlation id, and the size. A request then shows the client id. A response shows how long after its
+request it came. The rest of the line shows the fields of the message (`frames.brief`). A line that is wider than the
+terminal is cut.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def command(
 
 
 class _FramePrinter:
-    """Prints frames. The threads of all connections call it, but only one of them prints at a time."""
+    """Prints frames for the threads of all connections, but only one thread prints at a time."""
 
     def __init__(self, apis: tuple[type[Request], ...], *, verbose: bool, as_hex: bool) -> None:
         self._keys = {each.api_key for each in apis}
@@ -117,7 +118,7 @@ class _FramePrinter:
 
 
 class _LinePrinter(_FramePrinter):
-    """Prints each frame as one line. With -v or --hex, also prints the fields of the frame."""
+    """Prints each frame as one line. With -v or --hex, the fields of the frame follow."""
 
     @property
     def _width(self) -> int:

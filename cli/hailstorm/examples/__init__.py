@@ -1,5 +1,6 @@
 """The examples in the documentation of Hailstorm. A module contains a topology, its input, and a drawing of its result.
 
+These are the examples:
     trending    the most frequent words of a stream of text (the example of the Hailstorm paper)
     weather     the rain of a city in windows of four weeks, written to a database exactly once
 

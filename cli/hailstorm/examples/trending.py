@@ -4,9 +4,10 @@ The paper counts hashtags from Twitter. This example counts the words in the doc
 Each line of a docstring is one record. The records flow through these processors:
     docs -> split -> count (3 instances) -> topn (2 instances) -> trending
 
-The bolt `split` divides a line into words. `count` counts how often each word has occurred so far, and sends (word,
-count). Each of the two instances of `topn` receives some of the words. An instance keeps the 10 words with the largest
-counts, and sends them as a list. The sink `trending` merges the two lists to the 10 most frequent words of all.
+The bolt `split` divides a line into words. The bolt `count` counts how often each word has occurred so far, and sends
+(word, count). Each of the two instances of `topn` receives some of the words. An instance keeps the 10 words with the
+largest counts, and sends them as a list. The sink `trending` merges the lists of both instances into one list of the 10
+most frequent words.
 
 Source: Hailstorm, chapter 4, "Example Topology".
 """

@@ -2,13 +2,14 @@
 
 The records are the weather events in `cli/data`. The example uses the daily events of Seattle, which contain the
 precipitation in mm. It ignores the hourly temperatures. The date in an event decides to which window the event belongs.
-The time at which a processor reads the event does not matter. The records flow through these processors:
+For example, an event of January 2012 belongs to a window of 2012, even if a processor reads the event today. The
+records flow through these processors:
     weather -> rain (2 instances, windows of 28 days) -> rows -> database
 
-The bolt `rain` adds each day to the sum of its window. The sink `database` replaces the row of this city and window by
-the new sum. The sink is transactional: one transaction of the database writes both the rows and a clock. For each
-partition, the clock contains the first offset that is not in the sums yet. The rows are therefore always the result of
-exactly the records below these offsets.
+The bolt `rain` adds each day to the sum of its window. The database has one row for each city and window. The sink
+`database` writes the new sum into this row. The sink is transactional: one transaction of the database writes both the
+rows and a clock. For each partition, the clock contains the first offset that the sums do not include yet. The rows are
+therefore always the result of exactly the records below these offsets.
 
 Source for windows of event time: Akidau et al., "The Dataflow Model" (2015).
 """
