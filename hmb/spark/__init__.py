@@ -1,7 +1,7 @@
 """Spark reads and writes topics: `spark.read / readStream / write / writeStream.format("hmb")`, in plain Python.
 
-Problem: Spark's own Kafka connector is a Java library. A Spark session has to load its jar in the right version before
-the first query.
+Problem: Spark's own Kafka connector is a Java library. Before its first query, a Spark session must load the jar file
+of this library, in the version that matches Spark.
 
 Idea: PySpark 4 accepts data sources that are written in Python (the Python Data Source API, SPARK-44076). The code in
 this folder is such a data source, with the name `hmb`. It has the same options, columns and errors as Spark's Kafka
@@ -9,8 +9,8 @@ connector. It reads from and writes to HMB and Apache Kafka, and needs no jar.
 
 For a query that reads, Spark's driver calls the module `source`, which creates a reader. The reader asks the brokers
 for offsets, and divides the offsets into ranges. Spark runs one task for each range. The task runs in a worker process,
-reads its range with `hmb.Consumer`, and returns Arrow columns. For a query that writes, each task receives Arrow
-columns and sends them with `hmb.Producer`.
+reads its range with `hmb.Consumer`, and returns Arrow columns. For a query that writes, Spark passes Arrow columns to
+each task, and the task sends them with `hmb.Producer`.
 
 Example: a topic has two partitions, with 100 records in partition 0 and 50 records in partition 1. A batch query has
 two tasks, for the ranges `weather-0 [0, 100)` and `weather-1 [0, 50)`. If the option `maxRecordsPerPartition` is 50,
@@ -33,8 +33,8 @@ Read in this order:
 The folder `local` and the module `loads` make Spark easier to use. The data source does not need them, so skip them in
 a first reading.
 
-PySpark imports every top-level module whose name starts with `pyspark_`. It registers the class `DefaultSource` of each
-of these modules as a data source. The module of this data source is `pyspark_hmb`.
+PySpark imports every top-level module whose name starts with `pyspark_`, and registers the class `DefaultSource` of the
+module as a data source. For the data source `hmb`, this module is `pyspark_hmb`.
 """
 
 from importlib import import_module

@@ -1,7 +1,7 @@
 """Read topics in a batch query: the reader makes the list of tasks once, and each task reads one range of offsets.
 
-When Spark plans the query, the reader asks the brokers for the first and the end offset of each partition. The query
-does not read records that are written after this moment.
+When Spark plans the query, the reader asks the brokers for the log start offset and the log end offset of each
+partition. The query does not read records that are written after this moment.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class RangePartition(InputPartition):
 
 
 def read_partition(options: SourceOptions, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    """Return the records of one task. If a query has no ranges, Spark creates one empty task, which has no records."""
+    """Return the records of one task. If a query has no ranges, Spark still creates one task, which has no records."""
     return tasks.read(options, partition.offsets) if isinstance(partition, RangePartition) else iter(())
 
 
 class BatchReader(DataSourceReader):
-    """The reader of one batch query. Spark calls `partitions` on the driver and `read` in the workers."""
+    """The reader of one batch query. Spark's driver calls `partitions`, and Spark's workers call `read`."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -43,8 +43,8 @@ class BatchReader(DataSourceReader):
         options, level = self._options, tasks.isolation_level(self._options)
         with closing(tasks.cluster_of(options)) as cluster:
             partitions = partitions_of(cluster, options)
-            # If a partition has no record at or after the ending time, the query reads this partition to its end, as
-            # Spark's Kafka connector does.
+            # If a partition has no record at or after the ending time, read the partition to its end. Spark's Kafka
+            # connector does the same.
             end = resolve(cluster, options.ending, partitions, level, option="endingOffsets", if_no_record="latest")
             strategy = options.time_strategy
             start = resolve(

@@ -1,13 +1,13 @@
-"""Parse the options that set the start and the end of a query. Both are called bounds here.
+"""Parse the options that set the start and the end of a query. This module calls the start and the end *bounds*.
 
-A bound has one of these forms, which are the same as in Spark's Kafka connector:
+A bound has one of these forms, as in Spark's Kafka connector:
     earliest, latest                      the same bound for all partitions
     {"weather": {"0": 23, "1": -2}}       an offset for each partition; -2 is earliest, -1 is latest
     1700000000000                         startingTimestamp: the first record at or after this time (ms since 1970)
     {"weather": {"0": 1700000000000}}     startingOffsetsByTimestamp: one time for each partition
 
-This module needs no broker. The module `offsets` asks the brokers which offset in each partition corresponds to a
-bound.
+This module only parses text and needs no broker. For a bound such as "latest", the module `offsets` asks the brokers
+for the offset in each partition.
 """
 
 from __future__ import annotations

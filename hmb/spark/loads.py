@@ -1,12 +1,12 @@
 """Load a topic's records into Parquet files, each record exactly once.
 
-Problem: a job that loads a topic writes the records to files. It must also store the offsets that it has reached, so
-that its next run continues there. If records and offsets are stored in two systems, a crash can happen between the two
-writes. The job then loses records or loads them twice.
+Problem: a job that loads a topic writes the records to files. The job must also store the offsets that it has reached,
+so that its next run continues at these offsets. If the job stores records and offsets in two systems, a crash can
+happen between the two writes. The job then loses records or loads them twice.
 
 Idea: store records and offsets together, so that one commit stores both. Kafka 0.7 loaded data into Hadoop in this way.
 "This solves a distributed consensus problem, by removing the distributed part" (Kafka 0.7 design, "Consumer state"). In
-HMB, a load stores both in one directory DIR, and a commit renames one folder:
+HMB, a load stores records and offsets in one directory DIR, and a commit renames one folder in DIR:
     DIR/run=00000001/part-*.parquet     the records of one range of offsets in each partition
     DIR/run=00000001/_manifest.json     these ranges, and the number of rows
     DIR/run=00000002/...
@@ -14,24 +14,25 @@ HMB, a load stores both in one directory DIR, and a commit renames one folder:
     DIR/_lock                           locked while a load runs
 
 Mechanism: a load locks DIR and deletes the folders of runs that were not committed. The new run starts at the end
-offsets in the newest manifest. The run writes its records and its manifest to the folder `_tmp-N` and syncs them. It
-then renames the folder to `run=N`, and syncs DIR.
+offsets in the newest manifest. The load writes the records and the manifest of the run to the folder `_tmp-N`, and
+syncs them. The load then renames the folder to `run=N`, and syncs DIR.
 
 Example: run 1 contains the offsets 0 to 999 of partition 0, and its manifest ends at offset 1000. Run 2 writes the
-offsets 1000 to 1499 to `_tmp-00000002`, and the machine loses power. Readers still see only run 1. The next load
+offsets 1000 to 1499 to `_tmp-00000002`, and then the machine loses power. Readers still see only run 1. The next load
 deletes `_tmp-00000002` and starts at offset 1000 again.
 
 If the process dies before the rename, readers see nothing of its run. If the process dies after the rename, the run is
-committed. Nothing can happen between the two, because the file system renames a folder in one step. All runs together
-therefore contain each record exactly once. After an error, the load deletes nothing. The next load deletes what was not
-committed, in the same way after an exception and after a power failure.
+committed. No third case exists, because the file system renames a folder in one step. All runs together therefore
+contain each record exactly once. When a load fails, it deletes nothing. The next load deletes the folders that were not
+committed, after an exception as after a power failure.
 
-A program that reads the files needs no special code. Spark, pandas and Arrow read `run=N` as the value of a column
-`run`. They ignore files and folders whose names start with `_`:
+A program that reads the files needs no special code. Spark, pandas and Arrow read the name `run=N` as the value N of a
+column `run`. They ignore files and folders whose names start with `_`. For example, this line reads all runs:
     spark.read.parquet(DIR)
 
-The columns are the same as in the data source, including `headers`. If retention deletes a record before the load has
-read it, the load fails. With the option failOnDataLoss=false, the load logs a warning and continues without the record.
+The columns of the files are the same as the columns of the data source, including `headers`. If retention deletes a
+record before the load has read it, the load fails. With the option failOnDataLoss=false, the load logs a warning and
+continues without the record.
 
 Limits: object stores are not supported, because they cannot rename a folder atomically. The lock works on one machine
 only. DIR must be in a file system that the driver and all workers share.
@@ -101,8 +102,8 @@ def load(
 ) -> list[LoadRun]:
     """Load the records that are in the topic now, but not yet in `directory`. Return the new runs.
 
-    `options` are further options of the data source. The load calls `on_commit(run, remaining)` after each commit,
-    where `remaining` is the number of offsets that remain to be loaded.
+    `options` are further options of the data source. After each commit, the load calls `on_commit(run, remaining)`.
+    `remaining` is the number of offsets that are not loaded yet.
 
     Raises LoadError, SparkUnavailableError, DataLossError, KafkaError, ConnectionFailed, OptionError.
     """
@@ -140,7 +141,7 @@ def _run_of(manifest: Path) -> LoadRun:
 
 
 def _check_options(options: Mapping[str, str]) -> None:
-    """Refuse options that select topics, offsets or headers, because the manifests decide what a load reads.
+    """Refuse options that select topics, offsets or headers, because the load itself sets these options.
 
     Raises OptionError.
     """
@@ -162,8 +163,8 @@ def _plan(
 ) -> tuple[LoadRun | None, Offsets]:
     """Return the next run, and the offsets at which the whole load ends. The run is None if nothing is left to load.
 
-    The numbers of rows and files in the run are still 0. The run has at most `most` offsets. `target` contains the
-    offsets at which the load ends. It is None in the first call, which returns them.
+    The run has at most `most` offsets. Its numbers of rows and files are still 0. In the first call, `target` is None.
+    Later calls pass the offsets that the first call has returned as the end of the load.
     """
     from hmb.spark import tasks  # `tasks` imports pyarrow: import it only after `check` has found pyarrow.
     from hmb.spark.tasks import isolation_level
@@ -240,7 +241,7 @@ def _sync(path: Path) -> None:
 
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
-    """Lock the directory, so that only one load runs. When the process ends, the system releases the lock."""
+    """Lock the directory, so that only one load runs. If the process dies, the operating system releases the lock."""
     if root.exists() and not root.is_dir():
         raise LoadError(f"{root} is not a directory")
     root.mkdir(parents=True, exist_ok=True)

@@ -5,8 +5,8 @@ offset a bound means in each partition. For example, the partition `weather-0` c
 partition, the bound "earliest" means offset 100. The bound "latest" means offset 500, which is the offset of the next
 record.
 
-The checkpoint of a streaming query stores offsets as JSON, in the same shape as the options:
-`{"weather": {"0": 23, "1": 45}}`. Each number is the next offset to read in its partition.
+The checkpoint of a streaming query stores offsets as JSON, in the same form as the options: `{"weather": {"0": 23, "1":
+45}}`. In this example, the query next reads offset 23 of partition 0 and offset 45 of partition 1.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def from_json(shape: Mapping[str, Mapping[str, int]]) -> Offsets:
 
 
 def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
-    """Call `action`. While its error is temporary, for example because a broker restarts, call it again.
+    """Call `action`. If it fails with a temporary error, for example because a broker restarts, call it again.
 
     The option kafka.default.api.timeout.ms limits the time of the retries. After this time, raise the last error.
     """
@@ -66,7 +66,7 @@ def retrying(options: SourceOptions, action: Callable[[], T]) -> T:
 def partitions_of(
     cluster: Cluster, options: SourceOptions, *, known: Collection[TopicPartition] = ()
 ) -> list[TopicPartition]:
-    """Return the partitions that a query reads now. Partitions in `known` need not exist any more.
+    """Return the partitions that a query reads now, without partitions in `known` that were deleted.
 
     Raises KafkaError, ConnectionFailed, or ValueError if a partition of the option `assign` does not exist.
     """
@@ -107,7 +107,7 @@ def _partitions(topic: TopicMetadata) -> list[TopicPartition]:
 
 
 def ends(cluster: Cluster, partitions: Iterable[TopicPartition], isolation_level: int) -> tuple[Offsets, Offsets]:
-    """Return the first offset and the end offset (the last offset plus one) of each partition."""
+    """Return the log start offset and the log end offset (the last offset plus one) of each partition."""
     partitions = list(partitions)
     for topic in {partition.topic for partition in partitions}:
         cluster.forget(topic)
@@ -128,9 +128,11 @@ def resolve(
 ) -> Offsets:
     """Return the offset that `bound` means in each partition.
 
-    If `bound` is a time, and a partition has no record at or after it, `if_no_record` decides: "error" raises
-    ValueError, and "latest" returns the end of the log. Raises ValueError, which names `option`, if `bound` names other
-    partitions than `partitions`.
+    If `bound` is a time, a partition can have no record at or after this time. For such a partition, `if_no_record`
+    decides: with "error", raise ValueError; with "latest", return the end of the log.
+
+    If `bound` contains partitions, they must be the same as in `partitions`. Otherwise raise ValueError, which names
+    `option`.
     """
     first, end = ends(cluster, partitions, isolation_level)
     if bound == "earliest":

@@ -1,6 +1,7 @@
 """The names of the data source's options, with their meanings. The code and the documentation both use these tables.
 
-Times are milliseconds since 1970. Durations have a unit, such as `30s` or `15m`.
+In the values of the options, a time is a number of milliseconds since 1970. A duration has a unit, such as `30s` or
+`15m`.
 """
 
 SOURCE_OPTIONS = {

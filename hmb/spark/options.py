@@ -1,24 +1,25 @@
 """Parse and check the options of the data source. They are the same as in Spark's Kafka connector.
 
-Spark passes the options in a dictionary. Upper and lower case in their names do not matter. An option whose name starts
-with `kafka.` is a setting of the client, by Kafka's name (`hmb.client.settings`). Some settings of the client would
-change what Spark itself decides, for example the offsets to read. This module refuses these settings. Its messages give
-the same advice as the connector.
+Spark passes the options in a dictionary. Upper and lower case in their names do not matter. If the name of an option
+starts with `kafka.`, the rest of the name is Kafka's name of a client setting (`hmb.client.settings`). Some client
+settings would change what Spark itself decides, for example the offsets to read. This module refuses these settings,
+and its messages give the same advice as the connector.
 
 Several options together decide three things:
     topics          exactly one of subscribe, subscribePattern and assign must be set
-    start           the first that is set of: startingTimestamp, startingOffsetsByTimestamp, startingOffsets
-    end of a batch  the first that is set of: endingTimestamp, endingOffsetsByTimestamp, endingOffsets
+    start           startingTimestamp; if it is not set, startingOffsetsByTimestamp; if not set, startingOffsets
+    end of a batch  endingTimestamp; if it is not set, endingOffsetsByTimestamp; if not set, endingOffsets
 
-Example: a query has the options `startingTimestamp=1700000000000` and `startingOffsets=earliest`. It starts at the
-first records at or after this time, because startingTimestamp is first in the list.
+Example: a query has the options `startingTimestamp=1700000000000` and `startingOffsets=earliest`. The query starts at
+the first records at or after this time, because startingTimestamp takes precedence over startingOffsets.
 
-The checks are stricter than the connector's. They refuse a misspelled option, an endingTimestamp in a streaming query,
-a time before 1970, and a partition that is not a number. The connector ignores these mistakes.
+The checks of this module are stricter than the checks of Spark's Kafka connector. They refuse a misspelled option, an
+endingTimestamp in a streaming query, a time before 1970, and a partition that is not a number. The connector ignores
+these mistakes.
 
 Limits: kafkaConsumer.pollTimeoutMs and fetchOffset.* are accepted, but have no effect. The client uses its own timeouts
-instead (kafka.request.timeout.ms). A pattern is a regular expression of Python, which in rare cases means something
-else than in Java.
+instead (kafka.request.timeout.ms). The option subscribePattern is a regular expression of Python. In rare cases, the
+same expression has a different meaning in Java, and so in Spark's Kafka connector.
 """
 
 from __future__ import annotations
@@ -81,14 +82,14 @@ class SourceOptions:
 
     @property
     def retry_for(self) -> float:
-        """For how long (seconds) a request is retried: the option kafka.default.api.timeout.ms."""
+        """The time in seconds during which a failed request is retried (option kafka.default.api.timeout.ms)."""
         seconds: float = self.consumer.get("retry_for", declarations(ConsumerSettings)["retry_for"].default)
         return seconds
 
 
 @dataclass(frozen=True)
 class SinkOptions:
-    """The parsed options of a query that writes. They also say whether it writes at least once or exactly once."""
+    """The parsed options of a query that writes, and whether the query writes at least once or exactly once."""
 
     bootstrap_servers: str
     topic: str | None = None
@@ -184,8 +185,8 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
 class _Given:
     """The options that the user has set. Upper and lower case in their names do not matter.
 
-    Raises OptionError if an unknown name is similar to a known option. Other unknown names are ignored, because Spark
-    adds options of its own.
+    Raises OptionError if an unknown name is similar to a known option, because it is probably misspelled. Other unknown
+    names are ignored, because Spark itself adds options.
     """
 
     def __init__(self, given: Mapping[str, str], known: Iterable[str]) -> None:
@@ -221,7 +222,7 @@ class _Given:
     def duration(self, name: str, default: float) -> float:
         """Return the duration in an option, in seconds.
 
-        Its text is, for example, "15m", "30s" or "500ms". A number without a unit is in ms.
+        The text of the option is, for example, "15m", "30s" or "500ms". A number without a unit is in ms.
         """
         text = self._values.get(name)
         if text is None:
@@ -247,7 +248,10 @@ class _Given:
 
 
 def _bound(options: _Given, prefix: str, default: Bound) -> Bound:
-    """Return the start or the end of a query from the first option that is set. `prefix` is "starting" or "ending"."""
+    """Return the start or the end of a query, from the first of three options that is set.
+
+    `prefix` is "starting" or "ending".
+    """
     for name in (f"{prefix}Timestamp", f"{prefix}OffsetsByTimestamp", f"{prefix}Offsets"):
         if (text := options.get(name)) is not None:
             try:
@@ -285,7 +289,8 @@ def _check_batch_bounds(starting: Bound, ending: Bound) -> None:
 def _check_order(starting: Bound, ending: Bound) -> None:
     """Check the start and the end of a batch query, if both name an offset or a time for each partition.
 
-    Raises OptionError if they name different partitions, or if a partition ends before it starts.
+    Raises OptionError if the start and the end name different partitions, or if the end of a partition is before its
+    start.
     """
     first, end, kind = starting, ending, "Offsets"
     if isinstance(starting, Times) and isinstance(ending, Times):

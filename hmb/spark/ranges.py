@@ -1,8 +1,8 @@
 """Divide the offsets of a query into ranges, one for each task, and limit how many offsets one trigger reads.
 
 Each task reads one range of offsets of one partition. By default, a query has one range for each partition. The options
-`maxRecordsPerPartition` and `minPartitions` divide large ranges into smaller ranges. A larger range is divided into
-more ranges than a smaller one, as in Spark's Kafka connector.
+`maxRecordsPerPartition` and `minPartitions` divide large ranges into smaller ranges. As in Spark's Kafka connector, a
+range with more offsets is divided into more ranges.
 
 Example for `minPartitions=4`: the ranges `weather-0 [0, 300)` and `weather-1 [0, 100)` contain 400 offsets together, so
 each of four tasks should read about 100 offsets. The first range is divided into three: [0, 100), [100, 200) and [200,
@@ -52,16 +52,17 @@ def ranges_between(start: Mapping[TopicPartition, int], end: Mapping[TopicPartit
 
 
 def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
-    """Divide large ranges into at least `min_partitions` ranges. Each range has at most `max_records` offsets.
+    """Divide large ranges into smaller ranges: about `min_partitions` in all, each with at most `max_records` offsets.
 
-    Because of rounding, the result can have fewer ranges than `min_partitions`. No range is empty.
+    Because of rounding, the result can have slightly fewer ranges than `min_partitions`. No range is empty.
     """
     if max_records is not None:
         ranges = [piece for each in ranges for piece in each.cut(math.ceil(each.size / max_records))]
     if min_partitions is None or len(ranges) >= min_partitions:
         return ranges
     pieces = _pieces([each.size for each in ranges], min_partitions)
-    # Small ranges are not divided. The large ranges are divided, so that the total is `min_partitions`.
+    # If a range counts as one piece, it is not divided. The other ranges are divided again, so that the total is about
+    # `min_partitions`.
     whole = [each.size for each, number in zip(ranges, pieces, strict=True) if number == 1]
     remaining = max(1, min_partitions - len(whole))
     large = [each for each, number in zip(ranges, pieces, strict=True) if number > 1]
@@ -70,7 +71,7 @@ def cut(ranges: list[OffsetRange], min_partitions: int | None, max_records: int 
 
 
 def _pieces(sizes: list[int], wanted: int) -> list[int]:
-    """Return the number of pieces for each range, in proportion to its size. The sum is about `wanted`."""
+    """Return into how many pieces each range is divided, in proportion to its size. The sum is about `wanted`."""
     total = sum(sizes)
     return [max(1, min(size, math.floor(size * wanted / total + 0.5))) for size in sizes]
 
@@ -78,15 +79,16 @@ def _pieces(sizes: list[int], wanted: int) -> list[int]:
 def limited(start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int], most: int) -> Offsets:
     """Return the end offset of each partition for a trigger that reads at most `most` offsets in all.
 
-    `start` contains the next offset to read of each partition, and `end` contains the ends of the logs. If an end is
-    below the start, records were lost. The function returns this end unchanged, and the caller reports the loss.
+    `start` contains the next offset to read of each partition, and `end` contains the log end offset. If the log end
+    offset of a partition is below its start, records were lost. In this case, return the log end offset unchanged: the
+    caller reports the loss.
     """
     backlog = {partition: max(0, end[partition] - start[partition]) for partition in end}
     total = sum(backlog.values())
     if total <= most:
         return dict(end)
-    # Each partition with a backlog reads at least one offset, as in Spark's Kafka connector. Otherwise a partition with
-    # a small backlog might never be read.
+    # Each partition with a backlog reads at least one offset, as in Spark's Kafka connector. If the minimum were 0, a
+    # partition with a small backlog might never be read.
     return {
         partition: start[partition] + min(size, max(1, size * most // total)) if size else end[partition]
         for partition, size in backlog.items()

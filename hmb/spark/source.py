@@ -42,7 +42,7 @@ class HmbDataSource(DataSource):
         return sink.stream_writer(sink_options(self.options), schema, overwrite)
 
     def _check(self, schema: StructType) -> None:
-        """Raise OptionError if the user has set a schema. Spark's Kafka connector also refuses a schema."""
+        """Raise OptionError if the user has set a schema, because the columns of a topic are always the same."""
         fixed = self.schema()
         if schema.simpleString() != fixed.simpleString():
             raise OptionError(f"the columns of a topic are fixed, remove the call of schema(): {fixed.simpleString()}")

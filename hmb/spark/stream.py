@@ -1,37 +1,38 @@
-"""Read topics in a streaming query: at each trigger, the reader decides how far to read, and divides this into tasks.
+"""Read topics in a streaming query: at each trigger, the reader decides how far to read, and creates the tasks.
 
 Spark stores the offsets in its checkpoint. At each trigger, Spark calls these methods of the reader, in this order:
-    latestOffset(start, limit)  `start` contains the next offsets to read; the reader returns the offsets to read up to
+    latestOffset(start, limit)  `start` contains the next offsets to read; the reader returns the end of this batch
     partitions(start, end)      Spark has stored `end` in the checkpoint; the reader returns one task for each range
     read(partition)             a worker reads one range
     commit(end)                 all tasks have finished
 
-Example: the checkpoint of a query contains `{"weather": {"0": 23}}`, and the log of partition 0 ends at 45. The next
-batch reads the offsets from 23 to 44. After a crash during this batch, Spark calls `partitions` with the same start and
+Example: the checkpoint of a query contains `{"weather": {"0": 23}}`, and the log end offset of partition 0 is 45. The
+next batch reads the offsets 23 to 44. After a crash during this batch, Spark calls `partitions` with the same start and
 end again.
 
 The reader itself stores only two things. With Trigger.AvailableNow, it stores the offsets at which the query ends. For
-the option minOffsetsPerTrigger, it stores the time at which a trigger last read records. A backlog that is smaller than
-minOffsetsPerTrigger is read when this time is maxTriggerDelay ago.
+the option minOffsetsPerTrigger, it stores the time at which a trigger last read records. If the backlog is smaller than
+minOffsetsPerTrigger, the reader waits until maxTriggerDelay has passed since this time, and then reads the backlog.
 
 The query reads a new partition from the start of its log, and stops reading a deleted partition. The reader reports
 data loss (DataLossError of the module `tasks`) in these cases:
 - a partition is deleted;
 - the log of a new partition does not start at offset 0;
-- a log starts after the next offset to read, because records were deleted;
-- a log ends before the next offset to read, because its topic was deleted and created again.
+- the log start offset of a partition is above the next offset to read, because records were deleted;
+- the log end offset is below the next offset to read, because the topic was deleted and created again.
 
-With failOnDataLoss=false, the query continues. If the topic was created again and its log is shorter, the query reads
-the new log from its start. Spark's Kafka connector would skip the records that the new log already contains.
+With failOnDataLoss=false, the query continues after a data loss. For example, the query has read a topic up to offset
+100. The topic is deleted and created again, and now contains 10 records. The query then reads the new log from its
+start. Spark's Kafka connector would skip these 10 records.
 
-A topic may also be deleted and created again with more records than before. The end of its log is then not lower. While
-the query runs, the reader notices the change by the topic's new id, which the connector does not check. With
-failOnDataLoss=false, the query logs a warning and continues at the same offset. It cannot start at offset 0, because a
-batch that Spark repeats after a crash would then contain other records. If the topic changes while the query is
-stopped, the reader does not notice it. The checkpoint has the same form as the connector's, which contains no topic
-ids.
+A topic that is deleted and created again can also have more records than before, so its log end offset does not show
+the change. While the query runs, the reader notices the change by the topic's new id. (The connector does not check
+topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset. It cannot start at
+offset 0, because a batch that Spark repeats after a crash would then contain other records. If the topic changes while
+the query is stopped, the reader does not notice the change: a checkpoint has the same form as the connector's, and this
+form contains no topic ids.
 
-Trigger.AvailableNow ignores minOffsetsPerTrigger. Otherwise the query could end before it has read all available
+Trigger.AvailableNow ignores minOffsetsPerTrigger. If it did not, the query could end before it has read all available
 records.
 """
 
@@ -121,7 +122,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def prepareForTriggerAvailableNow(self) -> None:
         """Store that the query must end when it has read all records that exist now.
 
-        The first trigger finds the end offsets, because only the trigger knows the partitions in the checkpoint.
+        This method does not know the partitions in the checkpoint. Therefore only the first trigger finds the end
+        offsets.
         """
         self._is_available_now = True
 
@@ -172,7 +174,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._cluster
 
     def _ends(self, known: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the end of each partition's log. Partitions in `known` need not exist any more."""
+        """Return the log end offset of each partition, without partitions in `known` that were deleted."""
         cluster = self._open_cluster()
         partitions = partitions_of(cluster, self._options, known=known)
         for topic in sorted({partition.topic for partition in partitions}):
@@ -182,8 +184,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         except KafkaError as error:
             if error.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
                 raise
-            # The topic was deleted after `partitions_of` had found it. LEADER_NOT_AVAILABLE is a temporary error, after
-            # which `retrying` calls this function again. The second call leaves the topic out.
+            # The topic was deleted after `partitions_of` had found it. LEADER_NOT_AVAILABLE is a temporary error, so
+            # `retrying` calls this function again. In the second call, `partitions_of` does not return the topic.
             raise KafkaError(ErrorCode.LEADER_NOT_AVAILABLE, error.message) from error
 
     def _check_id(self, topic: str, topic_id: UUID) -> None:
@@ -197,7 +199,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             tasks.data_loss(self._options, f"topic {topic!r} was deleted and created again while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the next offset to read of each partition. For a new partition, this is the first offset of its log.
+        """Return the next offset to read of each partition. For a new partition, this is its log start offset.
 
         Report data loss if a partition was deleted, or if the log of a new partition does not start at offset 0.
         """
@@ -213,12 +215,12 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**before, **first}
 
     def _first(self, partitions: list[TopicPartition]) -> Offsets:
-        """Return the first offset of each partition's log."""
+        """Return the log start offset of each partition."""
         options = self._options
         return retrying(options, lambda: ends(self._open_cluster(), partitions, tasks.isolation_level(options)))[0]
 
     def _waits(self, backlog: int) -> bool:
-        """Return whether the trigger must not read yet, because the backlog is too small (minOffsetsPerTrigger)."""
+        """Return whether the trigger must wait with reading, because the backlog is below minOffsetsPerTrigger."""
         least = self._options.min_offsets
         if least is None or self._is_available_now or backlog >= least:
             return False

@@ -7,12 +7,14 @@ The columns are the same as in Spark's Kafka connector, in the same order:
 A record without a timestamp has the timestamp -1, which is one millisecond before 1970. The connector does the same.
 
 A task can return fewer rows than its range has offsets. If compaction has removed records, or if a transaction was
-aborted, this is no data loss. Data is lost if retention has deleted records of the range, if the topic was deleted, or
-if the topic was created again and is shorter. In these cases, the task fails, and its error names the missing offsets.
-If `failOnDataLoss` is false, the task logs a warning instead.
+aborted, this is no data loss. Data is lost in three cases: retention has deleted records of the range; the topic was
+deleted; or the topic was deleted and created again, and has fewer records than before. In these cases, the task fails,
+and its error names the missing offsets. If `failOnDataLoss` is false, the task logs a warning instead.
 
-Example: a task reads `weather-0 [100, 200)`, but retention has deleted the records below offset 150. With
-`failOnDataLoss=false` the task logs a warning and returns the records from 150 to 199. By default, the task fails.
+Example: a task reads the offsets 100 to 199 of partition `weather-0`, but retention has deleted the records below
+offset
+150. With `failOnDataLoss=false` the task logs a warning and returns the records from 150 to 199. By default, the task
+fails.
 """
 
 from __future__ import annotations
@@ -56,8 +58,8 @@ COLUMNS = [
     pa.field("timestamp", pa.timestamp("us", "UTC")),
     pa.field("timestampType", pa.int32()),
 ]
-# Spark accepts exactly this Arrow type for the column `headers`. In an Arrow list type, the items have a name. Two
-# types with different names are different types, so the name must be "element".
+# For the column `headers`, Spark accepts exactly this Arrow type. In Arrow, the items of a list type have a name, and
+# list types with different names are different types. The name must therefore be "element".
 HEADERS = pa.list_(pa.field("element", pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])))
 SCHEMA = [
     StructField("key", BinaryType()),
@@ -93,8 +95,8 @@ def schema(*, include_headers: bool) -> StructType:
 def read(options: SourceOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
     """Read the records of a range as Arrow batches.
 
-    Raises DataLossError if records of the range were deleted. If failOnDataLoss is false, return the other records
-    instead.
+    If records of the range were deleted, raise DataLossError. But if failOnDataLoss is false, return the remaining
+    records of the range.
     """
     remaining: OffsetRange | None = wanted
     while remaining is not None:
@@ -109,7 +111,8 @@ def _read_until_lost(
 ) -> Generator[pa.RecordBatch, None, OffsetRange | None]:
     """Read records up to the end of the range, or up to the first records that were deleted.
 
-    Return None at the end of the range. Otherwise return the range that has not been read.
+    The generator returns None if it has reached the end of the range. If records were deleted, it returns the part of
+    the range that it has not read.
     """
     settings: dict[str, Any] = {"max_bytes": FETCH_BYTES, "max_partition_bytes": FETCH_BYTES, **options.consumer}
     consumer = retrying(options, lambda: Consumer(options.bootstrap_servers, until=wanted.end, **settings))
@@ -150,7 +153,7 @@ def data_loss(options: SourceOptions, problem: str, cause: Exception | None = No
 
 
 def _readable(options: SourceOptions, wanted: OffsetRange) -> OffsetRange:
-    """Return the part of a range that the log still contains. This is the whole range if no records were deleted."""
+    """Return the part of a range that the log still contains. If no records were deleted, this is the whole range."""
     partition = wanted.partition
     try:
         with closing(cluster_of(options)) as cluster:

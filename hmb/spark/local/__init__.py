@@ -1,14 +1,15 @@
 """Run Spark on this machine: find the programs that Spark needs, and start a session.
 
-Problem: a Spark session needs PySpark, Java and some settings. If one of them is missing, Spark's own error is a long
-traceback of Java or Python.
+Problem: a Spark session needs PySpark, Java and some settings. If PySpark, Java or a setting is missing, Spark's own
+error is a long traceback of Java or Python.
 
 Idea: the function `findings` checks everything that Spark needs. The function `session` starts Spark only if nothing is
-missing. Otherwise its error names the first missing package, and the command that installs the package.
+missing. If something is missing, `session` raises an error. Its message names the first missing package and the command
+that installs this package.
 
 Example: PySpark is installed, but Java is not. `hmb.spark.session()` raises `SparkUnavailableError`, whose message
-contains the command that installs Java. `hmb spark doctor` prints a list of everything that Spark needs. The list
-contains the same message.
+contains the command that installs Java. `hmb spark doctor` prints a list of everything that Spark needs, and the entry
+for Java contains the same message.
 
 A program that creates its own Spark session does not need this folder.
 

@@ -1,11 +1,11 @@
 """Check everything that Spark needs on this machine, for the command `hmb spark doctor`.
 
-The module `environment` finds the packages and Java. `hmb.spark.session()` reports only the first missing package. The
-doctor reports all missing packages, each with the command that installs it.
+The module `environment` finds Java and the Python packages. `hmb.spark.session()` reports only the first missing
+package. The doctor reports all missing packages, each with the command that installs it.
 
-The doctor also checks two things for Spark sessions that another program starts: whether PySpark can find the data
-source `hmb`, and which Python interpreter Spark's workers run. If such a session needs one more setting, the doctor
-prints this setting.
+Spark sessions that another program starts need two more things. PySpark must find the data source `hmb`, and Spark's
+workers must run the right Python interpreter. The doctor checks both. If such a session needs one more setting, the
+doctor prints this setting.
 """
 
 from __future__ import annotations

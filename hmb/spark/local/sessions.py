@@ -1,11 +1,11 @@
 """Start Spark on this machine without any configuration: `spark = hmb.spark.session()`.
 
 Problem: Spark on one machine needs Java, the right Python interpreter for its workers, and settings for one machine. If
-one of them is missing or wrong, Spark fails, each time with a different error message.
+one of these is missing or wrong, Spark fails, and its error message is different for each of them.
 
-The function `session` finds Java (module `environment`) and registers the data source `hmb`. It also lets Spark's
-workers run the same Python interpreter as the program that calls it. By default, Spark would run the first `python3` on
-the PATH.
+The function `session` finds Java (module `environment`) and registers the data source `hmb`. By default, Spark's
+workers run the first `python3` on the PATH. `session` sets them to the Python interpreter that runs the calling
+program.
 
 The session has these settings, which suit a laptop. The argument `config` can change each of them:
     memory      a quarter of the machine's memory, between 1 and 4 GB, for Spark's Java process
@@ -18,7 +18,7 @@ If `master` names a cluster, such as spark://host:7077, the session does not cha
 network and partitions.
 
 Limit: Spark waits 10 seconds for a Python worker to start, and no setting changes this time. On a very busy machine, a
-query may fail with "Python worker failed to connect back". Start the query again.
+query can fail with "Python worker failed to connect back". In this case, start the query again.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ GIB = 1024**3
 def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str, str] | None = None) -> SparkSession:
     """Return the running SparkSession, or start one.
 
-    If a session is already running, it keeps its settings, except the settings in `config`. Raises
-    SparkUnavailableError, whose message names what is missing.
+    If a session is already running, only the settings in `config` change. Raises SparkUnavailableError, whose message
+    names what is missing.
     """
     check()
     from pyspark import SparkContext
@@ -53,8 +53,8 @@ def session(app_name: str = "hmb", master: str = "local[*]", config: Mapping[str
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # So Spark need not resolve the machine's name.
     builder = SparkSession.builder
-    # A process has at most one Spark context. The method getActiveSession() is no alternative: it finds a session only
-    # in the thread that has started the session.
+    # A process has at most one Spark context. The method getActiveSession() cannot replace this test, because it finds
+    # a session only in the thread that has started the session.
     if SparkContext._active_spark_context is None:
         local = _for_this_machine() if master.startswith("local") else {}
         builder = _with(builder.appName(app_name).master(master), {**_quiet(), **local})
@@ -70,7 +70,7 @@ def _with(builder: SparkSession.Builder, settings: Mapping[str, str]) -> SparkSe
 
 
 def check() -> None:
-    """Set JAVA_HOME to the Java that Spark will use. Raise SparkUnavailableError if a package or Java is missing."""
+    """Set JAVA_HOME to the Java that Spark will use. Raises SparkUnavailableError if a package or Java is missing."""
     for finding in findings():
         if finding.problem:
             raise SparkUnavailableError(f"{finding.problem}; to fix it: {finding.fix} (`hmb spark doctor` checks more)")

@@ -1,19 +1,21 @@
 """Write the rows of a query to topics, at least once or exactly once: `write / writeStream.format("hmb")`.
 
-Problem: if a worker process dies, Spark runs its task again. The rows that the first run has written are then written
-twice. A second problem: if the broker rejects the record of a row, the row must not be lost without an error.
+Problem: if a worker process dies, Spark runs its task again. If the first run has already written some rows, the second
+run writes these rows again. A second problem: if the broker rejects the record of a row, the row must not be lost
+without an error.
 
-Idea: each task sends its rows with one `hmb.Producer` and waits for all deliveries. If one delivery fails, the task
-fails, and Spark runs it again. Rows can then be written twice: *at least once*. With the option `exactlyOnce`, a task
-writes its rows in a transaction. The same transaction also stores a note that this batch is written. If Spark runs the
-task again, the task finds the note and writes nothing: *exactly once*.
+Idea: each task sends its rows with one `hmb.Producer`, and waits until the broker has acknowledged all of them. If one
+row is not acknowledged, the task fails, and Spark runs the task again. Rows can then be written twice: *at least once*.
+With the option `exactlyOnce`, a task writes its rows in a transaction. The same transaction also stores a note that
+this batch is written. If Spark runs the task again, the task finds the note and writes nothing: *exactly once*.
 
+The rows of a task pass through these modules, from left to right:
     rows of a task  ->  rows: by topic and partition  ->  sending: Producer.send_many  ->  all delivered: commit message
                                                           once: the same, in one transaction
 
-Example: a task has 100 rows for the topic "weather". Its worker dies when 60 of them are written, and Spark runs the
-task again. With at least once, the topic then contains 160 records. With exactly once, a consumer with `read_committed`
-reads 100 records.
+Example: a task has 100 rows for the topic "weather". Its worker dies when 60 rows are written, and Spark runs the task
+again. With at least once, the topic then contains 160 records. With exactly once, a consumer that skips aborted
+transactions (`read_committed`) reads 100 records.
 
 Read in this order:
     sink     the writers that Spark calls

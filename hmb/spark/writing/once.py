@@ -1,8 +1,8 @@
 """Write exactly once: a task writes its rows, and a note that their batch is written, in one transaction.
 
-Problem: Spark can run a task more than once: after a failure, or because a slow worker seems to be dead. Spark can also
-start a second run of a slow task and use the faster run (speculation). After a crash, Spark can also run a whole batch
-of a streaming query again. Each run would write the rows again.
+Problem: each run of a task writes its rows, and Spark can run a task more than once. Spark runs a task again after a
+failure, or because a slow worker seems to be dead. Spark can start a second run of a slow task and use the faster run
+(speculation). After a crash, Spark can also run a whole batch of a streaming query again.
 
 Idea: the task stores a note "batch 7 is written" in the same transaction as the rows of batch 7. A second run of the
 task reads the note first. The note is stored as the committed offset of a consumer group. All runs of a task use the
@@ -10,33 +10,33 @@ same name for the group and for the transactions, also after a restart of the qu
     transactional id  =  group id  =  <transactionalIdPrefix>-<query id>-<task number>
 
 Each run of a task has three steps:
-    1. init_transactions: fence earlier runs of the task, and abort a transaction that an earlier run left open
+    1. init_transactions: prevent earlier runs of the task from writing, and abort a transaction that they left open
     2. fetch the note, which is the group's committed offset; first wait until no open transaction can change it
     3. if the note says that this batch is written: write nothing
        otherwise: write all rows, and the offset  batch + 1  as the new note, in one transaction
 
 Example: task 2 of query Q writes batch 7 and commits. The group `hmb-spark-Q-2` now has the committed offset 8. Spark
-crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written", and skips its
-rows.
+crashes and runs batch 7 again. The new run of task 2 fetches offset 8, which means "batch 7 is written". It therefore
+writes none of its rows.
 
-After step 1, no earlier run of the task can commit any more, so nobody can change the note after step 2. The
-transaction commits both the rows and the note, or aborts both. Spark stores the query id in the checkpoint, so a query
-that is started again uses the same names. The note is the offset of partition 0 of the first topic to which the task
-writes.
+After init_transactions, no earlier run of the task can commit any more. The note that the task fetches afterwards is
+therefore final. The transaction commits both the rows and the note, or aborts both. Spark stores the query id in the
+checkpoint, so a query that is started again uses the same names. The note is the offset of partition 0 of the first
+topic to which the task writes.
 
 Limits:
 - When a batch runs again, its rows must be divided among the tasks in the same way. A query that has not changed does
   this, because it reads the same ranges. After a `repartition()` without columns, or with another number of tasks, a
-  row may move to another task. The note therefore contains a checksum of the rows, which does not depend on their
-  order. If a repeated task has other rows than before, the task fails, so that no row is lost without an error. A task
-  without rows does not fetch the note.
+  row can belong to another task than before. The note therefore contains a checksum of the task's rows, which does not
+  depend on their order. If a repeated task has other rows than before, the task fails, so that no row is lost without
+  an error. A task without rows does not fetch the note.
 - The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
   rows of aborted transactions, consumers need the isolation level read_committed.
 - A note is an offset of a group without members. Brokers delete such offsets after offsets.retention.minutes (7 days).
-  If a query dies when only some tasks of a batch have committed, and is started again after this time, it writes the
-  rows of these tasks twice.
-- A transaction that takes longer than kafka.transaction.timeout.ms is aborted, and the task fails. The sink's default
-  is 15 minutes, the longest time that brokers allow by default.
+  For example, a query dies when task 0 has committed batch 7 and task 1 has not. If the query is started again after
+  more than 7 days, task 0 writes its rows twice.
+- If a transaction takes longer than kafka.transaction.timeout.ms, the broker aborts it, and the task fails. The sink's
+  default is 15 minutes, the longest time that brokers allow by default.
 
 Source: KIP-98 (transactions).
 """
@@ -72,7 +72,7 @@ NEEDED = (InitProducerIdRequest, AddPartitionsToTxnRequest, TxnOffsetCommitReque
 
 
 class ReplayError(Exception):
-    """A repeated batch has other rows than in its first run, or is older than the newest written batch."""
+    """A repeated batch has other rows than in its first run, or the batch is older than the newest written batch."""
 
 
 @dataclass
@@ -140,7 +140,7 @@ def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batch
 
 
 def _last_note(options: SinkOptions, name: str) -> BatchNote | None:
-    """Return the note from the task's newest committed transaction. Return None if none was committed."""
+    """Return the note from the task's newest committed transaction, or None if there is no such transaction."""
     with Admin(options.bootstrap_servers) as admin:
         noted = admin.list_group_offsets(name, require_stable=True)
     return BatchNote.from_offset(max(noted.values())) if noted else None

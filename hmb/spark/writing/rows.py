@@ -36,7 +36,7 @@ class RowError(ValueError):
 
 
 class Rows(NamedTuple):
-    """The rows of a batch that go to the same topic. If the rows name a partition, it is the same for all of them."""
+    """The rows of a batch that go to the same topic. If the rows name a partition, all name the same partition."""
 
     topic: str
     partition: int | None  # None: the partitioner chooses a partition for each row

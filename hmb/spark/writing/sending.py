@@ -1,8 +1,8 @@
 """Send the rows of one task to the broker. If a record is not delivered, raise an error that names the record.
 
-A task passes whole Arrow columns to `Producer.send_many`. The producer queues their records and returns. It waits only
-while its buffer is full. When the broker has acknowledged a group of rows, the task frees their memory. A task with
-many rows therefore needs memory only for the rows in the producer's buffer.
+A task passes whole Arrow columns to `Producer.send_many`. The producer queues the records and returns. `send_many`
+waits only while the producer's buffer is full. When the broker has acknowledged a group of rows, the task frees their
+memory. A task with many rows therefore needs memory only for the rows in the producer's buffer.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RowSender:
         self.topic: str | None = None  # the topic of the first row
 
     def send(self, batch: pa.RecordBatch) -> None:
-        """Queue the rows of a batch. Also check the results of earlier rows that have arrived.
+        """Queue the rows of a batch. If results of earlier rows have arrived, check these results, too.
 
         Raises UndeliveredError, RowError.
         """
@@ -83,7 +83,7 @@ def _largest(values: pa.Array) -> int:
 
 
 def deliver(options: SinkOptions, task: int, batches: Iterator[pa.RecordBatch]) -> int:
-    """Deliver a task's rows at least once, and return the number of rows. Without rows, do not connect to a broker.
+    """Deliver a task's rows at least once, and return the number of rows. If the task has no rows, do not connect.
 
     Raises UndeliveredError, RowError, ConnectionFailed.
     """

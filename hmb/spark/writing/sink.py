@@ -1,5 +1,6 @@
 """The writers that Spark calls: they write the rows of a query to topics, one record for each row.
 
+These are a batch query and a streaming query that write:
     df.write.format("hmb").mode("append").option("kafka.bootstrap.servers", ...).option("topic", "weather").save()
     df.writeStream.format("hmb").option(...).option("checkpointLocation", ...).start()
 
@@ -7,20 +8,21 @@ The columns and the options are the same as in Spark's Kafka connector (modules 
 in Arrow columns until the producer encodes them as records.
 
 By default, the sink writes at least once, as the connector does. A task succeeds when the broker has acknowledged all
-its rows (module `sending`). If Spark runs a task or a batch again, its rows are written again. With `kafka.acks=0`, the
-sink does not wait for acknowledgments. Rows can then be lost.
+rows of the task (module `sending`). If Spark runs a task or a batch again, the task writes its rows again. With
+`kafka.acks=0`, the sink does not wait for acknowledgments, so rows can be lost.
 
 With the option `exactlyOnce=true` the sink writes exactly once. Each task of a batch uses one transaction, which also
 stores a note of the batch (module `once`).
 
-- In a streaming query, a task that runs again after a crash finds the note and skips the rows that are written already.
-- A batch query is one job without a query id. Within the job, each row is written once, even if Spark retries its task.
-  If the job fails, the rows of its finished tasks stay committed. A second attempt is a new job, which writes all
-  rows again. To write exactly once over several attempts, use a streaming query with `Trigger.AvailableNow`, which ends
-  when all available records are processed.
+With `exactlyOnce=true`, a streaming query and a batch query behave differently:
+- In a streaming query, a task that runs again after a crash finds the note of its first run, and writes no row again.
+- A batch query is one job without a query id. Within the job, each row is written once, even if Spark runs its task
+  again. If the job fails, the rows of its finished tasks stay committed. A second attempt is a new job, which writes
+  all rows again. To write exactly once over several attempts, use a streaming query with `Trigger.AvailableNow`. This
+  query ends when all available records are processed.
 
-One thing is different from the connector: a batch query must call `mode("append")`. Without this call, Spark raises an
-error for a data source that is written in Python.
+One thing is different from Spark's Kafka connector: a batch query must call `mode("append")`. Without this call, Spark
+raises an error for a data source that is written in Python.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ from hmb.spark.writing.sending import deliver
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# The names of two local properties. In them, Spark passes the query id and the batch id to the tasks of a streaming
-# query.
+# Spark passes the query id and the batch id to the tasks of a streaming query in local properties. These are the names
+# of the properties.
 QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 
@@ -75,7 +77,7 @@ class BatchWriter(DataSourceArrowWriter):
 class StreamWriter(DataSourceStreamArrowWriter):
     """The writer of a streaming query. Spark's driver creates it, and each task of each batch uses a copy of it.
 
-    Spark's methods `commit` and `abort` are not needed: each task has committed or aborted its own rows.
+    The writer does not need Spark's methods `commit` and `abort`, because each task commits or aborts its own rows.
     """
 
     def __init__(self, options: SinkOptions) -> None:
