@@ -4,7 +4,7 @@
 therefore contains two things for each subcommand: its line in the help, and the name of its module. `hmb --help`
 imports none of these modules. In each module, the click command has the name `command`.
 
-The group also turns every error of a subcommand into one line and an exit code.
+When a subcommand raises an error, the group prints one line and ends the process with an exit code.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
-            if ctx.resilient_parsing:  # The shell completes an unfinished name.
+            if ctx.resilient_parsing:  # The user has pressed Tab after an unfinished name.
                 return None
             ctx.fail(f"No such command {cmd_name!r}; {did_you_mean(cmd_name, COMMANDS)}")
         module = importlib.import_module(f".{COMMANDS[cmd_name].module}", __package__)
@@ -106,7 +106,7 @@ class LazyGroup(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
             return result
-        except BrokenPipeError:  # The reader of the output, such as `| head`, has ended.
+        except BrokenPipeError:  # No program reads the output any more, for example after `| head`.
             mute_stdout()
             return None
         except KeyboardInterrupt:

@@ -161,7 +161,7 @@ def _collect(admin: Admin, name: str, offsets: bool, times: bool, trend: Trend |
 def _described(admin: Admin, name: str) -> GroupDescription | None:
     """Return the description of a group.
 
-    Return None if the broker is Kafka 0.8.2, which stores the offsets of groups but has no members.
+    Return None if the broker is Kafka 0.8.2. In this version, groups have committed offsets, but no members.
     """
     from hmb.client.admin import raised
     from hmb.protocol.errors import ErrorCode, KafkaError

@@ -168,7 +168,8 @@ def _way(ways: dict[str, Any], from_file: str | None) -> ResetTo | None:
 def _check_group(admin: Admin, group: str, create: bool, execute: bool) -> bool:
     """Return whether the group has members.
 
-    Raises CliError if `execute` is true and the group has members. Raises KafkaError if the group does not exist.
+    Raises CliError if `execute` is true and the group has members. If the group does not exist and `create` is false,
+    raises KafkaError.
     """
     from hmb.client.admin import raised
     from hmb.protocol.errors import ErrorCode, KafkaError

@@ -113,10 +113,10 @@ def _print(entry: Entry, verify: bool, as_json: bool) -> None:
     is_complaint = is_unknown or entry.kind in ("damage", "finding")
     if as_json:  # click.echo would flush the output after each of the many entries.
         sys.stdout.write(to_json(as_json_fields(entry)) + "\n")
-    elif not is_complaint or (is_unknown and not verify):  # Kafka's tool also prints such lines.
+    elif not is_complaint or (is_unknown and not verify):  # Kafka's DumpLogSegments prints these lines, too.
         sys.stdout.write(entry.line() + "\n")
     if is_complaint:
-        sys.stdout.flush()  # The complaint must follow the lines that were printed earlier.
+        sys.stdout.flush()  # Standard error must not overtake standard output.
         text = f"{entry.fields()['file']}: not checked: not a file of a log" if is_unknown else entry.line()
         click.echo(f"hmb: {text}", err=True)
 

@@ -1,4 +1,4 @@
-"""Arguments that several commands of `hmb hailstorm` have, and the conversion of errors to one line."""
+"""Arguments that several commands of `hmb hailstorm` have, and a function that turns an error into one line."""
 
 from __future__ import annotations
 

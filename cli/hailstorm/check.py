@@ -1,4 +1,4 @@
-"""`hmb hailstorm check`: process the same records in many orders, and compare the results of a topology."""
+"""`hmb hailstorm check`: process the same records in many orders, and compare the topology's results."""
 
 from __future__ import annotations
 

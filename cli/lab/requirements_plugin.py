@@ -74,7 +74,7 @@ class RequirementsPlugin:
 
     @pytest.fixture
     def rng(self) -> random.Random:
-        """A generator of random cases, which begins with the student's seed."""
+        """A generator of random cases, initialized with the student's seed."""
         return random.Random(int(os.environ["HMB_LAB_SEED"]))
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:

@@ -39,7 +39,7 @@ Write = Callable[[list["ConsumerRecord"]], bytes]
 
 POLL_TIMEOUT = 1.0  # seconds
 RETRY_FOR = 30.0  # seconds for which the command tries to reconnect to a broker
-SOON = 1000  # ms; if fetch.max.wait.ms is longer, the broker may wait before it responds
+SOON = 1000  # ms; above this fetch.max.wait.ms, a broker without new records responds late
 POLL_RECORDS = 10_000  # the maximum number of records that one poll returns (Kafka's default is 500)
 
 

@@ -45,7 +45,7 @@ GRACE = 1.0  # after an error: seconds to wait for the next response
 LONGEST_GRACE = 5.0  # after an error: seconds to wait for all responses. At most 32 MB are in flight.
 ABORT_GRACE = 5.0  # seconds to wait until the transaction is aborted
 LARGE = 256 * 1024  # bytes; a larger value is sent alone, because the broker may refuse its batch
-TICK = 0.1  # seconds; with --rate, the records for this time are sent together
+TICK = 0.1  # seconds; with --rate, the command sends the records of each tick together
 
 
 @click.command(cls=GroupedCommand)
@@ -172,7 +172,7 @@ def _send_all(producer: Producer, topic: str, options: ProduceOptions, source: R
         for portion, number in portions:
             if tally.error:
                 return
-            with uninterrupted(GRACE):  # Otherwise Ctrl-C could leave records queued but not counted.
+            with uninterrupted(GRACE):  # Ctrl-C must not leave records that are queued but not counted.
                 tally.begin(portion)
                 try:
                     _send(producer, topic, portion, number, options.headers, tally)

@@ -30,7 +30,7 @@ from .line_formats import HeaderPair, LineRecord, Parse
 if TYPE_CHECKING:
     from hmb.client.consuming.consumer import ConsumerRecord
 
-ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # json.dumps creates one at each call.
+ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode  # json.dumps creates an encoder each time.
 LABELS = {kind: kind.label for kind in TimestampType}
 BOM = "\ufeff".encode()
 
@@ -109,7 +109,7 @@ def _is_header(header: object) -> bool:
 def _header(fields: Mapping[str, object]) -> HeaderPair:
     _check_names(fields, HEADER_FIELDS)
     name = str(fields["key"])
-    _encode("key", name)  # Called only for its error: it checks that the name can be encoded.
+    _encode("key", name)  # Raises an error if the name cannot be encoded.
     return name, _get(fields, "value")
 
 

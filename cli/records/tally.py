@@ -58,7 +58,7 @@ class Tally:
         self._in_flight: dict[Portion, None] = {}  # portions without a result, in the order of sending
         # One tuple for each failed portion: (position of its first lost record, number of lost records).
         self._lost: list[tuple[str, int]] = []
-        self._unanswered: list[tuple[str, int]] = []  # as in `_lost`, but the broker may have written them
+        self._unanswered: list[tuple[str, int]] = []  # like `_lost`, for records that the broker may have written
         self.delivered = 0
         self.error: BaseException | None = None
         self._is_collateral = False

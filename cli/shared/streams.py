@@ -1,4 +1,4 @@
-"""Handle standard streams that are closed, on a full disk, or no longer read by another process.
+"""Handle standard streams that are closed, that write to a full disk, or that nobody reads any more.
 
 A shell can start a command with closed standard streams (`<&-`, `>&-`). The operating system would then assign the
 descriptor of a closed stream to the next file that the command opens. If the command printed a line for the user, it
@@ -77,7 +77,7 @@ def prepare_streams() -> None:
         (2, sys.stderr, os.O_WRONLY),
     ):
         if stream is None:
-            opened = os.open(os.devnull, way)  # The system assigns the smallest free number.
+            opened = os.open(os.devnull, way)  # The system assigns the smallest free descriptor.
             assert opened == number
     if sys.stdin is None:
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115

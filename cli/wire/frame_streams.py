@@ -241,5 +241,5 @@ def _is_produce_without_acks(frame: WireFrame) -> bool:
         return False
     try:
         return bool(frame.decode()[1].acks == 0)
-    except ProtocolError:  # The frame is damaged or too large. If a response arrives, acks was not 0.
+    except ProtocolError:  # The request is damaged or too large, so acks is unknown.
         return False

@@ -31,7 +31,7 @@ from ..shared.output import plural
 ERROR_NAMES = {int(code): code.name for code in ErrorCode}
 NO_VERSION = -1
 PATH_TO_RECORDS = re.compile(r"^.*\brecords\.(?=(batches|messages)\[)")
-SHORT = 16  # `brief` shows bytes in full if they are not more than this
+SHORT = 16  # `brief` shows a value of at most this number of bytes in full
 IDENTITIES = frozenset({  # fields in which the default value can also be a real id, for example partition 0
     "acks", "api_key", "batch_index", "broker_id", "index", "key_type", "leader_id", "node_id", "partition",
     "partition_id", "partition_index",
@@ -76,7 +76,7 @@ class WireFrame(NamedTuple):
             lines = annotate_frame(self._lines(), self.wire, problems, may_be_cut=may_be_cut)
         for line, is_inside in lines:
             yield FieldEntry(line.offset, len(line.data), line.data, line.path, line.value, is_inside, line.kind)
-            if line.path == "left" and self.kind == "response":  # After a request, a broker ignores such bytes.
+            if line.path == "left" and self.kind == "response":  # A broker ignores such bytes in a request.
                 problems.append(f"byte {line.offset}: {len(line.data)} bytes are left after the message")
         if self.sized and not problems and (size := _size(self.wire)) != len(self.wire) - SIZE:
             problems.append(f"byte 0: the size is {size}, but {len(self.wire) - SIZE} bytes follow")

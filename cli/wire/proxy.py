@@ -6,9 +6,9 @@ Each message passes through one of the two streams of its connection:
 
 The proxy connects each client to a broker. One thread passes on the requests, and another thread passes on the
 responses. Each thread receives bytes, passes them to its stream (`frame_streams`), and sends the bytes that the stream
-returns. The proxy has no queue. If a client reads slowly, `sendall` waits, and the thread receives no more bytes from
-the broker. The broker must therefore also wait. When one side stops sending, the proxy also stops sending to the other
-side.
+returns. The proxy has no queue. For example, if a client reads slowly, `sendall` waits, and the thread receives no more
+bytes from the broker. The broker must therefore also wait. When one side stops sending, the proxy also stops sending to
+the other side.
 
 A response can contain the addresses of further brokers. The proxy opens a listener for each of these brokers, on the
 next free port. In the response, it replaces the address of a broker by the address of its listener (`readdressing`). If
@@ -86,7 +86,7 @@ class Proxy:
             sockets, threads = list(self._sockets), list(self._threads)
         for each in sockets:
             _shut(each)
-        deadline = time.monotonic() + CLOSE_TIMEOUT  # A thread that prints to a full pipe would never end.
+        deadline = time.monotonic() + CLOSE_TIMEOUT  # A thread that prints to a full pipe never ends.
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
         for each in sockets:
@@ -196,7 +196,7 @@ class Proxy:
                     self._threads.discard(thread)
 
         thread = threading.Thread(target=run, name=name, daemon=True)
-        with self._lock:  # `close` joins all threads in the set, which must have started.
+        with self._lock:  # `close` can join a thread of the set only after its start.
             thread.start()
             self._threads.add(thread)
         return thread

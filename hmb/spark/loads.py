@@ -117,7 +117,7 @@ def load(
         cluster.topic(topic)  # If the topic does not exist, this raises KafkaError before the directory is created.
         stack.enter_context(_locked(root))
         delete_uncommitted(root)
-        target = None  # The first plan sets the target. Later records are left to the next load.
+        target = None  # The first plan sets the target. The next load loads later records.
         while True:
             planned, target = _plan(cluster, topic, root, given, records_per_run, target)
             if planned is None:

@@ -83,7 +83,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._target: Offsets | None = None  # the offsets at which Trigger.AvailableNow stops
         self._last_batch_at = -math.inf  # the monotonic time (s) at which a trigger last found records to read
         self._ids: dict[str, UUID] = {}  # topic name -> topic id
-        self._latest: Offsets = {}  # the ends of the logs at the newest trigger
+        self._latest: Offsets = {}  # the log end offsets at the newest trigger
 
     def initialOffset(self) -> Shape:
         cluster, options = self._open_cluster(), self._options

@@ -77,7 +77,7 @@ def records() -> Iterator[tuple[bytes, bytes, int]]:
 
 
 def prepare() -> None:
-    """Delete the database of an earlier run, because its clock contains the offsets of that run's topic."""
+    """Delete the database of an earlier run, because its clock contains offsets of an older topic."""
     Path(DATABASE).unlink(missing_ok=True)
 
 
