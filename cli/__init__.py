@@ -11,7 +11,7 @@ The command `hmb topics describe weather` runs through these modules:
     main.COMMANDS["topics"]        imports cluster/topics.py
     shared/subjects.py             checks the argument `weather`
     shared/client_options.py       finds the cluster's address: -b, HMB_BOOTSTRAP_SERVERS, a profile, a default
-    cluster/topics.py describe     asks the cluster with `hmb.Admin`
+    cluster/topics.py describe     fetches the description of the topic with `hmb.Admin`
     shared/output.py               prints a table, or with --json the same rows as JSON
     shared/errors.py               prints one line and sets the exit code if something fails
 

@@ -133,7 +133,7 @@ def _all_settings(config: str | None, given: tuple[tuple[str, str], ...]) -> tup
 
 
 def _embedded(properties: dict[str, str]) -> dict[str, str]:
-    """Return the settings of an embedded broker: `properties`, and a default for each setting that is not there."""
+    """Return the settings of an embedded broker: `properties`, and defaults for all other settings."""
     from hmb.testing.settings import EMBEDDED_DEFAULTS, setting_text
 
     return {name: setting_text(name, value) for name, value in EMBEDDED_DEFAULTS.items()} | properties

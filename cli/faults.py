@@ -1,4 +1,4 @@
-"""`hmb faults`: change the faults of a broker that runs with `--faults` or `--embedded`, and print its requests."""
+"""`hmb faults`: change the faults of a broker that runs with `--faults` or `--embedded`, or print its requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commit offsets for `hmb consume -G`, but only those of records that were printed.
+"""Commit offsets for `hmb consume -G`: only the offsets of records that were printed.
 
 After each poll, `hmb.Consumer` itself would commit the offsets of all records that the poll has returned. But `hmb
 consume` must still print these records, and Ctrl-C or a closed pipe can prevent this. `GroupCommits` therefore commits

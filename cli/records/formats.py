@@ -13,7 +13,7 @@ After a letter, a modifier in braces changes how the field is printed:
     timestamps      %d{strftime[%F %T]} in UTC; text with a ] needs other brackets: [[ ]], { }, ( ) or # #
     headers         %h{ %k=%v{hex} }: a format of its own for each header
 
-The letter %T has different meanings in kcat and rpk. In `hmb consume`, it is the timestamp, as in kcat. In rpk, it is
+The letter %T has different meanings in kcat and rpk. In `hmb consume` and in kcat, %T is the timestamp. In rpk, %T is
 the length of the topic's name. `hmb consume` does not support three things of rpk: letters for batches (%e %x %y %a),
 letters for the state of a partition (%[ %| %]), and Go's layouts of dates.
 
@@ -131,7 +131,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class RecordFormat:
-    """A parsed format: a list of constant bytes and of pieces, in the order of the text."""
+    """A parsed format: a list of constant bytes and of letters (`Piece`), in the order of the text."""
 
     parts: Sequence[bytes | Piece | HeaderPiece]
 

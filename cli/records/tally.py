@@ -78,10 +78,11 @@ class Tally:
     ) -> None:
         """Count the records of a portion that was delivered or has failed.
 
-        `lost` contains the indexes of the lost records in the portion. The record at the index `guilty` caused `error`.
+        `lost` contains the indexes of the lost records in the portion. If `is_collateral` is false, the record at the
+        index `guilty` caused `error`.
 
-        If `is_collateral` is true, the cause was a record of another portion, in the same batch. When that portion
-        ends, its error replaces this error.
+        If `is_collateral` is true, another portion has a record in the same batch, and that record caused the error.
+        When that portion fails, its error replaces this error.
         """
         with self._settled:
             del self._in_flight[portion]
@@ -123,14 +124,7 @@ class Tally:
             raise self.error
 
     def pause(self, seconds: float) -> None:
-        """Count the records of a portion that was delivered or has failed.
-
-        `lost` contains the indexes of the lost records in the portion. If `is_collateral` is false, the record at the
-        index `guilty` caused `error`.
-
-        If `is_collateral` is true, another portion has a record in the same batch, and that record caused the error.
-        When that portion fails, its error replaces this error.
-        """
+        """Wait for `seconds`, or until a record is lost."""
         with self._settled:
             self._settled.wait_for(lambda: self.error is not None, seconds)
 

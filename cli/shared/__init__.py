@@ -23,5 +23,5 @@ Read in this order:
 10. `headings`       a `--help` that shows options under headings
 11. `patience`       the line that appears when a broker does not answer
 12. `interruption`   a Ctrl-C that waits for the end of a step
-13. `streams`        standard streams that are closed, full or no longer read
+13. `streams`        closed standard streams, full disks, and pipes that nobody reads any more
 """

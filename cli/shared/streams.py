@@ -22,7 +22,7 @@ from typing import Any, TextIO
 class OutputError(OSError):
     """A write to standard output failed, for example because a disk is full.
 
-    This exception is not for a pipe that nobody reads any more: in this case, Python raises BrokenPipeError.
+    If standard output is a pipe that nobody reads any more, Python raises BrokenPipeError instead.
     """
 
 
@@ -103,5 +103,8 @@ def _with_own_errors(stdout: TextIO | None) -> TextIO:
 
 
 def mute_stdout() -> None:
-    """Redirect standard output to /dev/null. At its end, Python writes its buffer again, which would otherwise fail."""
+    """Redirect standard output to /dev/null.
+
+    When the process ends, Python writes its buffer again. Without the redirection, this write would fail.
+    """
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

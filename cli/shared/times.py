@@ -6,8 +6,8 @@ The user writes a time in one of these forms:
     1771065000000               milliseconds since 1970: more digits
     -1h30m                      a duration before now
 
-A time without a time zone is UTC. A duration is one number with a unit, or several: `500ms`, `90s`, `1h30m`, `7d`,
-`2w`.
+A time without a time zone is UTC. A duration consists of one or several numbers, each with a unit: `500ms`,
+`90s`, `1h30m`, `7d`, `2w`.
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ Read in this order:
 The folder `local` and the module `loads` make Spark easier to use. The data source does not need them, so skip them in
 a first reading.
 
-PySpark imports every top-level module whose name starts with `pyspark_`, and registers the class `DefaultSource` of the
-module as a data source. For the data source `hmb`, this module is `pyspark_hmb`.
+PySpark imports each top-level module whose name starts with `pyspark_`. If such a module has a class `DefaultSource`,
+PySpark registers this class as a data source. For the data source `hmb`, this module is `pyspark_hmb`.
 """
 
 from importlib import import_module

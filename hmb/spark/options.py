@@ -3,7 +3,7 @@
 Spark passes the options in a dictionary. Upper and lower case in their names do not matter. If the name of an option
 starts with `kafka.`, the rest of the name is Kafka's name of a client setting (`hmb.client.settings`). Some client
 settings would change what Spark itself decides, for example the offsets to read. This module refuses these settings,
-and its messages give the same advice as the connector.
+and its messages give the same advice as Spark's Kafka connector.
 
 Several options together decide three things:
     topics          exactly one of subscribe, subscribePattern and assign must be set

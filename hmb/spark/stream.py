@@ -21,9 +21,9 @@ data loss (DataLossError of the module `tasks`) in these cases:
 - the log start offset of a partition is above the next offset to read, because records were deleted;
 - the log end offset is below the next offset to read, because the topic was deleted and created again.
 
-With failOnDataLoss=false, the query continues after a data loss. For example, the query has read a topic up to offset
-100. The topic is deleted and created again, and now contains 10 records. The query then reads the new log from its
-start. Spark's Kafka connector would skip these 10 records.
+With failOnDataLoss=false, the query continues after a data loss. For example, the query has read the offsets 0 to
+99 of a topic. The topic is deleted and created again, and now contains 10 records. The query then reads the new log
+from its start. Spark's Kafka connector would skip these 10 records.
 
 A topic that is deleted and created again can also have more records than before, so its log end offset does not show
 the change. While the query runs, the reader notices the change by the topic's new id. (The connector does not check
@@ -220,7 +220,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return retrying(options, lambda: ends(self._open_cluster(), partitions, tasks.isolation_level(options)))[0]
 
     def _waits(self, backlog: int) -> bool:
-        """Return whether the trigger must wait with reading, because the backlog is below minOffsetsPerTrigger."""
+        """Return whether the trigger must not read yet, because the backlog is below minOffsetsPerTrigger."""
         least = self._options.min_offsets
         if least is None or self._is_available_now or backlog >= least:
             return False

@@ -4,16 +4,16 @@ The columns are the same as in Spark's Kafka connector, in the same order:
     key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int,
     headers array<struct<key: string, value: binary>>  (with includeHeaders)
 
-A record without a timestamp has the timestamp -1, which is one millisecond before 1970. The connector does the same.
+A record without a timestamp has the timestamp -1, which is one millisecond before 1970. Spark's Kafka
+connector does the same.
 
 A task can return fewer rows than its range has offsets. If compaction has removed records, or if a transaction was
 aborted, this is no data loss. Data is lost in three cases: retention has deleted records of the range; the topic was
 deleted; or the topic was deleted and created again, and has fewer records than before. In these cases, the task fails,
 and its error names the missing offsets. If `failOnDataLoss` is false, the task logs a warning instead.
 
-Example: a task reads the offsets 100 to 199 of partition `weather-0`, but retention has deleted the records below
-offset
-150. With `failOnDataLoss=false` the task logs a warning and returns the records from 150 to 199. By default, the task
+Example: a task reads the offsets 100 to 199 of partition `weather-0`, but retention has deleted the offsets 100 to 149.
+With `failOnDataLoss=false`, the task logs a warning and returns the records from offset 150 on. By default, the task
 fails.
 """
 

@@ -4,8 +4,8 @@ Problem: Spark on one machine needs Java, the right Python interpreter for its w
 one of these is missing or wrong, Spark fails, and its error message is different for each of them.
 
 The function `session` finds Java (module `environment`) and registers the data source `hmb`. By default, Spark's
-workers run the first `python3` on the PATH. `session` sets them to the Python interpreter that runs the calling
-program.
+workers run the first `python3` on the PATH. With `session`, the workers run the same Python interpreter as the
+calling program.
 
 The session has these settings, which suit a laptop. The argument `config` can change each of them:
     memory      a quarter of the machine's memory, between 1 and 4 GB, for Spark's Java process
