@@ -1,7 +1,7 @@
 """`hmb broker`: run a broker with the user's settings until a signal stops it.
 
-The value of a setting can come from four sources. If several sources contain the setting, the last of them in this list
-takes precedence:
+The value of a setting can come from four sources. If several sources contain the setting, the broker uses
+the source that comes last in this list:
 1. the file `server.properties` (--config)
 2. an environment variable: HMB_LOG_SEGMENT_BYTES sets log.segment.bytes
 3. the option -X log.segment.bytes=1MiB
@@ -9,7 +9,7 @@ takes precedence:
 
 Three signals stop the broker cleanly: SIGTERM, SIGINT (Ctrl-C), and SIGHUP (the terminal was closed). These signals
 also stop a broker that is still starting. This matters after a crash: the broker then first checks its logs, and its
-start can take minutes. Under `nohup`, the broker ignores SIGHUP.
+start can take long. Under `nohup`, the broker ignores SIGHUP.
 """
 
 from __future__ import annotations

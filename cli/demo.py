@@ -65,7 +65,7 @@ class DemoResult:
 def command(data_dir: Path | None, as_json: bool) -> None:
     """Start a broker, send real data to it, and show its log."""
     for stop in (signal.SIGTERM, signal.SIGHUP):
-        # SIGTERM and SIGHUP raise an exception, as Ctrl-C does, so that the demo removes its temporary directory.
+        # Let SIGTERM and SIGHUP raise KeyboardInterrupt, so that the demo removes its temporary directory.
         if signal.getsignal(stop) is not signal.SIG_IGN:
             signal.signal(stop, signal.default_int_handler)
     if data_dir is not None and any(data_dir.glob(f"{demo_data.TOPIC}-*")):

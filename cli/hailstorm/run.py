@@ -86,7 +86,10 @@ def command(topology: str, servers: str, store: Path, **options: Any) -> None:
 
 
 def run_one(topology: Topology, settings: RunSettings, store: SnapshotStore, options: dict[str, Any]) -> None:
-    """Run one processor, or the negotiator, in this process, until the topology ends."""
+    """Run one processor, or the negotiator, in this process, until the topology ends.
+
+    The negotiator decides when the processors take a snapshot, and where they start after a crash.
+    """
     from hmb.hailstorm.runners.single import serve
 
     registry = connect(options["registry"], options["zookeeper"], topology.name)

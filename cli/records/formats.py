@@ -10,7 +10,7 @@ A format is a text with letters after the character %. These are the letters, an
 After a letter, a modifier in braces changes how the field is printed:
     text            %v{hex} %v{base64} %v{base64raw} %v{unpack[>I$]} (see `unpack`)
     numbers         %o{hex64} hex32 .. hex4, {big32} .. big8, {little64} .. little8, {byte} {bool} {ascii}
-    timestamps      %d{strftime[%F %T]} in UTC; text with a ] needs other brackets: [[ ]], { }, ( ) or # #
+    timestamps      %d{strftime[%F %T]} in UTC; if ] occurs inside, write [[ ]], { }, ( ) or # # around it
     headers         %h{ %k=%v{hex} }: a format of its own for each header
 
 The letter %T has different meanings in kcat and rpk. In `hmb consume` and in kcat, %T is the timestamp. In rpk, %T is

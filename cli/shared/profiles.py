@@ -7,7 +7,8 @@ format of Kafka's `client.properties`, so Kafka's tools can also read it:
                                                client.id=laptop
     ~/.config/hmb/current-profile              home
 
-If the environment variable XDG_CONFIG_HOME is set, `hmb` uses `$XDG_CONFIG_HOME/hmb` in place of `~/.config/hmb`.
+If the environment variable XDG_CONFIG_HOME is set, `hmb` stores the profiles in the directory `$XDG_CONFIG_HOME/hmb`
+in place of `~/.config/hmb`.
 
 A command looks for the address of its cluster in these places, and uses the first address that it finds:
 1. the option `-b`

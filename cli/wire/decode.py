@@ -190,7 +190,8 @@ def _frames(pieces: Iterable[memoryview], expected: Expected) -> Iterator[WireFr
 def _recognize(data: memoryview, expected: Expected, asked: dict[int, list[WireFrame]]) -> WireFrame:
     """Return the message at the beginning of the data.
 
-    If the data can only be a response, the user must name its API and version. Otherwise, the function raises CliError.
+    If the data can only be a response, the user must name its API and version. If the user has not named them, the
+    function raises CliError.
     """
     from hmb.protocol.annotate import SIZE
 

@@ -97,7 +97,7 @@ class Proxy:
     def _listen(self, at: Address, servers: Sequence[Address]) -> Address:
         """Open a listener at the address `at`, and return its address. Raises OSError if the port is in use.
 
-        When a client connects to the listener, the proxy connects it to the first of `servers` that can be reached.
+        When a client connects to the listener, the proxy connects to the first of `servers` that can be reached.
         """
         family = socket.AF_INET6 if ":" in at.host else socket.AF_INET
         listener = socket.create_server(at, family=family, backlog=BACKLOG)

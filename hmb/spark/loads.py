@@ -24,7 +24,7 @@ deletes `_tmp-00000002` and starts at offset 1000 again.
 If the process dies before the rename, readers see nothing of its run. If the process dies after the rename, the run is
 committed. No third case exists, because the file system renames a folder in one step. All runs together therefore
 contain each record exactly once. When a load fails, it deletes nothing. The next load deletes the folders that were not
-committed, after an exception as after a power failure.
+committed. It makes no difference whether an exception or a power failure has ended the load before.
 
 A program that reads the files needs no special code. Spark, pandas and Arrow read the name `run=N` as the value N of a
 column `run`. They ignore files and folders whose names start with `_`. For example, this line reads all runs:

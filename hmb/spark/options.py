@@ -1,4 +1,4 @@
-"""Parse and check the options of the data source. They are the same as in Spark's Kafka connector.
+"""Parse and check the options of the data source. The options are the same as in Spark's Kafka connector.
 
 Spark passes the options in a dictionary. Upper and lower case in their names do not matter. If the name of an option
 starts with `kafka.`, the rest of the name is Kafka's name of a client setting (`hmb.client.settings`). Some client

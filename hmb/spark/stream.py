@@ -26,11 +26,11 @@ With failOnDataLoss=false, the query continues after a data loss. For example, t
 from its start. Spark's Kafka connector would skip these 10 records.
 
 A topic that is deleted and created again can also have more records than before, so its log end offset does not show
-the change. While the query runs, the reader notices the change by the topic's new id. (The connector does not check
-topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset. It cannot start at
-offset 0, because a batch that Spark repeats after a crash would then contain other records. If the topic changes while
-the query is stopped, the reader does not notice the change: a checkpoint has the same form as the connector's, and this
-form contains no topic ids.
+the change. While the query runs, the reader notices the change by the topic's new id. (Spark's Kafka connector does not
+check topic ids.) With failOnDataLoss=false, the query logs a warning and continues at the same offset. It cannot start
+at offset 0, because a batch that Spark repeats after a crash would then contain other records. If the topic changes
+while the query is stopped, the reader does not notice the change: a checkpoint has the same form as the connector's,
+and this form contains no topic ids.
 
 Trigger.AvailableNow ignores minOffsetsPerTrigger. If it did not, the query could end before it has read all available
 records.

@@ -1,11 +1,12 @@
 """Read the range of one task: a worker process reads the records and returns them as Arrow columns.
 
-The columns are the same as in Spark's Kafka connector, in the same order:
+The columns are the same as in Spark's Kafka connector, in the same order. In this list, the type of a column follows
+its name:
     key binary, value binary, topic string, partition int, offset long, timestamp timestamp, timestampType int,
     headers array<struct<key: string, value: binary>>  (with includeHeaders)
 
-A record without a timestamp has the timestamp -1, which is one millisecond before 1970. Spark's Kafka
-connector does the same.
+A record without a timestamp has the timestamp -1, which is one millisecond before 1970. Spark's Kafka connector does
+the same.
 
 A task can return fewer rows than its range has offsets. If compaction has removed records, or if a transaction was
 aborted, this is no data loss. Data is lost in three cases: retention has deleted records of the range; the topic was

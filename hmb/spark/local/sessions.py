@@ -1,7 +1,7 @@
 """Start Spark on this machine without any configuration: `spark = hmb.spark.session()`.
 
 Problem: Spark on one machine needs Java, the right Python interpreter for its workers, and settings for one machine. If
-one of these is missing or wrong, Spark fails, and its error message is different for each of them.
+one of these three is missing or wrong, Spark fails, with a different error message in each case.
 
 The function `session` finds Java (module `environment`) and registers the data source `hmb`. By default, Spark's
 workers run the first `python3` on the PATH. With `session`, the workers run the same Python interpreter as the

@@ -7,9 +7,9 @@ These are a batch query and a streaming query that write:
 The columns and the options are the same as in Spark's Kafka connector (modules `rows` and `options`). The rows remain
 in Arrow columns until the producer encodes them as records.
 
-By default, the sink writes at least once, as the connector does. A task succeeds when the broker has acknowledged all
-rows of the task (module `sending`). If Spark runs a task or a batch again, the task writes its rows again. With
-`kafka.acks=0`, the sink does not wait for acknowledgments, so rows can be lost.
+By default, the sink writes at least once, as Spark's Kafka connector does. A task succeeds when the broker has
+acknowledged all rows of the task (module `sending`). If Spark runs a task or a batch again, the task writes its rows
+again. With `kafka.acks=0`, the sink does not wait for acknowledgments, so rows can be lost.
 
 With the option `exactlyOnce=true` the sink writes exactly once. Each task of a batch uses one transaction, which also
 stores a note of the batch (module `once`).
@@ -106,8 +106,8 @@ def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> B
 def stream_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> StreamWriter:
     """Check the options and the columns of a streaming query, and return its writer.
 
-    The sink appends the rows of every batch in each of Spark's output modes, as the connector does. `overwrite`
-    therefore has no effect. Raises OptionError, RowError.
+    The sink appends the rows of every batch in each of Spark's output modes, as Spark's Kafka connector does.
+    `overwrite` therefore has no effect. Raises OptionError, RowError.
     """
     _check(options, schema)
     return StreamWriter(options)
