@@ -113,7 +113,7 @@ class ReadProgress:
     is_joining: bool = False  # Whether the member waits until the group assigns partitions to it.
 
     def state(self) -> tuple[int, int] | None:
-        """Return the counts of records and responses. They change each time the broker responds.
+        """Return the counts of records and responses. The counts change each time the broker responds.
 
         Return None while the command is not waiting for a response.
         """

@@ -269,7 +269,7 @@ def _at_rate(portions: Batches, rate: float, tally: Tally) -> Batches:
 def _send(
     producer: Producer, topic: str, portion: Portion, number: int | None, headers: tuple[HeaderPair, ...], tally: Tally
 ) -> None:
-    """Queue the records of a portion. The tally counts them when they are delivered or lost."""
+    """Queue the records of a portion. The tally counts these records when they are delivered or lost."""
     records = portion.records
     if len(portion) == 1:  # The error of `send` is shorter than the error of `send_many`.
         (value,) = portion.values

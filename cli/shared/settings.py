@@ -1,4 +1,4 @@
-"""Read settings from `name=value` or from a properties file. Values may have units, which hmb/units.py explains."""
+"""Read settings from `name=value` or from a properties file. Values can have units, which hmb/units.py explains."""
 
 from __future__ import annotations
 

@@ -131,8 +131,8 @@ def resolve(
     If `bound` is a time, a partition can have no record at or after this time. For such a partition, `if_no_record`
     decides: with "error", raise ValueError; with "latest", return the end of the log.
 
-    If `bound` contains partitions, they must be the same as in `partitions`. Otherwise raise ValueError, which names
-    `option`.
+    If `bound` contains partitions, they must be the same as in `partitions`. If they are not the same, raise
+    a ValueError that names `option`.
     """
     first, end = ends(cluster, partitions, isolation_level)
     if bound == "earliest":

@@ -1,6 +1,6 @@
 """Parse and check the options of the data source. The options are the same as in Spark's Kafka connector.
 
-Spark passes the options in a dictionary. Upper and lower case in their names do not matter. If the name of an option
+Spark passes the options in a dictionary. The names can be in upper or lower case. If the name of an option
 starts with `kafka.`, the rest of the name is Kafka's name of a client setting (`hmb.client.settings`). Some client
 settings would change what Spark itself decides, for example the offsets to read. This module refuses these settings,
 and its messages give the same advice as Spark's Kafka connector.
@@ -183,7 +183,7 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
 
 
 class _Given:
-    """The options that the user has set. Upper and lower case in their names do not matter.
+    """The options that the user has set. Their names can be in upper or lower case.
 
     Raises OptionError if an unknown name is similar to a known option, because it is probably misspelled. Other unknown
     names are ignored, because Spark itself adds options.

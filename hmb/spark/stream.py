@@ -32,7 +32,7 @@ at offset 0, because a batch that Spark repeats after a crash would then contain
 while the query is stopped, the reader does not notice the change: a checkpoint has the same form as the connector's,
 and this form contains no topic ids.
 
-Trigger.AvailableNow ignores minOffsetsPerTrigger. If it did not, the query could end before it has read all available
+Trigger.AvailableNow ignores minOffsetsPerTrigger. With this option, the query could end before it has read all available
 records.
 """
 
@@ -199,7 +199,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             tasks.data_loss(self._options, f"topic {topic!r} was deleted and created again while the query ran")
 
     def _begin(self, before: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> Offsets:
-        """Return the next offset to read of each partition. For a new partition, this is its log start offset.
+        """Return the next offset to read of each partition: for a new partition, the log start offset.
 
         Report data loss if a partition was deleted, or if the log of a new partition does not start at offset 0.
         """

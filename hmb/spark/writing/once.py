@@ -1,4 +1,4 @@
-"""Write exactly once: a task writes its rows, and a note that their batch is written, in one transaction.
+"""Write exactly once: in one transaction, a task writes its rows and a note that this batch is written.
 
 Problem: each run of a task writes its rows, and Spark can run a task more than once. Spark runs a task again after a
 failure, or because a slow worker seems to be dead. Spark can start a second run of a slow task and use the faster run

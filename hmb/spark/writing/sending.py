@@ -1,8 +1,8 @@
 """Send the rows of one task to the broker. If a record is not delivered, raise an error that names the record.
 
 A task passes whole Arrow columns to `Producer.send_many`. The producer queues the records and returns. `send_many`
-waits only while the producer's buffer is full. When the broker has acknowledged a group of rows, the task frees their
-memory. A task with many rows therefore needs memory only for the rows in the producer's buffer.
+waits only while the producer's buffer is full. When the broker has acknowledged a group of rows, the task frees
+the memory of these rows. A task with many rows therefore needs memory only for the rows in the producer's buffer.
 """
 
 from __future__ import annotations
