@@ -32,8 +32,8 @@ at offset 0, because a batch that Spark repeats after a crash would then contain
 while the query is stopped, the reader does not notice the change: a checkpoint has the same form as the connector's,
 and this form contains no topic ids.
 
-Trigger.AvailableNow ignores minOffsetsPerTrigger. With this option, the query could end before it has read all available
-records.
+Trigger.AvailableNow ignores minOffsetsPerTrigger. With this option, the query could end before it has read all
+available records.
 """
 
 from __future__ import annotations
