@@ -1,8 +1,7 @@
 """The broker. It receives requests over TCP, writes to logs or reads from them, and sends responses.
 
 The broker has three layers. The thesis that HMB is based on describes the same layers (thesis, chapter 9,
-"Prototype")::
-
+"Prototype"):
     a client's bytes          network/     threads, frames, responses
          |
          v
@@ -28,7 +27,6 @@ logs the traceback and closes the connection.
 groups. Each partition has one replica.
 
 Read in this order:
-
 1. `network/connection.py`    the loop of a connection's thread
 2. `dispatch.py`              from a frame to a response
 3. `handlers/produce.py`      a handler that writes
@@ -38,7 +36,6 @@ Read in this order:
 
 A first reading needs only the first four of these files, and two methods that the tours in `hmb` name: `Requests.next`
 and `ResponseQueue.send` in `network/`. It can skip all other files of this folder:
-
 - *versions*      `old_clients.py` converts records for old clients, `leader_epochs.py` checks leader epochs
 - *faults*        `network/requests.py`, `network/request_memory.py`, `network/descriptors.py`: limits for clients
 - *speed*         `deferred.py`, `network/gathering.py`, `fetch_sessions.py` (smaller Fetch requests and responses)

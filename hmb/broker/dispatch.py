@@ -3,7 +3,6 @@
 The dispatcher decodes the request, calls the handler of its API, and encodes the response.
 
 The broker handles an error in one of three ways:
-
 - *An expected error*, such as an unknown topic: the handler puts an error code into its response.
 - *A client that breaks the protocol* (ProtocolError): the broker closes the connection, because it no longer knows
   where the next request begins. There is one exception: the broker answers an ApiVersions request of an unknown

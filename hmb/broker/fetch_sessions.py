@@ -2,8 +2,7 @@
 
 A consumer of a thousand partitions fetches the same partitions again and again, and most of them have no new records.
 Without a session, each request and each response contains all thousand partitions. In a session, the broker remembers
-the partitions that the consumer fetches, and what it last returned for them. The messages contain only the changes::
-
+the partitions that the consumer fetches, and what it last returned for them. The messages contain only the changes:
     fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
     fetch, session 7, epoch 1   changed partitions   ->  session 7   partitions with news    (an incremental fetch)
     fetch, session 7, epoch 2   no partitions        ->  session 7   no partitions           (nothing has changed)

@@ -8,8 +8,7 @@ The coordinator keeps this state in memory and writes each change to a compacted
 groups and their committed offsets is `__consumer_offsets`. The journal of transactions is `__transaction_state`. After
 a restart, the broker reads the newest record of each key from the journal and so restores the state.
 
-A request for a group passes through these modules::
-
+A request for a group passes through these modules:
     handler (hmb/broker/handlers)
       | request
     groups.py                 finds the group in the table (group_table.py)
@@ -26,14 +25,12 @@ group and asks the group whether the member is allowed to commit. The journal ad
 a client fetch the committed offset 42.
 
 Words that have a special meaning in this package:
-
 - A *step* is one change of a group's state. The thread that runs the step holds the group's lock.
 - A *write* is a list of records that the journal stores together. The write also contains the step that runs after the
   records are stored.
 - A *pending* commit is an offset commit that waits in the journal's queue and is not on disk yet.
 
 Read the modules and folders of this package in this order:
-
 - `classic/`            the classic group protocol; begin with its `states` and `rebalance`
 - `group`               the interface that both kinds of groups share
 - `shared_group`        one group, shared by the threads of many connections

@@ -4,8 +4,7 @@ Committed offsets do not expire while the group reads their topic. In a KIP-848 
 their topics to the broker. In a classic group, the broker finds the names in the metadata of the members. This metadata
 is a `ConsumerProtocolSubscription`, and every version of it begins with the names of the topics.
 
-The retention time of an offset starts at one of these events (KIP-211)::
-
+The retention time of an offset starts at one of these events (KIP-211):
     group                                     event at which the retention time of an offset starts
     KIP-848 group                             the commit of the offset
     classic group that never had a member     the commit of the offset

@@ -1,8 +1,7 @@
 """The records of the coordinators' journals as JSON, in the format of Kafka's tool DumpLogSegments.
 
 The command `hmb dump-log` calls `decode_offsets` for --offsets-decoder and `decode_transactions` for
---transaction-log-decoder. The command prints a committed offset like this::
-
+--transaction-log-decoder. The command prints a committed offset like this:
     key: {"type":"1","data":{"group":"g","topic":"t","partition":0}} payload: {"version":"4","data":{"offset":5,...}}
 
 The JSON contains the fields in the order of Kafka's definition, with names in camelCase. It omits fields that the

@@ -3,7 +3,6 @@
 A committed offset is the offset of the *next* record that the group reads. A consumer can commit a short text together
 with the offset (metadata). The coordinator stores one committed offset for each group, topic and partition. It removes
 a committed offset for one of two reasons:
-
 - Deletion: a client deletes the offset (OffsetDelete), its group (DeleteGroups) or its topic (DeleteTopics).
 - Expiry: the retention time of the offset is over (KIP-211). group_expiry.py describes when this time starts. An old
   client can send its own retention time with a commit (`retention_time_ms`).

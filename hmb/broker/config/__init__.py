@@ -6,13 +6,11 @@ server.properties, the default value. The response to a `DescribeConfigs` reques
 from.
 
 Read in this order:
-
 1. `keys.py`             one setting: its type, range and default
 2. `broker_config.py`    all settings that the broker uses
 3. `dynamic.py`          settings that change while the broker runs
 
 A first reading can skip the rest:
-
 - `names.py`             names of settings in files and in the environment; warnings about misspelled names
 - `no_effect.py`         settings of Kafka that the broker accepts, but that change nothing
 - `group_configs.py`     settings of consumer groups

@@ -2,7 +2,6 @@
 
 The value of a setting can come from four sources. The first source in this list that contains a value applies
 (KIP-226):
-
 1. the value that a client has set for this broker, with AlterConfigs;
 2. the value that a client has set for all brokers, with AlterConfigs for the broker name "";
 3. the value that the broker read when it started: from `server.properties`, the environment or the option -X;

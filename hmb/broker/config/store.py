@@ -1,8 +1,7 @@
 """The file `configs.json`: the settings that clients have altered while the broker was running.
 
 The file is in the data directory. It contains settings of brokers and of groups. The settings for one broker are listed
-under the broker's id. The settings for all brokers are listed under the empty name ""::
-
+under the broker's id. The settings for all brokers are listed under the empty name "":
     {"brokers": {"": {"log.retention.ms": "60000"}, "0": {"message.max.bytes": "5000000"}},
      "groups": {"billing": {"consumer.session.timeout.ms": "50000"}}}
 

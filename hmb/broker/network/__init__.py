@@ -5,13 +5,11 @@ frame from the client contains a request, and a frame to the client contains a r
 frames. It does not decode the messages in the frames.
 
 Read in this order:
-
 1. `server.py`           one thread for each listener accepts connections
 2. `connection.py`       one thread for each connection reads requests and sends responses
 3. `sending.py`          sends bytes and regions of files, within a time limit
 
 A first reading can skip the rest:
-
 - `requests.py`          reads requests before they are handled, with limits for memory and time
 - `gathering.py`         sends several responses together
 - `request_memory.py`    a limit for the memory of all requests together

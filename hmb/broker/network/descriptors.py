@@ -3,7 +3,6 @@
 The system limits how many descriptors a process may have (RLIMIT_NOFILE). A broker without a free descriptor can
 neither accept a connection nor open a file. Therefore the broker raises the limit as far as the system allows, and
 divides the descriptors into three parts:
-
 - One third of the descriptors is for the files of logs. The broker keeps recently used files open
   (storage/files/virtual.py).
 - The rest, without the reserve, is for connections. Each connection needs two descriptors: one for its socket, and one

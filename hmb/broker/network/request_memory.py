@@ -2,7 +2,6 @@
 
 One request may have 100 MB, and a broker may have thousands of connections. Therefore all requests share one budget of
 memory. An `Account` counts the bytes of the budget that one request uses. The account counts two kinds of bytes:
-
     the bytes of its frame        while they arrive, if the frame is larger than the connection's read buffer
     its decoded values            before the decoder creates them (protocol/allowance.py), except the first 64 KiB
 

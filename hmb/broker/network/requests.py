@@ -1,7 +1,6 @@
 """Reads the requests of one client from its socket, with limits for memory and time.
 
 The simplest way to read a request is the function `read_frame` (protocol/framing.py). `Requests` does more:
-
 - *Reading ahead.* If a client has sent several requests, one system call reads as many of them as fit into READ_BUFFER.
   `is_another_here` returns without waiting whether the next request has arrived (gathering.py needs this).
 - *Memory.* Frames of more than COUNTED_FRAME bytes use the memory budget that all requests share (request_memory.py).

@@ -2,8 +2,7 @@
 
 Readers can study this division, and compare its speed with the simpler one of server.py. A request passes through
 several stages. Each stage has its own threads, and the stages are connected by queues, which are called channels
-(thesis, chapter 9.1, figure 9.2)::
-
+(thesis, chapter 9.1, figure 9.2):
     processor (one per connection)  reads frames
         | request channel: bounded, for all connections
     API handler (num.io.threads)    decodes, handles, encodes
@@ -15,7 +14,6 @@ only one thread runs at a time, so N handlers use only one core. The stages also
 one thread to another twice. Each time, the next thread has to wake up and to wait for the interpreter lock.
 
 The stages follow three rules:
-
 - *Order.* The requests of one connection are handled one after the other, even if several handlers are free. For this
   reason the request channel (the queue to the handlers) contains connections instead of requests, and each connection
   at most once.

@@ -5,14 +5,12 @@ the broker's settings. Each log is a directory. The broker finds the logs by the
 contains the log of partition 0 of the topic `orders`. The topics' own settings are in the file `topics.json`.
 
 Read in this order:
-
 1. `topic.py`            one topic
 2. `registry.py`         all topics: look-up, creation, changes, deletion
 3. `store.py`            the file `topics.json`
 4. `interrupted_changes.py`  the start after a crash in the middle of a change
 
 A first reading can skip the rest:
-
 - `internal.py`          the topics that the broker uses for itself, such as `__consumer_offsets`
 - `journal.py`           the internal topics in which the coordinators store groups and transactions
 - `group_topics.py`      the view of the topics that consumer groups need (KIP-848)

@@ -2,7 +2,6 @@
 
 A change of topics takes several steps: the broker writes `topics.json`, and it creates or renames the directories of
 the logs. A crash may come between two steps. The start compares the list of topics with the directories:
-
 - A deleted log exists, so the deletion of its topic had begun. The start deletes the rest of this topic.
 - A topic lacks partitions, so their creation had begun, or somebody has removed their directories. The start creates
   them again, empty.

@@ -1,7 +1,6 @@
 """The file `topics.json`: a list of topics, with the number of partitions and the settings of each topic.
 
-The file is in the data directory. The settings of a topic are only those that a client has set for this topic::
-
+The file is in the data directory. The settings of a topic are only those that a client has set for this topic:
     {"events": {"partitions": 3, "configs": {"segment.bytes": "1048576"}}}
 
 A new topic of three partitions needs three directories. The broker may be killed before all three exist. Therefore the

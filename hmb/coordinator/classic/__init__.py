@@ -2,8 +2,7 @@
 
 One member, the leader, decides which member reads which partitions. The coordinator does not understand the metadata of
 the members. It collects the members, elects one of them as the leader, and sends the leader the metadata of all
-members. The leader returns the assignment, and the coordinator sends each member its part::
-
+members. The leader returns the assignment, and the coordinator sends each member its part:
     member A                       coordinator                        member B
     JoinGroup      ------------->  Empty -> PreparingRebalance
                                                         <-----------  JoinGroup
@@ -20,14 +19,12 @@ generation 1, and C joins later. A and B each send a heartbeat and receive the e
 send JoinGroup again, and A, B and C form generation 2.
 
 Read the modules of this folder in this order:
-
 - `states`       the states of a group, the events, and the table of all transitions
 - `members`      the members of a group, and how the coordinator chooses the leader and the protocol
 - `rebalance`    the two halves of a rebalance, the requests SyncGroup and Heartbeat, and all time limits
 - `group`        the requests JoinGroup and LeaveGroup, which change the members, and the check of OffsetCommit
 
 A first reader can skip these modules:
-
 - `initial_delay`      the first rebalance of an empty group waits for further members (KIP-134)
 - `pending_members`    a client requests a member id before it joins (KIP-394)
 - `static_members`     a client that restarts keeps its partitions (KIP-345)

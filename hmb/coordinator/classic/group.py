@@ -3,14 +3,12 @@
 A *step* is a request (`join`, `leave`, `check_commit`, `rebalance.sync`, `rebalance.heartbeat`) or a check of the
 deadlines (`tick`). A step changes the state of the group. After each step, the caller (shared_group.py) uses these
 results:
-
 - `responses` contains requests together with their responses. The caller sends the responses.
 - `writes` contains records for the journal. The caller stores the records and then runs `Write.on_stored`. This
   function is another step: it produces the responses that the caller must not send before the records are on disk.
 - `next_deadline()` returns the time at which the caller must call `tick`.
 
 A client becomes a member of a group in these steps:
-
 1. A client sends JoinGroup without a member id. The response contains the error MEMBER_ID_REQUIRED and a new member id
    (KIP-394). The id is *pending* until the client joins with it.
 2. The client sends JoinGroup with the id. When all members have joined, each response contains the generation, the

@@ -11,7 +11,6 @@ joined. Two modules change this rule: `initial_delay` extends the first rebalanc
 the membership of clients that restart.
 
 A group has four kinds of deadlines:
-
     session      a member must send a request within its session timeout; otherwise the group removes the member
     pending      a client must join with a new member id within the session timeout; otherwise the id becomes invalid
     join         all members must send JoinGroup within the rebalance timeout

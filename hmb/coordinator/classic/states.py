@@ -6,8 +6,7 @@ answers all these requests at once, and one member, the leader, receives the lis
 CompletingRebalance, the coordinator collects SyncGroup requests until the leader sends the assignment. The coordinator
 then answers all these requests at once, and the group is Stable.
 
-The coordinator's response to a request depends on the state of the group::
-
+The coordinator's response to a request depends on the state of the group:
     state of the group    JoinGroup           SyncGroup                Heartbeat               OffsetCommit
     Empty                 starts a rebalance  UNKNOWN_MEMBER_ID        UNKNOWN_MEMBER_ID       without a member id only
     PreparingRebalance    waits               REBALANCE_IN_PROGRESS    REBALANCE_IN_PROGRESS   succeeds

@@ -5,7 +5,6 @@ client leaves the group, and one when it joins as a new member.
 
 Idea: a *static* member has a group instance id, which stays the same after a restart of its client. The coordinator
 treats a static member differently from other members in two cases:
-
 1. When the deadline of a rebalance passes, the group removes the dynamic members that have not joined
    (`ClassicMembers.late`). The group keeps each static member until its session ends. If only absent static members are
    left, the group waits once more (`ClassicMembers.wait_for_absent`).

@@ -6,8 +6,7 @@ directory.
 
 A disk can sync about a thousand times a second. A committed offset is a record of only some hundred bytes. Commits that
 arrive at the same time therefore share one batch and one sync. This technique is called *group commit*, and it has two
-calls::
-
+calls:
     enqueue   adds records to the queue of the partition. It does no I/O, so a caller can hold the lock of a group.
     write     waits for the `write_lock` of the partition. The thread that gets this lock writes all queued records as
               one batch, syncs, and calls `apply` of each entry in the order of the queue. Other threads whose
@@ -17,7 +16,6 @@ For example, three consumers commit offsets while a sync is running, so their th
 thread gets the lock, and writes all three commits as one batch with one sync. The other two threads then return.
 
 Read the modules of this folder in this order:
-
 - `partition`   one partition with its queue; `QueuedRecords` is an entry of the queue
 - `writing`     the journal with its methods enqueue, write and load
 - `topic`       all partitions of the topic, and the hash that selects one

@@ -4,8 +4,7 @@ In the classic protocol, all members stop at a barrier during a rebalance. KIP-8
 *target* assignment. Each member then moves from its current assignment to the target. It makes one step at each of its
 heartbeats. A member continues to read the partitions that it keeps.
 
-Three epochs (numbers that only increase) show the progress of a group towards its target::
-
+Three epochs (numbers that only increase) show the progress of a group towards its target:
     group epoch         increases when a member joins, leaves or changes its topics, or when a subscribed topic changes
     assignment epoch    the group epoch for which the broker has computed the target assignment
     member epoch        the assignment epoch whose target a member has reached
@@ -20,7 +19,6 @@ With the heartbeat after that, the member confirms that it no longer owns partit
 contains epoch 5.
 
 Read the modules of this folder in this order:
-
 - `states`        the states of members and groups, and the tables that define them
 - `member`        one member, and its steps towards the target
 - `assignors`     the two algorithms that compute a target: uniform and range

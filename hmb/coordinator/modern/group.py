@@ -3,7 +3,6 @@
 A member sends only one kind of request, the heartbeat. The member epoch in the request states the purpose: 0 means that
 the member joins, -1 that it leaves, and -2 that a static member leaves but will join again. A positive epoch means that
 the member is alive. The group handles a heartbeat in three parts:
-
 1. The group stores the subscription of the member. If the subscription or a subscribed topic has changed, the *group
    epoch* increases by 1.
 2. If the group epoch is greater than the *assignment epoch*, an assignor computes a new *target* (assignors.py), and
@@ -20,7 +19,6 @@ response to a heartbeat after the records in `writes` are on disk. The parameter
 never jumps. The function `clock` returns the time in ms since 1970.
 
 Invariants:
-
 - A partition is in `assigned` or `revoking` of at most one member.
 - The epoch of a member is at most the assignment epoch.
 - A group that is restored from the stored records is equal to the group that wrote them.

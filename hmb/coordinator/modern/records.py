@@ -1,8 +1,7 @@
 """Converts KIP-848 groups and their members to records, and records to members.
 
 The journal stores a group as many small records. If one member changes, the coordinator writes only the records of this
-member. The kinds of records are::
-
+member. The kinds of records are:
     kind of record      content
     group               the group epoch, and the hash of the topics to which the group subscribes
     member              the subscription of one member

@@ -2,7 +2,6 @@
 
 A *member* moves from its current assignment to its target assignment. It makes one step at each heartbeat, and is in
 one of these states:
-
 - Stable: the member owns its target assignment.
 - UnrevokedPartitions: the member still owns partitions that it must give up. It stays in its old epoch.
 - UnreleasedPartitions: the member is in the epoch of the target. It waits for partitions of its target that other

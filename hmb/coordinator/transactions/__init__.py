@@ -3,8 +3,7 @@
 A producer with a *transactional id* appends records to several partitions. A consumer that reads only committed records
 must see all of these records or none. The coordinator first writes its decision, commit or abort, as one record to its
 journal `__transaction_state`. It then appends a *marker* with this decision to each partition. The readers of a
-partition see from the marker whether the transaction was committed::
-
+partition see from the marker whether the transaction was committed:
     producer                       coordinator                         partitions weather-0, weather-1
     InitProducerId  ------------>  Empty            journal: producer 7, epoch 0
     AddPartitions   ------------>  Ongoing          journal: weather-0, weather-1
@@ -22,7 +21,6 @@ replaced them. When a new producer starts with the same transactional id, the ep
 rejects every request of the old producer, because it contains epoch 0.
 
 Read the modules of this folder in this order:
-
 - `states`               the states of a transactional id, the events, and the table of all transitions
 - `transactional_id`     one transactional id, and the change that each request makes to it, as pure functions
 - `coordinator`          all transactional ids, which the threads of many connections share

@@ -5,7 +5,6 @@ the marker that ends the transaction. If the disk then loses the marker, the coo
 the consumer waits forever. When the broker starts, it therefore compares the open transactions of all logs with the
 state of the coordinator. If a transaction is open in a log but not for the coordinator, the broker ends it with a new
 marker:
-
 - The broker writes a COMMIT marker if the producer's last transaction was committed and the epochs match.
 - In every other case, the broker writes an ABORT marker. The result of the transaction is unknown, so consumers must
   not receive its records.

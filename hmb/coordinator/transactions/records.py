@@ -2,8 +2,7 @@
 
 The topic has one kind of record. The key is the transactional id, and the value is its complete state. The value of an
 expired id is null (a tombstone). Only the newest record of each key is valid, as in `__consumer_offsets`
-(journal/records.py)::
-
+(journal/records.py):
     key    int16 record type = 0   transactional id
     value  int16 version           producer id and epoch, timeout, state, partitions, times; tagged: further ids
 

@@ -6,8 +6,7 @@ broker crashes before CompleteCommit or CompleteAbort is in the journal, it writ
 This is a two-phase commit with a log: the first phase is the record in the journal, and the second phase is the
 markers.
 
-The coordinator's response to a request depends on the state of the transactional id::
-
+The coordinator's response to a request depends on the state of the transactional id:
     state            AddPartitionsToTxn        EndTxn                       InitProducerId
     Empty            starts a transaction      INVALID_TXN_STATE (*)        a new epoch
     Ongoing          adds partitions           decides                      aborts, CONCURRENT_TRANSACTIONS
