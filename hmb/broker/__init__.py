@@ -1,4 +1,4 @@
-"""The broker. It receives requests over TCP, writes to logs or reads from them, and sends responses.
+"""The broker: a server that receives requests over TCP, writes or reads logs, and sends responses.
 
 The broker has three layers. The thesis that HMB is based on describes the same layers (thesis, chapter 9,
 "Prototype"):
@@ -12,7 +12,7 @@ The broker has three layers. The thesis that HMB is based on describes the same 
 
 *Threads.* Each connection has one thread. The thread reads a frame, handles the request, sends the response, and reads
 the next frame. One thread for each connection is enough, because a broker handles the requests of one connection one
-after the other. If a consumer waits for records, the thread of its connection waits.
+after the other. If a consumer waits for new records, only the thread of this consumer's connection waits.
 
 *Handlers.* Each API, such as Produce, has a handler. The handler calls functions of the domain layer (logs, groups,
 transactions), and makes a response from their results. A handler takes no lock and uses no socket. A handler returns a

@@ -1,7 +1,7 @@
-"""The set of operations that a client may perform on a resource, as a number with one bit for each operation (KIP-430).
+"""The operations that a client may perform on a topic, a group or the cluster, encoded in one number (KIP-430).
 
-Some responses contain such a number, for example for a topic. HMB does not check what a client may do. So each number
-contains all operations that exist for this type of resource.
+Each operation has one bit of the number. For example, a Metadata response can contain one such number for each topic.
+In HMB, every client may perform every operation. So the number for a topic always contains all operations on topics.
 """
 
 from hmb.protocol.enums import AclOperation

@@ -48,12 +48,12 @@ STOP_TIMEOUT = 4.0  # at a stop: seconds until connections and housekeepers must
 
 
 class BrokerServer:
-    """A broker in this process, which can be started once and stopped once.
+    """A broker that runs in this process. It can be started once and stopped once.
 
     The command `hmb broker` starts one BrokerServer. `Broker` (hmb/testing/embedded.py) creates a new BrokerServer for
     each restart. `config` contains settings with the names of `server.properties`. `host` and `port` set the setting
-    `listeners`, and `data_dir` sets `log.dirs`. Without `data_dir`, the broker stores its data in a temporary
-    directory, and removes this directory when it stops.
+    `listeners`, and `data_dir` sets `log.dirs`. If `data_dir` is None, the broker stores its data in a temporary
+    directory. The broker removes this directory when it stops.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class BrokerServer:
         """Read the settings. Raises ConfigError.
 
         The broker answers requests with `handlers`. `versions` contains the versions that the broker supports for each
-        API; None means all versions. If `syncs` is false, topics and settings may be lost in a power cut. This is
-        acceptable for a temporary directory, which nobody uses after a power cut. `clock` decides when records,
+        API; None means all versions. If `syncs` is false, a power cut can destroy the list of topics and the settings.
+        This is acceptable for a temporary directory, which nobody uses after a power cut. `clock` decides when records,
         transactions, offsets and group members expire (hmb/storage/clock.py).
         """
         self._clock = clock
@@ -106,7 +106,7 @@ class BrokerServer:
 
     @property
     def listeners(self) -> list[Listener]:
-        """The listeners. If a setting contains the port 0, the listener has the port that the system has assigned."""
+        """The listeners. If the setting `listeners` contains port 0, the Listener contains the port that is used."""
         if self._server is None:
             raise RuntimeError("the broker is not started")
         return self._server.listeners
@@ -139,7 +139,7 @@ class BrokerServer:
     def housekeeping_paused(self) -> Iterator[None]:
         """Pause the periodic tasks of the broker during a `with` block.
 
-        First wait until all running tasks have ended.
+        If a periodic task is running, wait for its end before the block begins.
         """
         with ExitStack() as stack:
             for housekeeper in self.housekeepers:
@@ -147,7 +147,7 @@ class BrokerServer:
             yield
 
     def start(self) -> Self:
-        """Bind the listeners, open the logs, and then accept connections.
+        """Bind the ports of the listeners, open the logs, and then accept connections.
 
         Raises BindError and DataDirectoryError. Raises Stopped (storage/recovery) if another thread calls
         `cancel_start`.
@@ -229,8 +229,8 @@ class BrokerServer:
                 lambda: transactions.expire(config.transactional_id_expiration),
             ),
         ]
-        # Each housekeeper is a thread. The compaction of a log takes long and would delay other tasks. Therefore
-        # compaction has a housekeeper of its own.
+        # Each housekeeper is a thread that runs periodic tasks. To compact a log takes long and would delay the other
+        # tasks. Therefore the second housekeeper only compacts logs.
         self.housekeepers = [
             Housekeeper(self._stop, short_tasks),
             Housekeeper(self._stop, [(lambda: configs.current.cleaner_backoff / 1000, cleaner.run)]),
@@ -239,9 +239,9 @@ class BrokerServer:
             housekeeper.start()
 
     def cancel_start(self) -> None:
-        """Make `start` end early, while it recovers the logs. Another thread calls this method during `start`.
+        """Interrupt the method `start` while it recovers the logs. Another thread calls this method.
 
-        When a broker is next started with this data directory, it recovers the logs from the beginning.
+        When a broker is started with this data directory again, it recovers the logs from the beginning.
         """
         self._stop.request()
 
@@ -251,7 +251,7 @@ class BrokerServer:
         return self._server.connected_clients if self._server is not None else []
 
     def kill(self) -> None:
-        """Simulate `kill -9`: close the connections at once, sync no log, and do not mark the stop as clean."""
+        """Simulate `kill -9`: close the connections at once, sync no log, and write no mark of a clean stop."""
         if self._server is not None:
             self._server.stop(time.monotonic())
         self.stop(crash=True)

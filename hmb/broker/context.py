@@ -1,4 +1,4 @@
-"""The context of a request: an object that a handler gets together with the request. It contains the broker's parts."""
+"""The second argument of each handler: a context with the request's header, its connection, and the broker's parts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hmb.storage.watchers import Watchers
 class Stop:
     """A signal that asks all threads of the broker to stop.
 
-    `request` sends the signal, and ends each long wait of a thread.
+    `request` sends the signal, and wakes each thread that waits.
     """
 
     requested: threading.Event = field(default_factory=threading.Event)

@@ -1,4 +1,4 @@
-"""Deferred responses: the response to a request that is handled, but that must wait, for example for the disk.
+"""Deferred responses. A deferred response is sent later, for example when the records of a request are on disk.
 
 The response to a Produce request with acks=all must wait until the records are on disk. This sync takes milliseconds.
 Meanwhile the thread of the connection can handle the next request. Therefore the handler does not wait. It appends the

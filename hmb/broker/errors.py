@@ -23,10 +23,10 @@ class PartialResponse(Protocol):
 
 
 class error_code_in:
-    """A context manager that catches an error in its `with` block, and puts the error's code into a part of a response.
+    """A context manager. It catches an error in its `with` block and puts the error's code into a part of a response.
 
-    For a KafkaError, this is the error's own code. For an OSError, it is KAFKA_STORAGE_ERROR. Other errors are not
-    caught.
+    A KafkaError contains its error code. The code for an OSError is KAFKA_STORAGE_ERROR. The context manager does not
+    catch other errors.
     """
 
     def __init__(self, response: PartialResponse) -> None:

@@ -2,29 +2,30 @@
 
 A consumer of a thousand partitions fetches the same partitions again and again, and most of them have no new records.
 Without a session, each request and each response contains all thousand partitions. In a session, the broker remembers
-the partitions that the consumer fetches, and what it last returned for them. The messages contain only the changes:
+the partitions that the consumer fetches. For each partition, the broker also remembers the offsets of its last
+response. The messages contain only the changes:
     fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
     fetch, session 7, epoch 1   changed partitions   ->  session 7   partitions with news    (an incremental fetch)
     fetch, session 7, epoch 2   no partitions        ->  session 7   no partitions           (nothing has changed)
     fetch, session 7, epoch -1  all partitions       ->  session 0   all partitions          (the session ends)
 
 A partition has *news* if the response contains records or an error for it, or if its high watermark or its log start
-offset has changed since the last response. A request contains a partition if the client adds this partition to the
-session, or changes its fetch offset or its size limit. A request also contains a list of partitions that the broker
-removes from the session (`forgotten_topics_data`).
+offset has changed since the last response. A request contains a partition only if the client adds this partition to the
+session, or changes the partition's fetch offset or size limit. A request can also contain a list of partitions that the
+broker shall remove from the session (`forgotten_topics_data`).
 
 The epoch is the number of the request in its session. If a request is lost or repeated, the broker receives a wrong
 epoch and returns INVALID_FETCH_SESSION_EPOCH. The broker keeps sessions in a cache, and may remove a session. If a
-client then uses the removed session, it gets FETCH_SESSION_ID_NOT_FOUND, and begins again with a full fetch. If the
-cache has no room for a new session, the response contains the session id 0. The client then continues with full
-fetches.
+client uses a session that the broker has removed, the client gets FETCH_SESSION_ID_NOT_FOUND, and begins again with a
+full fetch. If the cache has no room for a new session, the response contains the session id 0. The client then
+continues with full fetches.
 
 The cache has two limits: `max.incremental.fetch.session.cache.slots` sessions, and MAX_PARTITIONS partitions in all
-sessions together. If all slots are used, the broker may remove one session for a new one, as in Kafka. First it
-considers the session that was unused for the longest time. The broker removes this session if it was unused for more
-than `min.incremental.fetch.session.eviction.ms`. Otherwise the broker considers all sessions that were created longer
-ago than this time. If the smallest of these sessions has fewer partitions than the new session, the broker removes this
-smallest session.
+sessions together. If all slots are used, the broker can remove one old session to make room for a new session, as in
+Kafka. Two rules decide, with the time T = `min.incremental.fetch.session.eviction.ms`:
+- The broker removes the least recently used session if no client has used this session for more than T.
+- Otherwise the broker looks at all sessions that were created more than T ago, and takes the session with the fewest
+  partitions. The broker removes this session if it has fewer partitions than the new session.
 
 Source: KIP-227, KIP-516 (topic ids); Kafka's `FetchSession`.
 """
@@ -58,7 +59,7 @@ Key = tuple[TopicKey, int]  # topic and partition number
 
 @dataclass(slots=True)
 class FetchedPartition:
-    """A partition that a client fetches, with the values of the last request and the offsets of the last response."""
+    """A partition that a client fetches, with values of the last request and offsets of the last response."""
 
     topic_key: TopicKey
     topic: str | None  # None if the broker knows only the topic's id
@@ -94,7 +95,7 @@ class FetchedPartition:
         return topic.log(self.partition)
 
     def is_unchanged(self, log: Log) -> bool:
-        """Return whether the client has read all records, and the log's offsets equal those of the last response."""
+        """Return whether the client has read all records and the log's offsets are the same as in the last response."""
         return (
             self.fetch_offset == self.high_watermark == log.high_watermark
             and self.log_start_offset == log.log_start_offset
@@ -115,8 +116,8 @@ class FetchedPartition:
     def store_response(self, data: PartitionData) -> None:
         """Store the high watermark and the log start offset that the response `data` contains.
 
-        After an error, store -1 as the high watermark. The next response without an error then has a different high
-        watermark, so the session returns it.
+        If `data` contains an error, store -1 as the high watermark. The first high watermark after the error then
+        differs from -1, so the partition has news, and the response contains the partition.
         """
         self.high_watermark = -1 if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset
@@ -129,8 +130,8 @@ PartitionResponses = Sequence[tuple[FetchedPartition, PartitionData]]
 class FetchSession:
     """One fetch session, with its partitions in the order in which the broker reads them.
 
-    After a partition has returned records, it moves to the end. For the next response, the other partitions are read
-    before it.
+    After the broker has returned records of a partition, it moves this partition to the end of the order. For the next
+    response, it reads the other partitions first.
     """
 
     id: int
@@ -280,9 +281,9 @@ class FetchSessions:
         self._partitions -= len(session.partitions) if session else 0
 
     def store_offsets(self, session: FetchSession, epoch: int, news: PartitionResponses) -> bool:
-        """Store the offsets of the response to the request with `epoch`.
+        """Store the offsets in `news`, the response to the request number `epoch` of the session.
 
-        If a later request has already used the session, store nothing and return False.
+        If the client has already sent another request in this session, store nothing and return False.
         """
         with self._lock:
             if session.epoch != epoch:

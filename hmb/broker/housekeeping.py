@@ -1,7 +1,7 @@
 """The periodic tasks of a broker, such as deleting old segments, syncing logs and compacting them.
 
-The time between two runs of a task is measured in real time. So a test that moves the broker's clock forward must call
-`run` itself.
+A housekeeper measures the time between two runs of a task in real time, and not with the broker's clock. If a test
+moves the broker's clock forward, no task runs earlier. So the test must call `run` itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Housekeeper:
     def join(self, deadline: float) -> None:
         """Wait until the thread has ended, but not longer than until `deadline`.
 
-        The caller must have requested the stop.
+        The caller must first request the stop of the broker.
         """
         if self._thread.is_alive():
             self._thread.join(max(0.0, deadline - time.monotonic()))
@@ -47,7 +47,7 @@ class Housekeeper:
     def run(self, task: Task) -> None:
         """Run a task in the calling thread.
 
-        If the housekeeper runs another task, wait for its end. Log the task's errors.
+        If another task is running, wait for its end. If `task` fails, log the error.
         """
         with self.lock:
             if self._stop.requested.is_set():

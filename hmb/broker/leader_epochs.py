@@ -3,7 +3,8 @@
 In a cluster of several brokers, a partition gets a new leader epoch when its leader changes. A client sends the leader
 epoch that it knows. The broker compares this epoch with the epoch of the log. If they differ, the broker refuses the
 request, and the client then asks for the current leader. A client may also send the epoch of the last record that it
-has fetched. With this epoch, the broker finds the offset from which the client's log and its own log differ (KIP-595).
+has fetched. With this epoch, the broker finds the first offset at which the client's records and the broker's log
+differ (KIP-595).
 
 HMB is a cluster of one broker, so it never changes a leader epoch. A log contains several epochs only if another broker
 wrote the data directory. A first reading can skip this module.
@@ -33,9 +34,8 @@ def check_epoch(known: int, log: Log) -> None:
 def set_divergence(partition: FetchedPartition, log: Log, data: PartitionData) -> bool:
     """Return whether the client's log and this log differ (KIP-595).
 
-    If so, write the offset at which the logs begin to differ into `data`.
-
-    In this case the response contains no records. Raises OFFSET_OUT_OF_RANGE.
+    If the two logs differ, write the first offset at which they differ into `data`. The response then contains no
+    records. Raises OFFSET_OUT_OF_RANGE.
     """
     end = log.epochs.end_of(partition.last_fetched_epoch, log.log_start_offset, log.log_end_offset)
     if end is None or partition.fetch_offset < log.log_start_offset:

@@ -3,14 +3,14 @@
 The module records/legacy/down_conversion.py converts one batch. The result may be empty: some batches contain only
 transaction markers, and compaction removes all records of some batches. An old client continues at the offset after the
 last message that it has received. After an empty response, it would fetch the same offset again and again. Therefore
-the broker reads on in the log until it finds a message, or until the log ends. (In this case, Kafka up to version 3
-returns the beginning of a message that does not exist. Kafka's consumer then stops with an error, because it assumes
-that this message is larger than its fetch size.)
+the broker continues to read the log until it finds a message, or until the log ends. (When all records are removed,
+Kafka up to version 3 returns the beginning of a message that does not exist. Kafka's consumer then stops with an error,
+because it assumes that this message is larger than its fetch size.)
 
 The broker converts the batches of a response one by one, while it sends the response. If a client does not read, the
 current batch stays in memory until the broker closes the connection (network/sending.py). MOST_CONVERTED limits the
-memory of all such responses together. If the limit is reached, the broker waits before it sends the first message of a
-response.
+memory of all such responses together. If a new response would exceed this limit, the broker waits before it sends the
+first message of this response.
 
 *Damaged batches.* If the first batch of a response is damaged, an old client gets CORRUPT_MESSAGE. If a later batch is
 damaged, the client gets the messages of the batches before it, without an error. (A client that sends Fetch version 4
@@ -66,7 +66,7 @@ PATIENCE = 60.0  # longest wait for memory in seconds; a client that does not re
 
 
 class ConvertedRecords:
-    """The records of one partition in a response for an old client. They are converted while they are sent."""
+    """The records of one partition in a response for an old client. The broker converts them while it sends them."""
 
     def __init__(self, conversion: DownConversion) -> None:
         self._conversion = conversion

@@ -44,9 +44,9 @@ FIRST_VERSION_OF_ABORTABLE: Mapping[int, int] = {
     ApiKey.PRODUCE: ProduceRequest.FIRST_VERSION_OF_ABORTABLE,
     ApiKey.TXN_OFFSET_COMMIT: TxnOffsetCommitRequest.FIRST_VERSION_OF_ABORTABLE,
 }
-# These errors come from the coordinator. If a Produce response contained one of them, the producer would give up,
-# because it expects them only in responses of a coordinator. So the broker returns NOT_ENOUGH_REPLICAS instead. After
-# this error the producer tries again.
+# These errors come from the coordinator. If a Produce response contained one of these errors, the producer would stop,
+# because it expects these errors only in responses of a coordinator. So the broker returns NOT_ENOUGH_REPLICAS instead.
+# After this error the producer tries again.
 COORDINATORS = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -68,7 +68,7 @@ Parsed = ProducedRecords | StoredError  # the records of one partition, or the e
 
 
 def code_for_producer(code: ErrorCode, header: RequestHeader) -> ErrorCode:
-    """Return the error code for a producer's response. If the request's version does not have `code`, replace it."""
+    """Return `code`, or another code if clients that send this version of the request do not know `code`."""
     api_key, version = header.api_key, header.api_version
     if code is ErrorCode.PRODUCER_FENCED and version < FIRST_VERSION_OF_FENCED.get(api_key, NEVER):
         return ErrorCode.INVALID_PRODUCER_EPOCH
@@ -98,7 +98,7 @@ class TransactionalProduce:
         self._version = context.version
         self._header = context.header
         self._failure: StoredError | None = None
-        # The parsed records of each partition, by the id() of its part of the request.
+        # The parsed records of each partition. The key is Python's id() of the partition's part of the request.
         self._parsed = {
             id(data): _outcome(parse, data) for topic in request.topic_data for data in topic.partition_data
         }
@@ -126,8 +126,8 @@ class TransactionalProduce:
     def writing(self, records: ProducedRecords, partition: TopicPartition, log: Log) -> Iterator[None]:
         """Check the transaction, and keep it open during a `with` block, in which the caller appends the records.
 
-        If the records do not belong to a transaction, there is no check. Raises KafkaError if the append is not
-        allowed. Clients that send the request's version know the error code.
+        If the records do not belong to a transaction, check nothing. Raises KafkaError if the append is not allowed.
+        The error has a code that clients of the request's version know.
         """
         batch = _transactional(records)
         if batch is None:
@@ -189,7 +189,7 @@ def _outcome(parse: Callable[[PartitionData], ProducedRecords], data: PartitionD
 
 
 def _transactional(records: Parsed) -> RecordBatch | None:
-    """Return the batch if `records` is one transactional batch. Return None if it is an error or not transactional."""
+    """Return `records` if it is a transactional batch. Return None for an error and for all other records."""
     return records if isinstance(records, RecordBatch) and records.is_transactional else None
 
 

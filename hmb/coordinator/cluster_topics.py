@@ -1,7 +1,8 @@
 """The topics of the cluster, for a coordinator that assigns their partitions to members.
 
 `ClusterTopics.version` increases whenever a topic or a partition is created or deleted. At each heartbeat, a KIP-848
-group checks whether this version has changed. If it has not, the group need not search the topics for changes.
+group checks whether this version has changed. If the version is the same as at the last heartbeat, the group does not
+have to search the topics for changes.
 """
 
 from __future__ import annotations

@@ -25,7 +25,8 @@ from hmb.protocol.topics import TopicPartition
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Write:
-    """Records that the journal must store together. The caller then runs `on_stored(error, now)` as the next step."""
+    """Records that the journal must store together. After the write, the caller runs the step `on_stored(error, now)`.
+    """
 
     records: Sequence[KeyAndValue]
     on_stored: Callable[[KafkaError | None, int], None] = lambda error, now: None
@@ -45,7 +46,7 @@ class Commit(NamedTuple):
     def names_no_member(self) -> bool:
         """Whether the commit is part of a transaction and names no member.
 
-        Before KIP-447, producers sent all their commits without a member id.
+        Producers older than KIP-447 send every commit of a transaction without a member id.
         """
         no_member = self.epoch < 0 and not self.member_id and self.group_instance_id is None
         return self.producer is not None and no_member

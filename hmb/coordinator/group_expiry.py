@@ -1,8 +1,8 @@
 """The expiry of committed offsets: which offsets of a group expire, and when their retention time starts.
 
-Committed offsets do not expire while the group reads their topic. In a KIP-848 group, the members send the names of
-their topics to the broker. In a classic group, the broker finds the names in the metadata of the members. This metadata
-is a `ConsumerProtocolSubscription`, and every version of it begins with the names of the topics.
+A committed offset of a topic does not expire while the group reads this topic. In a KIP-848 group, the members send the
+names of their topics to the broker. In a classic group, the broker finds the names in the metadata of the members. This
+metadata is a `ConsumerProtocolSubscription`, and every version of it begins with the names of the topics.
 
 The retention time of an offset starts at one of these events (KIP-211):
     group                                     event at which the retention time of an offset starts
@@ -34,7 +34,7 @@ VERSION_SIZE = 2  # bytes of the version, with which the metadata of a member be
 
 
 def subscribed_topics(subscription: bytes) -> list[str]:
-    """Return the names of the topics in a consumer's metadata of any version. Raises ProtocolError."""
+    """Return the names of the topics in a consumer's metadata, which can have any version. Raises ProtocolError."""
     return ConsumerProtocolSubscription.decode_prefix(subscription, 0, VERSION_SIZE)[0].topics
 
 

@@ -21,7 +21,7 @@ class GroupTable:
     """All groups by their ids. Thread-safe."""
 
     def __init__(self, make: Callable[[str], SharedGroup]) -> None:
-        """`make` is a function that creates the group for a group id."""
+        """Create an empty table. The function `make` creates a group with a given id."""
         self._make = make
         # This lock guards `_groups` and `_closed`. A thread that holds it never takes a group's lock.
         self._lock = threading.Lock()

@@ -1,8 +1,8 @@
 """The timer: one thread that wakes groups at their deadlines.
 
 A heap contains the time of the next wake-up of each group. A heartbeat moves the deadline of its group to a later time,
-but does not change the heap. The timer then wakes the group too early. The group finds no passed deadline and schedules
-its next wake-up. Each group therefore causes about one wake-up in each session timeout, even if a thousand members send
+but does not change the heap. The timer therefore wakes the group before its deadline. The group then schedules its next
+wake-up. In this way, each group causes only about one wake-up in each session timeout, even if a thousand members send
 heartbeats.
 
 For example, a member has a session timeout of 45 s and sends a heartbeat every 3 s. The timer wakes its group about
@@ -68,9 +68,10 @@ class GroupTimer:
             return self._heap[0][0] if self._heap else None
 
     def wait_until_idle(self) -> None:
-        """Wait until the timer has woken all groups whose wake-up is due. Tests call this after they move the clock.
+        """Wait until no wake-up is due: the timer has woken the groups. A test calls this after it moves the clock.
 
-        The wait ends because waking a group does no unlimited wait, and because `stop` ends it, too.
+        This wait always ends, because a group that is woken never waits without a time limit. The method `stop` ends
+        this wait, too.
         """
         with self._changed:
             self._changed.notify_all()

@@ -1,9 +1,9 @@
 """The group coordinator: it handles all requests for groups, and the threads of all connections share it.
 
 Two other modules contain the behaviour of one group: classic/group.py and modern/group.py. shared_group.py shows how
-several threads share a group. This module finds or creates the group for a request in the table (group_table.py). When
-the broker starts, this module restores all groups from the journal. A request that arrives before all groups are
-restored receives the error COORDINATOR_LOAD_IN_PROGRESS.
+several threads share a group. For each request, this module finds the group in the table (group_table.py), or adds a
+new group to the table. When the broker starts, this module restores all groups from the journal. A request that arrives
+before all groups are restored receives the error COORDINATOR_LOAD_IN_PROGRESS.
 
 A client creates a group when it joins the group for the first time, or when it commits the first offsets. A group ends
 when a client deletes it, or when it has no members and its last offset has expired.
@@ -156,7 +156,7 @@ class GroupCoordinator:
         return ConsumerGroup(group_id, self._consumer_settings, self._topics, self._wall_clock)
 
     def _find_of_member(self, group_id: str) -> SharedGroup:
-        """Return the classic group for the request of a member.
+        """Return the classic group to which the sender of a request belongs.
 
         Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID (also if no such group exists), and the other errors of `_find`.
         """
@@ -193,9 +193,10 @@ class GroupCoordinator:
         return response
 
     def _as_classic(self, group: SharedGroup) -> ClassicGroup:
-        """Return the group as a classic group; convert an empty KIP-848 group. The caller must hold the group's lock.
+        """Return the group as a classic group. The caller must hold the group's lock.
 
-        Raises INCONSISTENT_GROUP_PROTOCOL, COORDINATOR_NOT_AVAILABLE.
+        If the group is an empty KIP-848 group, convert it to a classic group. Raises INCONSISTENT_GROUP_PROTOCOL,
+        COORDINATOR_NOT_AVAILABLE.
         """
         group.check_loaded()
         if isinstance(group.group, ConsumerGroup):
@@ -226,8 +227,8 @@ class GroupCoordinator:
     def _as_consumer(self, group: SharedGroup, joins: bool) -> ConsumerGroup:
         """Return the group as a KIP-848 group. The caller must hold the group's lock.
 
-        If a member joins (`joins`), convert an empty classic group. Raises GROUP_ID_NOT_FOUND,
-        COORDINATOR_NOT_AVAILABLE.
+        If the group is an empty classic group and a member joins (`joins`), convert it to a KIP-848 group. Raises
+        GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE.
         """
         if joins:
             group.check_loaded()
@@ -258,7 +259,7 @@ class GroupCoordinator:
             group.classic.rebalance.heartbeat(request, self._clock())
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
-        """Remove members from a classic group. Return one error code (or NONE) for each of them. Raises KafkaError."""
+        """Remove members from a classic group. Return one error code (or NONE) for each entry. Raises KafkaError."""
         try:
             group = self._find_of_member(group_id)
         except KafkaError as error:
@@ -317,7 +318,7 @@ class GroupCoordinator:
             return self._offsets.begin_commit(group_id, commit.offsets, commit.producer)
 
     def finish(self, commit: QueuedRecords) -> None:
-        """Wait until all records of `commit` are on disk. If this method raises KafkaError, none of them is stored."""
+        """Wait until all records of `commit` are on disk. If this method raises KafkaError, no record is stored."""
         self._journal.write(commit)
 
     def fetch_offsets(
@@ -348,9 +349,9 @@ class GroupCoordinator:
         return self._offsets.begin_end_transaction(number, marker, producer)
 
     def delete_offsets(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
-        """Delete the offsets of `partitions`, except for topics that the group still reads. Return these topics.
+        """Delete the offsets of `partitions`. But keep the offsets of topics that the group still reads.
 
-        Raises KafkaError.
+        Return the names of the topics that the group still reads. Raises KafkaError.
         """
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
@@ -364,7 +365,7 @@ class GroupCoordinator:
         return read
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
-        """Delete the offsets of deleted topics. `ids` maps their names to their ids.
+        """Delete the offsets of deleted topics. `ids` maps the name of each deleted topic to its id.
 
         If the deleted topics include `__consumer_offsets`, discard all groups.
         """

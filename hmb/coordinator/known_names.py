@@ -1,11 +1,11 @@
 """A cache of values that are computed from a name, for example the hash of a group id.
 
 A group commits offsets again and again. For each commit, the coordinator needs the same values, such as the hash of the
-group id, so it caches these values. A client chooses the name, which can have 32,767 bytes. A cache of such long names
-could use hundreds of megabytes, even with a limit of its entries. This cache therefore stores values only for names of
-at most `LONGEST_NAME` characters. The coordinator computes the value of a longer name again for each request.
+group id, so it caches these values. A client chooses the name, which can have 32,767 bytes. A cache of 10,000 such
+names would use more than 300 MB. This cache therefore stores values only for names of at most `LONGEST_NAME`
+characters. The coordinator computes the value of a longer name again for each request.
 
-For example, a cache with 10,000 names of at most 256 characters uses a few megabytes.
+For example, a cache with 10,000 names of at most 256 characters uses only a few megabytes.
 """
 
 from __future__ import annotations

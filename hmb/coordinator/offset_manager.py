@@ -10,7 +10,8 @@ group removes A and assigns the partition to member B, and B commits offset 45. 
 the newest committed offset is 45.
 
 A thread that deletes offsets must know all offsets of the group, so it waits until no commit of the group is in the
-queue. It holds the group's lock while it waits for the disk. The delay is acceptable, because deletions are rare.
+queue. This thread holds the group's lock while it waits for the disk, so other requests of the group have to wait. This
+is acceptable, because deletions are rare.
 
 A fetch returns only offsets that are on disk, because the journal changes the offsets in memory only after the sync.
 
@@ -103,7 +104,7 @@ class OffsetManager:
         return self._journal.enqueue(group_id, [*tombstones, *also], partial(self._delete, group_id, gone))
 
     def expired(self, group_id: str, now: int, retention_ms: int, expiry: Expiry) -> list[TopicPartition]:
-        """Return the partitions with expired offsets. The caller must hold the group's lock until `begin_delete`."""
+        """Return the partitions with expired offsets. The caller holds the group's lock until `begin_delete` ends."""
         self._journal.write_all_queued(group_id)
         with self._lock:
             return self._offsets.expired(group_id, now, retention_ms, expiry)
@@ -112,8 +113,8 @@ class OffsetManager:
         """Delete the offsets of a group for deleted topics. `ids` maps the names of these topics to their ids.
 
         If a new topic has the same name as a deleted topic, the offsets of the new topic stay, because they contain the
-        id of the new topic. If the journal cannot be written, the old offsets stay too. The topic id in them shows that
-        their topic is deleted.
+        id of the new topic. If the journal cannot be written, the offsets of the deleted topic stay too. The topic id
+        in these offsets shows that the topic was deleted.
         """
 
         def is_gone(partition: TopicPartition, committed: CommittedOffset) -> bool:

@@ -1,15 +1,16 @@
 """Committed offsets in memory: the position of each group in each partition.
 
 A committed offset is the offset of the *next* record that the group reads. A consumer can commit a short text together
-with the offset (metadata). The coordinator stores one committed offset for each group, topic and partition. It removes
-a committed offset for one of two reasons:
+with the offset (metadata). The coordinator stores one committed offset for each group, topic and partition. The
+coordinator removes a committed offset for one of two reasons:
 - Deletion: a client deletes the offset (OffsetDelete), its group (DeleteGroups) or its topic (DeleteTopics).
 - Expiry: the retention time of the offset is over (KIP-211). group_expiry.py describes when this time starts. An old
   client can send its own retention time with a commit (`retention_time_ms`).
 
-Offsets that a client commits in a transaction are *pending*. When the transaction commits, they replace the older
-offsets. When the transaction aborts, the coordinator discards them. If the group commits an offset outside the
-transaction in the meantime, this offset is newer and stays.
+Offsets that a client commits in a transaction are *pending*. When the transaction commits, the pending offsets replace
+the older committed offsets. When the transaction aborts, the coordinator discards the pending offsets. If the group
+commits an offset outside the transaction before the transaction ends, this offset is newer than the pending offset. The
+pending offset does not replace it.
 
 For example, the retention time is 7 days, and the group "readers" becomes Empty on May 1. Its offsets expire on May 8.
 
@@ -71,7 +72,7 @@ class GroupOffsets:
         self._pending: dict[str, dict[int, dict[TopicPartition, CommittedOffset | None]]] = {}
 
     def commit(self, group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> None:
-        """Store offsets as committed. They replace the older offsets of the same partitions, also pending offsets."""
+        """Store offsets as committed. They replace all older offsets of the same partitions, pending ones included."""
         self._by_group.setdefault(group_id, {}).update(offsets)
         for pending in self._pending.get(group_id, {}).values():
             pending.update(dict.fromkeys(pending.keys() & offsets.keys()))

@@ -8,7 +8,7 @@ rest of the last block. This waste is harmless, because 2^63 ids exist.
 For example, a new broker writes 1000 to the file and assigns the ids 0, 1 and 2. After a restart, the broker writes
 2000 to the file and continues with id 1000.
 
-The file can be lost. Another broker can also have used the directory and have assigned ids without this file. The
+The file can be lost. Or another broker, such as Kafka, has used the data directory and has not written this file. The
 broker therefore assigns only ids that are greater than all producer ids in its logs. A client can write any id into a
 batch, so the broker ignores ids above `HIGHEST_ASSIGNED_ID` in the logs.
 
@@ -34,7 +34,7 @@ BLOCK_SIZE = 1000
 class ProducerIdAndEpoch(NamedTuple):
     """The identity of a producer in its batches.
 
-    The broker rejects the batches of a producer if it knows a greater epoch of the same id.
+    If the broker knows a greater epoch of the same producer id, it rejects the batch.
     """
 
     producer_id: int
@@ -45,7 +45,7 @@ class ProducerIds:
     """Assigns producer ids. A file contains the first id that is not reserved, as decimal text. Thread-safe."""
 
     def __init__(self, path: Path, manifest: Manifest, highest_in_use: int = -1) -> None:
-        """`highest_in_use` is the greatest assigned id in the logs, or -1 if the logs contain no id."""
+        """Read the file. `highest_in_use` is the greatest assigned id in the logs, or -1 if the logs contain no id."""
         self._path = path
         self._manifest = manifest
         self._highest_in_use = highest_in_use

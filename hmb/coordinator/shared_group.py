@@ -10,8 +10,8 @@ For example, members A and B join. The thread of A takes the lock, adds A to the
 its response. The thread of B takes the lock, adds B and so completes the rebalance. It wakes the thread of A, and both
 threads send their responses.
 
-An empty group can change its protocol. `SharedGroup` then gets a new state machine. The lock, the group's wake-up in
-the timer and its entry in the table stay the same.
+An empty group can change its protocol. `SharedGroup` then contains a new state machine. The lock, the wake-up in the
+timer and the entry in the table of groups stay the same.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class WaitingCall(Call):
     def wait(self) -> Any:
         """Wait for the response and return it. A deadline of the group limits the wait.
 
-        Raises NETWORK_EXCEPTION if the client has disconnected. Its member stays in the group until the session ends,
-        because the client can connect again.
+        Raises NETWORK_EXCEPTION if the client has disconnected. The client's member stays in the group until its
+        session ends, because the client can connect again.
         """
         while not self._has_response.wait(CLIENT_CHECK_INTERVAL):
             if self.is_client_gone():
@@ -67,7 +67,8 @@ class SharedGroup:
 
     When no thread holds the lock:
 
-    - The lists `responses` and `writes` of the group are empty: the last step has carried out all effects.
+    - The lists `responses` and `writes` of the group are empty, because each step empties them before it releases the
+      lock.
     - The timer wakes the group at its next deadline or earlier.
     """
 
@@ -79,9 +80,9 @@ class SharedGroup:
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # This lock guards the group. A thread that holds it may take the timer's lock. A thread releases the group's
-        # lock before the journal writes to disk (fsync). A thread that deletes the group or its offsets is the only
-        # exception.
+        # This lock guards the group. A thread that holds it may take the timer's lock. Before the journal writes to
+        # disk (fsync), a thread releases the group's lock. There is one exception: a thread that deletes the group or
+        # its offsets keeps this lock.
         self.lock = threading.Lock()
 
     @property

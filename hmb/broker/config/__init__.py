@@ -1,9 +1,9 @@
 """The settings of the broker, of topics and of groups. Their names are the names that Kafka uses.
 
-A user can set a setting in several places. The broker uses the value from the first of these places that contains one:
-the dynamic settings (`hmb configs alter`), the option `-X name=value`, an environment variable, the file
-server.properties, the default value. The response to a `DescribeConfigs` request names the place that the value comes
-from.
+A user can set the value of a setting in several places. The broker searches these places in this order, and uses the
+first value that it finds: the dynamic settings (`hmb configs alter`), the option `-X name=value`, an environment
+variable, the file server.properties. If no place contains a value, the broker uses the default. A client can ask where
+a value comes from, with `DescribeConfigs`.
 
 Read in this order:
 1. `keys.py`             one setting: its type, range and default

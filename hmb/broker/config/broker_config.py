@@ -1,10 +1,10 @@
 """The broker's settings, with the names of Kafka's `server.properties`.
 
 Each field of `BrokerConfig` declares one setting: its name in Kafka, its default, its meaning, its minimum and its
-maximum. Some settings of the broker are defaults for topics. `LogConfig` (storage/config.py) declares these settings
-under their topic names, and LOG_DEFAULTS maps the broker's name to the topic's name: `log.segment.bytes` to
-`segment.bytes`. Clients may alter a *dynamic* setting while the broker runs (dynamic.py). All settings in LOG_DEFAULTS
-are dynamic.
+maximum. Some settings of the broker are defaults for topics. Such a setting has two names: the broker's
+`log.segment.bytes` is the default for the topic's `segment.bytes`. `LogConfig` (storage/config.py) declares it under
+the topic's name, and LOG_DEFAULTS maps the broker's name to the topic's name. A *dynamic* setting is a setting that
+clients can alter while the broker runs (dynamic.py). All settings in LOG_DEFAULTS are dynamic.
 """
 
 from __future__ import annotations
@@ -57,9 +57,8 @@ LOG_DEFAULTS = {
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 }
 # Kafka has several names for one time setting, in different units: log.retention.hours, log.retention.minutes and
-# log.retention.ms. If a user sets several of them, the setting in the finest unit (ms) applies. Each row of TIMES
-# contains: a name in a coarser unit -> the name in the finest unit, and the coarser unit in ms. Of two names for one
-# setting, the name with the coarser unit comes first.
+# log.retention.ms. If a user sets several of them, the setting in the finest unit (ms) applies. TIMES maps a name in a
+# coarser unit to the name in the finest unit and to the length of the coarser unit in ms. Hours come before minutes.
 HOUR_MS, MINUTE_MS = 60 * 60 * 1000, 60 * 1000
 TIMES = {
     "log.retention.hours": ("log.retention.ms", HOUR_MS),
@@ -338,7 +337,8 @@ def check_consistency(config: LogConfig) -> None:
 def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
     """Return the time that `text` contains, in ms. `unit` is the length of the unit of `text`, in ms.
 
-    A negative time means forever, and is returned unchanged.
+    For example, the text "2" with the unit 3,600,000 (hours) returns 7,200,000. A negative time means forever, and is
+    returned unchanged.
     """
     time = key.parse(text, name)
     assert isinstance(time, int)
@@ -348,9 +348,10 @@ def _milliseconds(name: str, text: str, unit: int, key: ConfigKey) -> int:
 
 
 def _broker_configs() -> Iterator[ConfigKey]:
-    """Return one declaration for each name of each broker setting.
+    """Return the declarations of all broker settings: one declaration for each name of a setting.
 
-    Each declaration contains the default for its name.
+    For example, one setting has the names log.retention.hours, log.retention.minutes and log.retention.ms. Only
+    log.retention.hours has a default.
     """
     yield from BROKER_KEYS.values()
     finest_names = {finest for finest, _ in TIMES.values()}

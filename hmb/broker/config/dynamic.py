@@ -9,14 +9,15 @@ The value of a setting can come from four sources. The first source in this list
 
 The file `configs.json` contains the values that clients have set (store.py). Clients can alter only the settings that
 are declared as dynamic (broker_config.py). Most parts of the broker read a setting from `current` each time that they
-need it. A part that keeps a copy of a setting passes a function to `listen`. The broker calls this function after each
-change.
+need it. Some parts keep a copy of a setting. Such a part passes a function to `listen`, and the broker calls this
+function after each change of a setting.
 
-One setting can have several names. `log.retention.ms` of the broker is the default for `retention.ms` of a topic. A
-time also has names in coarser units, such as `log.retention.hours`. A *synonym* of a setting is a value that one source
-contains under one of these names. Example: the synonyms of `log.retention.ms` may be `log.retention.ms=5000` (set by a
-client) and `log.retention.hours=168` (the default). The first synonym is the current value. A client requests a setting
-by one name. HMB leaves out all synonyms before the first synonym with this name, as Kafka does.
+One setting can have several names. For example, a time has names in several units, such as `log.retention.ms` and
+`log.retention.hours`. A *synonym* of a setting is a value that one source contains under one of these names. Assume
+that a client has set `log.retention.ms=5000`, and that the default is `log.retention.hours=168`. Then both values are
+synonyms of `log.retention.ms`, in this order. The first synonym is the current value. If a client requests the setting
+`log.retention.hours`, the response begins with the first synonym of this name, as in Kafka. It does not contain
+`log.retention.ms=5000`.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ IDS = ("broker.id", "node.id")
 
 
 class Synonym(NamedTuple):
-    """One value that is set for a setting: its source, and the name under which this source contains it."""
+    """One value of a setting. `source` is where the value comes from. `name` is the setting's name there."""
 
     name: str
     value: str | None  # None if the value may be a secret
@@ -61,11 +62,12 @@ class DynamicConfig:
         """
         self._static = _with_both_ids(properties)
         self._store = store
-        # A thread holds this lock from reading a resource's settings until it has replaced them. Otherwise a change by
-        # another thread between these two steps would be lost. A thread takes this lock before all other locks.
+        # A thread takes this lock, reads the settings of a resource, replaces the settings, and releases the lock.
+        # Without the lock, a change by another thread between reading and replacing would be lost. If a thread needs
+        # several locks, it takes this lock first.
         self.alterations = threading.Lock()
-        # This lock guards the stored settings and `current`. A thread that changes them calls the functions in
-        # `_listeners` while it holds this lock. Such a function may take the lock of `Topics`.
+        # This lock guards the stored settings and `current`. A thread that changes these settings calls the functions
+        # in `_listeners` while it holds this lock. One of these functions takes the lock of `Topics`.
         self._lock = threading.Lock()
         self._listeners: list[Callable[[BrokerConfig], None]] = []
         self.name = str(BrokerConfig.from_properties(properties).broker_id)
@@ -110,7 +112,7 @@ class DynamicConfig:
     def alter_groups(self, groups: Mapping[str, Mapping[str, str]]) -> None:
         """Replace all settings that clients have altered for these groups.
 
-        Raises INVALID_REQUEST for too many groups, and OSError.
+        Raises INVALID_REQUEST if there are too many groups, and OSError if the file cannot be written.
         """
         with self._lock:
             changed = {**self._store.groups, **groups}
@@ -131,7 +133,7 @@ class DynamicConfig:
         return key.default_text if text is None else key.normal(text)
 
     def synonyms(self, name: str) -> list[Synonym]:
-        """Return all values that are set for a broker's setting. The first one is the current value."""
+        """Return the values of a broker's setting from all sources. The first value in the list is in use."""
         names = _names_for(name)
         layers = [
             (ConfigSource.DYNAMIC_BROKER_CONFIG, self.altered(self.name)),
@@ -152,9 +154,9 @@ class DynamicConfig:
 
 
 def _checked(configs: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings with each value in its normal form: `true` for `TRUE`. Raises INVALID_REQUEST.
+    """Check the settings and write each value in its normal form: `true` instead of `TRUE`. Raises INVALID_REQUEST.
 
-    The result also contains unknown settings, because Kafka stores them, too.
+    Unknown settings stay in the result, because Kafka stores them, too.
     """
     new = [name for name in configs if name not in before]
     if len(configs) > MOST_SETTINGS:

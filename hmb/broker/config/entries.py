@@ -1,4 +1,4 @@
-"""The descriptions of settings in a DescribeConfigs response: the current value, its source, and all other values."""
+"""The descriptions of settings in a DescribeConfigs response. A description contains all values and their sources."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ TOLD_IF_SET = {key.name for key in RATES}
 
 @dataclass(frozen=True, slots=True)
 class ConfigDescription:
-    """One setting of a topic, a broker or a group: its current value, the source of this value, and its synonyms.
+    """One setting of a topic, a broker or a group, with its current value, the source of the value, and all synonyms.
 
-    The synonyms are all values that are set for the setting, such as the default (dynamic.py).
+    The synonyms of a setting are its values from all sources, including the default (dynamic.py).
     """
 
     key: ConfigKey
@@ -42,7 +42,7 @@ def topic_entries(configs: Mapping[str, str], broker: DynamicConfig) -> Iterator
 
 
 def _default(key: ConfigKey, broker_name: str | None, broker: DynamicConfig) -> str | None:
-    """Return the value of a setting for all topics for which no client has set it."""
+    """Return the value of a topic setting that applies to each topic whose own settings do not contain it."""
     if key.field:
         return key.text(getattr(broker.current.log, key.field))
     return broker.value(broker_name) if broker_name else key.default_text
@@ -61,7 +61,7 @@ def broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
 
 
 def default_broker_entries(broker: DynamicConfig) -> Iterator[ConfigDescription]:
-    """Return the settings that clients have set for all brokers of the cluster at once."""
+    """Return the settings that clients have set for all brokers, with AlterConfigs for the broker name ""."""
     for name, value in sorted(broker.altered(ALL_BROKERS).items()):
         synonyms = [Synonym(name, value, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG)]
         if (key := BROKER_CONFIGS.get(name)) is None:

@@ -1,10 +1,11 @@
 """The settings of a single consumer group (KIP-848).
 
-A group's setting overrides the broker's default: `consumer.session.timeout.ms` of a group overrides
-`group.consumer.session.timeout.ms` of the broker.
+A group's setting overrides a default of the broker. For example, the group's `consumer.session.timeout.ms` overrides
+the broker's `group.consumer.session.timeout.ms`.
 
-Two more settings of the broker limit the group's value. In this example it must be between
-`group.consumer.min.session.timeout.ms` and `group.consumer.max.session.timeout.ms`.
+Two other settings of the broker limit the values that a group can have. For example, a group's
+`consumer.session.timeout.ms` must be between the broker's `group.consumer.min.session.timeout.ms` and
+`group.consumer.max.session.timeout.ms`.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ GROUP_KEYS = {
 
 
 def classic_group_settings(config: BrokerConfig) -> GroupSettings:
-    """Return the settings of all classic groups."""
+    """Return the settings that apply to every classic group."""
     return GroupSettings(
         min_session_timeout=config.group_min_session,
         max_session_timeout=config.group_max_session,

@@ -1,9 +1,9 @@
 """The declaration of a setting: its name, its type, its default, its allowed values and its purpose.
 
-Each setting is declared in one place. A setting that the broker uses is a field of `LogConfig` or `BrokerConfig`. The
-other settings are listed in no_effect.py: the broker accepts them, because clients and tools set them, but they change
-nothing. The broker uses the declarations for three purposes: to parse `server.properties` and the settings of topics,
-to answer DescribeConfigs, and to decide which settings clients may alter while the broker runs.
+Each setting is declared in one place. A setting that the broker uses is declared as a field of `LogConfig` or
+`BrokerConfig`. Settings that have no effect are declared in no_effect.py. The broker accepts them, because clients and
+tools of Kafka set them. The broker uses the declarations for three purposes: to parse `server.properties` and the
+settings of topics, to answer DescribeConfigs, and to decide which settings clients may alter while the broker runs.
 
 Kafka distinguishes ints (32 bits) and longs (64 bits). HMB derives the type from the maximum: a setting with a maximum
 of at most 2^31-1 is an int.
@@ -138,9 +138,9 @@ def split_list(text: str) -> list[str]:
 
 
 def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return a question for the end of an error message about an unknown name: `, did you mean 'retention.ms'?`.
+    """Return the end of an error message about the unknown name `name`: `, did you mean 'retention.ms'?`.
 
-    If no known name is similar to the unknown name, return an empty text.
+    If no name in `known` is similar to `name`, return an empty text.
 
     A comparison of two names takes about 20 microseconds, and a request may contain thousands of unknown names.
     Therefore the function compares only names with the same first letter and a similar length.

@@ -31,7 +31,7 @@ class Loggers:
 
     @property
     def altered(self) -> Mapping[str, str]:
-        """The level of each logger for which a level is set. All other loggers inherit their parent's level."""
+        """The levels of all loggers that have their own level. All other loggers inherit the level of their parent."""
         return {name: _level_name(logger.level) for name, logger in _loggers().items() if logger.level}
 
     def entries(self) -> Iterator[ConfigDescription]:
@@ -53,7 +53,7 @@ class Loggers:
 
     @staticmethod
     def alter_all(changes: Sequence[tuple[Loggers, Mapping[str, str]]], broker: object) -> list[KafkaError | None]:
-        """Set the level of each logger that a change names. All other loggers inherit the level of their parents."""
+        """Set the level of each logger that `changes` contains. All other loggers inherit the level of their parent."""
         for _, configs in changes:
             for name, logger in _loggers().items():
                 logger.setLevel(LEVELS[configs[name]] if name in configs else logging.NOTSET)
@@ -66,5 +66,5 @@ def _loggers() -> dict[str, logging.Logger]:
 
 
 def _level_name(level: int) -> str:
-    """Return Kafka's name of a Python level. For a level between two named levels, return the name of the lower one."""
+    """Return Kafka's name of a Python level: WARN for 30. For 35, which has no name, also return WARN."""
     return next((name for name, known in LEVELS.items() if level >= known), "TRACE")

@@ -12,7 +12,7 @@ VARIABLES = {"HMB_" + name.upper().replace(".", "_"): name for name in BROKER_CO
 
 
 def unknown_names(properties: Iterable[str]) -> list[str]:
-    """Return a warning for each name that is no setting's name. The warning suggests the most similar setting."""
+    """Return a warning for each name that is not the name of a setting. The warning suggests the most similar name."""
     return [
         f"unknown setting {name!r} is ignored{nearest(name, BROKER_CONFIGS)}"
         for name in properties
@@ -21,7 +21,7 @@ def unknown_names(properties: Iterable[str]) -> list[str]:
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """Return a warning for each environment variable that is probably a misspelled setting: HMB_LOG_SEGMENT_BYTE."""
+    """Return a warning for each environment variable that looks like a misspelled setting: HMB_LOG_SEGMENT_BYTE."""
     return [
         f"unknown setting {variable!r} is ignored{found}"
         for variable in environment

@@ -1,8 +1,8 @@
 """Settings of Kafka that HMB's broker accepts, stores and returns, but does not use.
 
-For example, Kafka has settings for replicas, racks and tiered storage. HMB runs one broker without any of these. The
-broker accepts the settings anyway. Some clients create topics with these settings, and some tools set them on brokers.
-An error would make these clients and tools fail.
+For example, Kafka has settings for replicas, racks and tiered storage. HMB has no replicas, no racks and no tiered
+storage. The broker accepts these settings anyway, because some clients create topics with these settings, and some
+tools set these settings for brokers. If the broker returned an error, these clients and tools would fail.
 """
 
 from __future__ import annotations
@@ -77,7 +77,8 @@ BROKER = [
     _int("socket.send.buffer.bytes", 102_400, SYSTEM, -1),
     _int("socket.receive.buffer.bytes", 102_400, SYSTEM, -1),
 ]
-# Tools set these settings while they move replicas. DescribeConfigs returns such a setting only if it is set.
+# Tools of Kafka set these settings while they move replicas. DescribeConfigs returns one of these settings only if a
+# client has set it.
 RATES = [
     _long("leader.replication.throttled.rate", None, ONE_BROKER, 0, dynamic=True),
     _long("follower.replication.throttled.rate", None, ONE_BROKER, 0, dynamic=True),

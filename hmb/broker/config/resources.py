@@ -1,13 +1,13 @@
 """The resources that have settings: topics, brokers, the broker's loggers, groups.
 
 The requests DescribeConfigs, AlterConfigs and IncrementalAlterConfigs name a resource by its type and its name. `find`
-returns an object for this resource. The object returns the settings that clients have set for the resource (`altered`),
-and all its settings with their sources (`entries`). It also checks new settings (`check`), and replaces the old
-settings by the new ones (`alter_all`).
+returns an object for this resource. This object has four methods: `altered` returns the settings that clients have set
+for the resource. `entries` returns all settings of the resource with their sources. `check` checks new settings.
+`alter_all` replaces the old settings with the new settings.
 
 The handlers of AlterConfigs and IncrementalAlterConfigs call `alter_each`. This function first checks the new settings
-of each resource in the request. Then it alters all resources of one type together, so that the broker writes the file
-with their settings only once.
+of each resource in the request. Then `alter_each` alters all resources of one type together. For example, if a request
+alters ten topics, the broker writes the file of the topics' settings once, and not ten times.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def alter_each(
     """Alter the settings of several resources. For each resource, `change` computes the new settings from the request.
 
     Returns one response for each resource. The response contains an error code if the resource was not altered. If the
-    request names a resource twice, this resource is not altered.
+    request names a resource twice, the function does not alter this resource and returns an error for it.
     """
     times = Counter((each.resource_type, each.resource_name) for each in wanted)
     responses: list[ResponseT] = []

@@ -5,8 +5,8 @@ under the broker's id. The settings for all brokers are listed under the empty n
     {"brokers": {"": {"log.retention.ms": "60000"}, "0": {"message.max.bytes": "5000000"}},
      "groups": {"billing": {"consumer.session.timeout.ms": "50000"}}}
 
-The broker replaces the whole file in one step, so that a crash leaves either the old or the new file. The settings of
-topics are in another file, `topics.json` (topics/store.py).
+The broker replaces the whole file in one step. After a crash, the directory contains either the old file or the
+complete new file. The settings of topics are in another file, `topics.json` (topics/store.py).
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ class ConfigStore:
     ) -> None:
         """Write new settings of all brokers, of all groups, or of both to the file. Raises OSError.
 
-        None keeps the old settings. A broker or a group without settings does not appear in the file.
+        If `brokers` or `groups` is None, their old settings stay in the file. The file does not list brokers or groups
+        without settings.
         """
         brokers = _filled(self.brokers if brokers is None else brokers)
         groups = _filled(self.groups if groups is None else groups)

@@ -2,8 +2,8 @@
 
 Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: a partition of `__consumer_offsets` stores the group's offsets. The broker adds this partition to the
-    transaction. When the transaction ends, this partition then gets a marker, like all other partitions of the
-    transaction.
+    transaction. When the transaction ends, the broker therefore writes a marker to this partition, as to all other
+    partitions of the transaction.
 Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
     Producers of transaction version 2 do not send this request, because their TxnOffsetCommit also adds the partition.
 Left out: nothing. HMB supports the whole API.

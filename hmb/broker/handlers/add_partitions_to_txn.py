@@ -1,10 +1,11 @@
 """AddPartitionsToTxn: add partitions to a transaction.
 
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
-Behavior: the broker adds either all partitions or none. The first partitions begin the transaction. If a request
-    contains a partition that does not exist, this partition gets an error, and all other partitions get
-    OPERATION_NOT_ATTEMPTED. The same happens if a client's request contains a partition of an internal topic. With
-    `verify_only` the broker adds nothing: each partition that is not in the transaction gets TRANSACTION_ABORTABLE.
+Behavior: the broker adds either all partitions or none. When a producer adds the first partitions, the transaction
+    begins. If a request contains a partition that does not exist, this partition gets an error, and all other
+    partitions get OPERATION_NOT_ATTEMPTED. The same happens if a client's request contains a partition of an internal
+    topic. If `verify_only` is true, the broker adds nothing. It only checks which partitions are in the transaction.
+    Each partition that is not in the transaction gets TRANSACTION_ABORTABLE.
 Version notes: clients send versions 0 to 3, with one transaction in each request. In a Kafka cluster, brokers send
     versions 4 and 5 to a coordinator, for several producers of transaction version 2. If the producer is fenced,
     versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.

@@ -1,10 +1,10 @@
 """AlterConfigs: replace all settings that were set for a topic, a broker or a group.
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
-Behavior: the request contains the complete new settings of a resource. A setting that the request does not contain
-    returns to its default. (To change a single setting, clients use IncrementalAlterConfigs.) Each resource has its own
-    error code. The broker changes either all settings of a resource or none. When the broker sends the response, the
-    new settings are on disk and in use. The error codes are the same as for IncrementalAlterConfigs.
+Behavior: the request contains the complete new settings of a resource. If the request does not contain a setting, the
+    broker resets this setting to its default. (To change a single setting, clients use IncrementalAlterConfigs.) Each
+    resource has its own error code. The broker changes either all settings of a resource or none. When the broker sends
+    the response, the new settings are on disk and in use. The error codes are the same as for IncrementalAlterConfigs.
 Version notes: all versions have the same fields and differ only in their encoding.
 Left out: settings of loggers and of client metrics, which get INVALID_REQUEST.
 """
@@ -29,7 +29,7 @@ def handle(request: AlterConfigsRequest, context: RequestContext) -> AlterConfig
 
 
 def _changed(wanted: Wanted, resource: Resource) -> dict[str, str]:
-    """Return the new settings of the resource, which are only the settings in the request."""
+    """Return the new settings of the resource: exactly the settings in the request."""
     if wanted.resource_type == ResourceType.BROKER_LOGGER:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "alter the levels of loggers with IncrementalAlterConfigs")
     configs = {config.name: config.value for config in wanted.configs if config.value is not None}

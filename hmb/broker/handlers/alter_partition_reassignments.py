@@ -2,8 +2,9 @@
 
 Versions: 0-1; all use the flexible encoding (KIP-482).
 Behavior: HMB has one broker, which already has all partitions. If the request assigns a partition to this broker, the
-    response contains no error. Any other assignment gets INVALID_REPLICA_ASSIGNMENT. A request cancels a move with null
-    instead of a list of replicas. HMB has no moves to cancel, so such a request gets NO_REASSIGNMENT_IN_PROGRESS.
+    response contains no error. Any other assignment gets INVALID_REPLICA_ASSIGNMENT. A request can also contain null
+    instead of a list of replicas. In Kafka, null cancels the move of a partition. HMB never moves partitions, so this
+    partition gets NO_REASSIGNMENT_IN_PROGRESS.
 Version notes: version 1 adds a field that allows or forbids a change of the number of replicas. HMB ignores this field,
     because the number is always 1.
 Left out: moves, because there is no other broker.

@@ -4,13 +4,13 @@ Versions: 0-4; versions 3 and later use the flexible encoding (KIP-482). The res
 Behavior: the list is made from the table of handlers, so it contains exactly the APIs that have a handler. If the
     version of the request is unknown, the response has the error code UNSUPPORTED_VERSION (35) and still contains the
     list. This response is encoded in version 0, which each client can read. The client then sends a request of a
-    version from the list. In tests, a broker may imitate an older Kafka (hmb/testing/versions.py). It then lists the
-    versions of that Kafka.
+    version from the list. In tests, a broker can imitate an older Kafka (hmb/testing/versions.py). The broker then
+    lists the versions that the older Kafka supports.
 Version notes: version 3 adds the name and the version of the client software, which the broker logs. Version 3 also
     adds features of the cluster. HMB has one feature, `transaction.version`, because clients need it. With version 2 of
     this feature, a producer gets a new epoch with each transaction (KIP-890). The response has a list of supported
-    features, with the minimum version of each feature. For `transaction.version` the minimum is 0, which responses
-    below version 4 must not contain. So the list is empty in version 3.
+    features, with the minimum version of each feature. The minimum version of `transaction.version` is 0. A response of
+    version 3 must not contain a minimum version of 0, so its list of supported features is empty.
 Left out: all other features. They concern clusters of several brokers.
 """
 

@@ -3,9 +3,9 @@
 Versions: 0-3; versions 2 and later use the flexible encoding (KIP-482).
 Behavior: a request contains, for each topic, the new total number of partitions. The total must be greater than the
     current number of partitions (INVALID_PARTITIONS). The broker ignores the request's time limit: it sends the
-    response after the partitions have been created. The request may contain replica assignments. Then it must contain
-    one assignment for each new partition, and each assignment must name only this broker. If a request contains a topic
-    twice, the topic gets INVALID_REQUEST.
+    response after the partitions have been created. A request can also choose the replicas of the new partitions. It
+    must then contain one replica assignment for each new partition, and each assignment must contain only this broker.
+    If a request contains a topic twice, the topic gets INVALID_REQUEST.
 Version notes: all versions have the same fields and differ only in their encoding.
 Left out: quotas. `throttle_time_ms` is always 0, and a client that changes many topics can delay other clients.
 """

@@ -3,10 +3,10 @@
 Versions: 0-7; versions 5 and later use the flexible encoding (KIP-482).
 Behavior: each topic has its own error code and error message. If the number of partitions is -1, the topic gets
     `num.partitions` partitions. The replication factor must be 1, or -1 for the default. A larger factor gets
-    INVALID_REPLICATION_FACTOR, because there is only one broker. Instead of these two numbers, the request may contain
-    replica assignments. They must number the partitions 0, 1, 2, ..., and assign each partition to this broker. If a
-    topic has several errors, the response contains the first one in Kafka's order: name, settings, number of
-    partitions, replicas.
+    INVALID_REPLICATION_FACTOR, because there is only one broker. Instead of the number of partitions and the
+    replication factor, a request can contain replica assignments. The assignments must be for the partitions 0, 1, 2,
+    ..., and each partition must be assigned to this broker. If a topic has several errors, the response contains the
+    first one in Kafka's order: name, settings, number of partitions, replicas.
 Version notes: version 1 adds `validate_only` and error messages. Version 4 adds the value -1 for defaults. Version 5
     adds the topic's settings to the response, and version 7 adds the topic's id.
 Left out: quotas. `throttle_time_ms` is always 0, and a client that changes many topics can delay other clients.
@@ -41,8 +41,8 @@ def handle(request: CreateTopicsRequest, context: RequestContext) -> CreateTopic
                 raise KafkaError(ErrorCode.INVALID_REQUEST, "the request contains this topic twice")
             new.append((topic_response, _checked(wanted, context)))
     outcomes = _create([topic for _, topic in new], request, context)
-    # New topics with the same settings share one list of settings in the response. To make a list for each topic would
-    # take longer than all other work of this handler.
+    # New topics with the same settings share one list of settings in the response. If each topic had its own list, the
+    # handler would need more time for these lists than for all its other work.
     configs: dict[frozenset[tuple[str, str]], list[TopicResponse.CreatableTopicConfigs]] = {}
     for (topic_response, (topic, count)), outcome in zip(new, outcomes, strict=True):
         if outcome is None:

@@ -4,8 +4,8 @@ Versions: 0-6; versions 4 and later use the flexible encoding (KIP-482).
 Behavior: each topic has its own error code. The broker ignores the request's time limit: it sends the response after
     the topics have been deleted. If a request contains a topic twice, the topic is not deleted and gets
     INVALID_REQUEST.
-Version notes: from version 6 on, a request may identify a topic by its id instead of its name. If it contains both or
-    neither, the topic gets INVALID_REQUEST.
+Version notes: from version 6 on, a request may identify a topic by its id instead of its name. If the request contains
+    both the id and the name of a topic, or neither of them, the topic gets INVALID_REQUEST.
 Left out: quotas. `throttle_time_ms` is always 0, and a client that changes many topics can delay other clients.
 """
 
@@ -51,9 +51,10 @@ def handle(request: DeleteTopicsRequest, context: RequestContext) -> DeleteTopic
 
 
 def _identity(wanted: Wanted, topics: Topics) -> object:
-    """Return a key that is the same for all entries of the request that name the same topic.
+    """Return a key for an entry of the request. Two entries that name the same topic have the same key.
 
-    An invalid entry, which has both a name and an id or neither, gets a key of its own.
+    An entry is invalid if it has both a name and an id, or neither of them. An invalid entry gets a key that no other
+    entry has.
     """
     if (wanted.name is None) != bool(wanted.topic_id.int):
         return object()

@@ -30,15 +30,15 @@ Synonym = Entry.DescribeConfigsSynonym
 def handle(request: DescribeConfigsRequest, context: RequestContext) -> DescribeConfigsResponse:
     check_repetitions((each.resource_type, each.resource_name) for each in request.resources)
     response = DescribeConfigsResponse()
-    # Most topics have the same settings. So the handler makes the list of these settings once, and uses it for all
-    # these topics.
+    # Most topics have the same settings. Topics with the same settings share one list of descriptions, which the
+    # handler makes once.
     described: dict[object, list[Entry]] = {}
     for wanted in request.resources:
         result = Result(resource_type=wanted.resource_type, resource_name=wanted.resource_name)
         response.results.append(result)
         with error_code_in(result):
             resource = config_resources.find(wanted.resource_type, wanted.resource_name, context.broker)
-            # Both null and an empty list of names select all settings.
+            # If the list of names is null or empty, the client requests all settings.
             names = frozenset(wanted.configuration_keys or ())
             is_broker = wanted.resource_type == ResourceType.BROKER
             alike = wanted.resource_name if is_broker else frozenset(resource.altered.items())

@@ -1,10 +1,11 @@
 """DescribeTopicPartitions: describe topics and their partitions, in several responses if there are many.
 
 Versions: 0; in the flexible encoding (KIP-482).
-Behavior: the response contains the requested topics, or all topics, sorted by name and without repetitions. It contains
-    at most `response_partition_limit` partitions, and at most `max.request.partition.size.limit`, but at least one. If
-    some partitions are missing, the response has a cursor: the topic and the partition to continue with. The client
-    sends the cursor in its next request. Unknown topics do not count as partitions.
+Behavior: the response contains the requested topics, or all topics, sorted by name and without repetitions. Two limits
+    apply to the number of partitions in a response: the request's `response_partition_limit` and the broker's setting
+    `max.request.partition.size.limit`. At least one partition is always returned. If some partitions do not fit, the
+    response contains a cursor: the first topic and partition that are missing. The client sends the cursor in its next
+    request. An unknown topic does not count towards these limits.
 Version notes: none.
 Left out: eligible leader replicas and racks, which exist only with several brokers. If the disk of the broker is lost,
     no other replica has the records.

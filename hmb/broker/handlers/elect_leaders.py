@@ -2,9 +2,8 @@
 
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Behavior: HMB has one broker, which is always the leader of all partitions. So each existing partition gets
-    ELECTION_NOT_NEEDED. If a request is for all partitions and does not name them, the response contains all topics,
-    but no partitions. Kafka does the same: it returns ELECTION_NOT_NEEDED only for partitions that the client has
-    named.
+    ELECTION_NOT_NEEDED. A request can contain null instead of a list of partitions, which means all partitions. The
+    response then contains all topics, but no partitions, as in Kafka.
 Version notes: version 0 only elects the preferred replica as the leader. Version 1 adds the type of election, and an
     error code for the whole response. An unknown type gets INVALID_REQUEST.
 Left out: nothing. HMB supports the whole API.

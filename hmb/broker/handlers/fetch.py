@@ -2,14 +2,15 @@
 
 Versions: 0-18; versions 12 and later use the flexible encoding (KIP-482).
 Behavior: the broker waits until `min_bytes` bytes exist, a partition has an error, `max_wait_ms` has passed, or the
-    broker stops. It also never waits longer than `connections.max.idle.ms`. The response contains at most
-    `partition_max_bytes` bytes of each partition, and at most `max_bytes` bytes in total. The first batch is always
-    returned completely, even if it is larger than these limits. The broker does not parse the records: the response
-    refers to regions of log files, which the connection sends with `sendfile`. An append to a log wakes the fetches
-    that wait for it. A waiting fetch also checks its logs every LOG_CHECK_INTERVAL seconds. In this way the broker
-    notices that the client has disconnected, or that a topic was deleted and created again. A consumer with the
-    isolation level READ_COMMITTED gets only records below the last stable offset. The consumer also gets a list of
-    aborted transactions, and has to skip the records of these transactions.
+    broker stops. The broker never waits longer than `connections.max.idle.ms`, even if `max_wait_ms` is greater. The
+    response contains at most `partition_max_bytes` bytes of each partition, and at most `max_bytes` bytes in total. The
+    first batch is always returned completely, even if it is larger than these limits. The broker does not parse the
+    records: the response refers to regions of log files, which the connection sends with `sendfile`. When a producer
+    appends records to a log, the broker wakes each fetch that waits for records of this log. A waiting fetch also
+    checks its logs every LOG_CHECK_INTERVAL seconds. In this way the broker notices that the client has disconnected,
+    or that a topic was deleted and created again. A consumer with the isolation level READ_COMMITTED gets only records
+    below the last stable offset. The consumer also gets a list of aborted transactions, and has to skip the records of
+    these transactions.
 Version notes: clients that send versions below 4 do not know record batches. The broker converts the records to the
     format of the version (`FetchRequest.magic_of`) while it sends the response (old_clients.py). During the conversion
     the broker checks the batches. If the first batch is damaged, the error is CORRUPT_MESSAGE. If the first batch has
@@ -39,8 +40,8 @@ from hmb.storage.watchers import Watcher
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 AbortedTransaction = PartitionData.AbortedTransaction
 LOG_CHECK_INTERVAL = 1.0  # longest time in seconds until a waiting fetch checks its logs again
-# The responses for all partitions share these objects. To create new objects for each partition would take longer than
-# to read the records.
+# The responses for all partitions share these objects. If the handler created new objects for each partition, this
+# would take longer than reading the records.
 NO_RECORDS = memoryview(b"")
 NO_END, NO_LEADER = PartitionData.EpochEndOffset(), PartitionData.LeaderIdAndEpoch()
 NO_SNAPSHOT = PartitionData.SnapshotId()
@@ -108,7 +109,7 @@ class _Fetch:
         self.is_satisfied = failed or not self.logs or self._size >= self._min_bytes
 
     def _partition_response(self, partition: FetchedPartition) -> PartitionData | None:
-        """Return the response for one partition, or None if nothing has changed since the session's last response."""
+        """Return the response for one partition, or None if the session's next response need not contain it."""
         try:
             log = partition.log(self._context.broker.topics, uses_ids=self._uses_ids)
         except KafkaError as error:

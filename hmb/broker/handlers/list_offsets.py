@@ -7,11 +7,11 @@ Behavior: for a timestamp (in ms), the response contains the first record with t
     on the local disk. With the isolation level READ_COMMITTED, the log ends at the last stable offset. If a request
     contains a partition twice, the response contains it once, with INVALID_REQUEST.
 Version notes: version 0 returns a list of at most `max_num_offsets` offsets, the greatest first. The list contains the
-    base offset of each segment that was last written before the requested time. For the timestamp -1, the list contains
-    the base offsets of all segments and the end of the log. Version 2 adds the isolation level, version 4 leader
-    epochs, version 7 the timestamp -3, and version 8 the timestamp -4.
-Left out: tiered storage. Its special timestamps -5 and -6 get the timestamp -1 and the offset -1, as from a Kafka
-    broker without tiered storage.
+    base offset of each segment whose file was last changed at or before the requested time. For the timestamp -1, the
+    list contains the base offsets of all segments and the end of the log. Version 2 adds the isolation level, version 4
+    leader epochs, version 7 the timestamp -3, and version 8 the timestamp -4.
+Left out: tiered storage. A request for its special timestamps -5 and -6 gets the timestamp -1 and the offset -1. A
+    Kafka broker without tiered storage returns the same.
 """
 
 from __future__ import annotations
@@ -112,8 +112,8 @@ def _find(log: Log, timestamp: int, end_offset: int) -> TimestampOffset | None:
 def _segment_starts(log: Log, timestamp: int, count: int) -> list[int]:
     """Return the list of offsets for a response of version 0: base offsets of segments, and possibly the log's end.
 
-    A segment is in the list if its file was last changed at or before `timestamp`. The time of the file is used,
-    because old messages have no timestamps.
+    The list contains the base offset of a segment if the segment's file was last changed at or before `timestamp`. The
+    function uses the time of the file, because messages of the old format have no timestamps.
     """
     if timestamp == EARLIEST:
         return [log.log_start_offset][:count]

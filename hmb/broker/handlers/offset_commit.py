@@ -95,7 +95,7 @@ def _commit(
     response: OffsetCommitResponse,
     context: RequestContext,
 ) -> OffsetCommitResponse | Deferred:
-    """Commit all offsets together. If the group refuses them, each accepted partition gets the group's error."""
+    """Commit all offsets in one write. If the group refuses, write its error into all of `accepted`."""
     groups = context.broker.groups
 
     def begin() -> QueuedRecords:

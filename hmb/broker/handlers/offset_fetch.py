@@ -1,9 +1,10 @@
 """OffsetFetch: return the committed offsets of groups.
 
 Versions: 0-10; versions 6 and later use the flexible encoding (KIP-482).
-Behavior: a partition without a committed offset gets the offset -1 and no error. All partitions of an unknown group get
-    the same. If the request contains null instead of a list of topics, the response contains all topics with committed
-    offsets. If a topic was deleted and created again, offsets that were committed for the old topic are not returned.
+Behavior: if a partition has no committed offset, the response contains the offset -1 and no error. If the group is
+    unknown, the response contains the same for all partitions. If the request contains null instead of a list of
+    topics, the response contains all topics with committed offsets. If a topic was deleted and created again, offsets
+    that were committed for the old topic are not returned.
 Version notes: for version 0, Kafka brokers read the offsets from ZooKeeper. In this version, a partition without a
     committed offset gets UNKNOWN_TOPIC_OR_PARTITION. In versions 0 and 1, an error of the group is returned at each
     partition. From version 7 on, a client can set `require_stable`: a partition then gets UNSTABLE_OFFSET_COMMIT while
@@ -63,9 +64,9 @@ def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchR
 def _group(group: Group, stable: bool, context: RequestContext) -> GroupResponse:
     group_response = GroupResponse(group_id=group.group_id)
     groups = context.broker.groups
-    # First read the offsets of open transactions (pending), and then the committed offsets. If a transaction is
-    # committed between these two steps, its offsets are in both results. In the other order, they could be in neither
-    # result.
+    # First read the pending offsets (of open transactions), and then the committed offsets. If a transaction is
+    # committed between these two steps, both results contain its offsets. If the handler read the committed offsets
+    # first, neither result would contain them.
     held = groups.pending_offsets(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:
@@ -86,7 +87,7 @@ def _group(group: Group, stable: bool, context: RequestContext) -> GroupResponse
 
 
 def _name(wanted: Wanted, context: RequestContext) -> str | None:
-    """Return the name of a requested topic, even if the topic does not exist. Return None if its id is unknown."""
+    """Return the name of a requested topic, even if the topic does not exist. Return None for an unknown id."""
     if context.version < FIRST_VERSION_OF_IDS:
         return wanted.name
     try:
@@ -132,9 +133,9 @@ def _topic_id(name: str, context: RequestContext) -> UUID:
 
 
 def _is_of(found: CommittedOffset, topic_id: UUID) -> bool:
-    """Return whether the offset was committed for the topic with this id.
+    """Return whether the offset was committed for the topic with this id, and not for an older topic of the same name.
 
-    If one of the two ids is unknown, return True.
+    If the topic's id or the id stored with the offset is unknown, return True.
     """
     return found.topic_id == topic_id or NO_TOPIC_ID in (found.topic_id, topic_id)
 

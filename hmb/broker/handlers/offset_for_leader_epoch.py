@@ -2,10 +2,10 @@
 
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Behavior: the request contains a leader epoch. The broker looks for this epoch in the log. If the log does not contain
-    this epoch, the broker takes the greatest epoch of the log that is smaller. The response contains the epoch that was
-    found, and the offset after the last record of this epoch. For the newest epoch, this offset is the end of the log.
-    If the requested epoch is greater than the newest epoch or is -1, the response contains the epoch -1 and the offset
-    -1.
+    this epoch, the broker uses the next smaller epoch: for epoch 5 in a log with the epochs 2, 3 and 7, it uses epoch
+    3. The response contains the epoch that was found, and the offset after the last record of this epoch. For the
+    newest epoch, this offset is the end of the log. If the requested epoch is greater than the newest epoch or is -1,
+    the response contains the epoch -1 and the offset -1.
 Version notes: version 1 adds the epoch to the response. Version 2 adds the leader epoch that the client believes to be
     current. If this epoch is wrong, the error is FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH. Version 3 adds the id of
     the requesting replica.

@@ -4,17 +4,18 @@ Versions: 0-13; versions 9 and later use the flexible encoding (KIP-482).
 Behavior: the log of each partition checks the records and assigns their offsets. Each partition has its own error code.
     If one record of a batch is invalid, the broker refuses the whole batch. A record is invalid if, for example, it has
     no key and the topic is compacted, or if its timestamp is out of range. `record_errors` contains the first ten
-    invalid records. (In Kafka it contains all of them.) With acks=1, the broker sends the response after the append.
-    With acks=-1 (all), the broker sends the response after the records are on disk (`log.flush.acks.all`). The broker
-    does not wait for followers, because HMB has none. With acks=0, the broker sends no response. If an error occurs
-    with acks=0, the broker closes the connection, because the client would otherwise not notice the error.
+    invalid records. (In Kafka, `record_errors` contains all invalid records.) With acks=1, the broker sends the
+    response after the append. With acks=-1 (all), the broker sends the response after the records are on disk
+    (`log.flush.acks.all`). The broker does not wait for followers, because HMB has none. With acks=0, the broker sends
+    no response. If an error occurs with acks=0, the broker closes the connection, because the client would otherwise
+    not notice the error.
 Version notes: the version determines the format of the records (`ProduceRequest.magic_of`). If a request below version
-    3 contains a record batch, it gets INVALID_RECORD. (A Kafka broker accepts such a request, but no client sends it,
-    and it would bypass the checks of version 3.) If a request below version 7 contains zstd, it gets
-    UNSUPPORTED_COMPRESSION_TYPE. If the request has a transactional id, the batches must belong to an open transaction
-    (broker/transactional.py). Otherwise the error is INVALID_TXN_STATE in versions below 11, and TRANSACTION_ABORTABLE
-    in later versions. From version 12 on, the broker adds a partition to the transaction when it gets the first batch
-    for it.
+    3 contains a record batch, it gets INVALID_RECORD. (A Kafka broker accepts this request. But no client sends it. HMB
+    refuses it, because HMB makes some checks only from version 3 on.) If a request below version 7 contains zstd, it
+    gets UNSUPPORTED_COMPRESSION_TYPE. If the request has a transactional id, the batches must belong to an open
+    transaction (broker/transactional.py). Otherwise the error is INVALID_TXN_STATE in versions below 11, and
+    TRANSACTION_ABORTABLE in later versions. From version 12 on, the broker adds a partition to the transaction when the
+    partition receives its first batch of the transaction.
 Left out: quotas. `throttle_time_ms` is always 0, and a fast client can use all of the broker's time and delay others.
 """
 
@@ -72,7 +73,7 @@ def _synced(response: ProduceResponse, unsynced: Iterable[tuple[Log, PartitionRe
 
 
 class _Appends:
-    """The appends of one Produce request."""
+    """Appends the records of one Produce request to the logs of their partitions."""
 
     def __init__(self, request: ProduceRequest, context: RequestContext) -> None:
         self._request = request
@@ -85,7 +86,7 @@ class _Appends:
     def append(self, topic: TopicData, partition: PartitionData, partition_response: PartitionResponse) -> Log:
         """Append the records of one partition to its log, and return the log. Raises KafkaError.
 
-        The offset of the first record is written into `partition_response`, the partition's response.
+        Write the offset of the first record into `partition_response`.
         """
         context, transaction = self._context, self._transaction
         target = context.broker.topics.find(None if self._uses_ids else topic.name, topic.topic_id)

@@ -32,8 +32,8 @@ def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
     """Merge two lists of topic entries into the list for a response, in the order that Kafka uses.
 
     `refused` contains the partitions that the handler has refused, and `accepted` contains all others. In the result,
-    each topic has one entry, in which the refused partitions come first. But if `refused` is empty, the result is
-    `accepted` without changes, and may contain a topic twice.
+    each topic has one entry, and the refused partitions come first in this entry. If `refused` is empty, the function
+    returns `accepted` unchanged. In this case, a topic can have two entries.
     """
     if not refused:
         return list(accepted)
@@ -50,8 +50,7 @@ def committed(
 ) -> R | Deferred:
     """Commit offsets. Return a response that is deferred until the offsets are on disk.
 
-    The function `begin` adds the commit to the queue of the journal. The function `fail` writes an error into the
-    response.
+    `begin` adds the offsets to the journal's queue. `fail` writes an error into the response.
     """
 
     def result() -> R:
@@ -80,7 +79,7 @@ def check_repetitions(names: Iterable[Hashable]) -> None:
     """Raise CloseConnection if `names` contains the same name more than MOST_TIMES times.
 
     A name is short, but the description of a group or a topic may have megabytes. If a small request contained the same
-    name a thousand times, the response could have gigabytes.
+    name a thousand times, the response could need gigabytes of memory.
     """
     for name, times in Counter(names).items():
         if times > MOST_TIMES:

@@ -3,12 +3,12 @@
 Versions: 0-5; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: the broker stores the offsets at once. They become the group's committed offsets when the transaction is
     committed. Until then, an OffsetFetch with `require_stable` gets an error for these partitions. The request contains
-    the member and the generation that have read the records. The broker checks the member and the generation, so that a
-    member that has lost its partitions cannot commit offsets for them (KIP-447).
-Version notes: versions 0 and 1 return COORDINATOR_NOT_AVAILABLE instead of COORDINATOR_LOAD_IN_PROGRESS, which clients
-    of these versions do not know. Version 3 adds the member and the generation. In versions 0 to 4, the producer must
-    first send AddOffsetsToTxn for the group. Otherwise the error is INVALID_TXN_STATE in versions 0 to 3, and
-    TRANSACTION_ABORTABLE in version 4. From version 5 on, AddOffsetsToTxn is not needed.
+    the id of the member that has read the records, and the generation of the group. The broker checks the member and
+    the generation, so that a member that has lost its partitions cannot commit offsets for them (KIP-447).
+Version notes: versions 0 and 1 return COORDINATOR_NOT_AVAILABLE instead of COORDINATOR_LOAD_IN_PROGRESS, because
+    clients that send these versions do not know this error. Version 3 adds the member and the generation. In versions 0
+    to 4, the producer must first send AddOffsetsToTxn for the group. Otherwise the error is INVALID_TXN_STATE in
+    versions 0 to 3, and TRANSACTION_ABORTABLE in version 4. From version 5 on, AddOffsetsToTxn is not needed.
 Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
 """
 
@@ -34,8 +34,8 @@ TopicResponse = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 PartitionResponse = TopicResponse.TxnOffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
 FIRST_VERSION_OF_LOADING = 2
-# A group may refuse a commit with these errors. Consumers know them, but transactional producers do not. So the
-# response to a producer contains ILLEGAL_GENERATION instead.
+# A group can refuse a commit with one of these errors. Transactional producers do not know these errors. So a producer
+# gets ILLEGAL_GENERATION instead.
 ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 
 
@@ -70,7 +70,7 @@ def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffse
 
 
 def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestContext) -> QueuedRecords:
-    """Append the offsets to the journal's queue, and keep the transaction open until this is done.
+    """Append the offsets to the journal's queue. The transaction cannot end during this step.
 
     Raises KafkaError.
     """

@@ -6,7 +6,7 @@ Behavior: each partition has its own error code. The broker sends the response a
     coordinator no longer knows. Therefore the handler does not ask the coordinator. (In Kafka, a coordinator also sends
     this request to other brokers. HMB's coordinator writes its markers without such a request.)
 Version notes: version 2 adds the transaction version, which decides which rules apply (KIP-1228). With transaction
-    version 2, the epoch of a marker must be greater than the epoch of the transaction's records.
+    version 2, the epoch in a marker must be greater than the epoch in the transaction's records.
 Left out: HMB has no ACLs, so it does not check who sends this request. Any client can end the transaction of another
     producer if it knows the producer's id and epoch.
 """
@@ -32,7 +32,7 @@ Written = list[tuple[PartitionResult, Callable[[], None]]]  # a response, and a 
 def handle(request: WriteTxnMarkersRequest, context: RequestContext) -> WriteTxnMarkersResponse:
     written: Written = []
     response = WriteTxnMarkersResponse(markers=[_write(wanted, written, context) for wanted in request.markers])
-    # Sync after all appends, so that one sync of a log covers several markers.
+    # First append all markers, and then sync. In this way, one sync of a log covers several markers.
     for partition_result, finish in written:
         with error_code_in(partition_result):
             finish()

@@ -16,5 +16,5 @@ A first reading can skip the rest:
 - `descriptors.py`       limits for the file descriptors of logs and of connections
 - `listeners.py`         addresses from the settings `listeners` and `advertised.listeners`
 - `request_log.py`       one log line for each request (`hmb broker -vv`)
-- `staged.py`            the division of work among threads that the thesis describes
+- `staged.py`            several threads share the work on one request, as in the thesis
 """

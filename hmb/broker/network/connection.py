@@ -28,9 +28,9 @@ LOGGER = logging.getLogger(__name__)
 class AcceptedConnection:
     """Serves one client's socket until the client disconnects or breaks the protocol, or until the broker stops.
 
-    No wait is endless. A read fails if no bytes arrive for `idle` seconds. A write fails if it cannot continue for
-    STALL seconds (sending.py). The kernel enforces both limits (SO_RCVTIMEO, SO_SNDTIMEO). A timeout of a Python socket
-    would cost one more system call, poll(), before each read. In addition, the server closes a connection whose
+    Each wait has a time limit. A read fails if no bytes arrive for `idle` seconds. A write fails if it cannot continue
+    for STALL seconds (sending.py). The kernel enforces both limits (SO_RCVTIMEO, SO_SNDTIMEO). A timeout of a Python
+    socket would cost one more system call, poll(), before each read. In addition, the server closes a connection whose
     `deadline` has passed.
     """
 
@@ -71,17 +71,17 @@ class AcceptedConnection:
 
     @property
     def has_client(self) -> bool:
-        """Whether the client has not closed the connection.
+        """Whether the client is still connected.
 
-        If false, the connection's thread may still handle a request.
+        Even if the client has disconnected, the connection's thread may still be handling a request.
         """
         descriptor = self._socket.fileno()  # -1 if the connection's thread has closed the socket
         return descriptor >= 0 and not has_left(descriptor)
 
     def stop(self) -> None:
-        """Let the thread answer its current request, and then end.
+        """Ask the thread to answer its current request and then to end.
 
-        The thread ignores requests that have already arrived.
+        The thread does not handle the requests after the current request, even if they have already arrived.
         """
         self._stopping = True
         with contextlib.suppress(OSError):

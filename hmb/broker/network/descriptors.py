@@ -5,13 +5,14 @@ neither accept a connection nor open a file. Therefore the broker raises the lim
 divides the descriptors into three parts:
 - One third of the descriptors is for the files of logs. The broker keeps recently used files open
   (storage/files/virtual.py).
-- The rest, without the reserve, is for connections. Each connection needs two descriptors: one for its socket, and one
-  for the file from which its thread sends records. The thread opens this file itself, because the storage layer may
-  close its own descriptor of the file at any time.
-- RESERVE descriptors are for all other purposes: listeners, directories and state files.
+- RESERVE descriptors are for listeners, directories, state files and all other purposes.
+- The remaining descriptors are for connections. Each connection needs two descriptors: one for its socket, and one for
+  the file from which its thread sends records. The thread opens this file itself, because the storage layer may close
+  its own descriptor of the file at any time.
 
 Example: of 1,024 descriptors, 341 are for files and 64 are the reserve. The other 619 are enough for 309 connections.
-The server refuses all further connections, as it does when `max.connections` clients are connected.
+When 309 clients are connected, the server refuses further clients, in the same way as when `max.connections` clients
+are connected.
 """
 
 from __future__ import annotations

@@ -11,13 +11,13 @@ Measured with acks=all and one record in each batch: HMB's producer sends 4,418 
 records/s without gathering. The producer of confluent-kafka sends 15,968 records/s with gathering, and 2,650 records/s
 without it (medians of five runs).
 
-The queue is only for deferred responses. The thread sends all other responses at once. If the other responses also
-waited in the queue, the client would get no response for a while and then many responses at once. Client and broker
-would then wait for each other: with acks=1, HMB's producer would send 6,285 records/s instead of 16,001.
+The queue is only for deferred responses. If a response does not have to wait for the disk, the thread sends it at once.
+For example, responses to acks=1 do not wait. In an experiment, these responses also waited in the queue: the client got
+no response for a while and then many responses at once, and so client and broker waited for each other. HMB's producer
+then sent 6,285 records/s instead of 16,001.
 
 A first reading of the broker can skip this module, except for `ResponseQueue.send`, which the tour of a Fetch names.
-Without gathering, the thread would send each response before it handles
-the next request.
+Without gathering, the thread would send each response before it handles the next request.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class ResponseQueue:
     def send(self) -> None:
         """Wait for all deferred responses in the queue, and send all responses.
 
-        If a response cannot be made, send only the responses before it, and raise CloseConnection. Raises OSError.
+        If a response cannot be created, send the responses before it and raise CloseConnection. Raises OSError if the
+        connection is broken.
         """
         responses, self._responses = self._responses, []  # Empty the queue first, so that no response is sent twice.
         parts: list[Part] = []

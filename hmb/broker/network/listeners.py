@@ -6,9 +6,9 @@ client uses the advertised address. If a listener has the port 0, the system sel
 the listener. The broker then advertises this port.
 
 Each listener has a name and a protocol. The setting `listener.security.protocol.map` contains the protocol for each
-name. A listener that is not in this map may have the name of a protocol, such as SSL: it then uses this protocol. All
-other listeners use PLAINTEXT. HMB supports only PLAINTEXT. If a listener has another protocol, the broker refuses to
-start. Otherwise a listener that its user expects to be encrypted would accept unencrypted connections.
+name. If the map does not contain a name, the name itself can be a protocol: a listener with the name SSL uses the
+protocol SSL. All other listeners use PLAINTEXT. HMB supports only PLAINTEXT. If a listener has the protocol SSL, its
+user expects encrypted connections, which HMB cannot provide. Therefore the broker refuses to start.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _parse(setting: str, text: str) -> list[tuple[str, str, int]]:
 def _parse_protocols(text: str) -> dict[str, str]:
     """Return a mapping from listener names to protocols, in capitals.
 
-    It contains each protocol under its own name, too.
+    The mapping also contains each protocol as a listener name: SSL is mapped to SSL.
     """
     protocols = {name: name for name in PROTOCOLS}
     for part in filter(None, (part.strip().upper() for part in text.split(","))):

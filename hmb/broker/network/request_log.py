@@ -1,5 +1,6 @@
 """The request log: one line for each request, so that a user can see what a client does.
 
+For example, a client that sends two Produce requests causes these two lines:
     127.0.0.1:41281 Produce v13 (5) from 'hmb': 214 B, response 60 B after 1.8 ms
     127.0.0.1:41281 Produce v13 (6) from 'hmb': 214 B, no response
 

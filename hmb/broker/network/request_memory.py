@@ -1,25 +1,29 @@
 """A limit for the memory of all requests that the broker reads and handles at one time (`queued.max.request.bytes`).
 
-One request may have 100 MB, and a broker may have thousands of connections. Therefore all requests share one budget of
+One request can have 100 MB, and a broker can have thousands of connections. Therefore all requests share one budget of
 memory. An `Account` counts the bytes of the budget that one request uses. The account counts two kinds of bytes:
-    the bytes of its frame        while they arrive, if the frame is larger than the connection's read buffer
-    its decoded values            before the decoder creates them (protocol/allowance.py), except the first 64 KiB
+- The bytes of the request's frame, if the frame is larger than the connection's read buffer. The account counts these
+  bytes while they arrive.
+- The decoded values of the request, except the first 64 KiB. The account counts a value before the decoder creates it
+  (protocol/allowance.py).
 
-If the budget has too few free bytes, the thread of the connection waits. Meanwhile it does not read from the
-connection, so the client has to wait, too. When a request has been handled, its bytes become free again.
+If the budget has too few free bytes, the thread of the connection waits. Meanwhile this thread does not read from the
+connection, so the client has to wait, too. When the broker has handled a request, the bytes of this request become free
+again.
 
-Without a further rule, two large requests could wait for each other forever: each has a part of the budget and needs
-more. Therefore one request at a time may use more than the budget. This request ends in limited time, because the
-broker disconnects a client that stops sending. After it, another request may use more than the budget. If the budget is
-16 MB and the largest request has 100 MB, all requests together use at most 116 MB.
+Two large requests could wait for each other forever, if each request holds half of the budget and needs more. Therefore
+one request at a time is allowed to exceed the budget. This request ends in limited time, because the broker disconnects
+a client that stops sending. Then another request is allowed to exceed the budget. If the budget is 16 MB and the
+largest request has 100 MB, all requests together use at most 116 MB.
 
 The last 8 MiB of the budget are reserved for requests of at most 1 MiB, the usual size of a producer's request. So
 these requests do not have to wait for clients that slowly send requests of 100 MB.
 
 A long poll is a Fetch request that waits for new records. If another request needs memory, the broker wakes all long
-polls (`watchers`). They end early, and their memory becomes free.
+polls (`watchers`). These Fetch requests end early, and their memory becomes free.
 
-Kafka has the same setting. Its default is no limit, and it counts only the bytes of frames.
+Kafka also has the setting `queued.max.request.bytes`. In Kafka, memory is not limited by default, and the limit counts
+only the bytes of frames.
 """
 
 from __future__ import annotations
@@ -42,7 +46,7 @@ class RequestMemory:
     """The budget of memory that all requests of a broker share. Thread-safe."""
 
     def __init__(self, limit: int) -> None:
-        """Create a budget of `limit` bytes. If `limit` is 0 or negative, there is no limit."""
+        """Create a budget of `limit` bytes. If `limit` is 0 or negative, the budget is unlimited."""
         self._limit = limit
         self._changed = threading.Condition()  # guards the fields below; is taken before the lock of `watchers`
         self._used = 0
@@ -53,7 +57,7 @@ class RequestMemory:
 
     @property
     def used(self) -> int:
-        """The number of bytes that all requests together have taken."""
+        """The number of bytes that all requests together have taken from the budget."""
         return self._used
 
     @property
@@ -66,7 +70,7 @@ class RequestMemory:
         return Account(self, size)
 
     def stop(self) -> None:
-        """Let all current and all later waits for memory fail with CloseConnection, because the broker stops."""
+        """Wake all threads that wait for memory. From now on, each wait fails with CloseConnection."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -74,7 +78,8 @@ class RequestMemory:
     def take(self, account: Account, size: int) -> None:
         """Take `size` bytes for `account`.
 
-        If too few are free, wait. Raises CloseConnection after LONGEST_WAIT seconds.
+        If the budget has too few free bytes, wait. Raises CloseConnection if the wait takes more than LONGEST_WAIT
+        seconds.
         """
         with self._changed:
             if not self._fits(account, size):
@@ -128,19 +133,19 @@ class Account:
 
     @property
     def is_wanted(self) -> bool:
-        """Whether this request should free its memory: it has taken some, and another request waits for memory."""
+        """Whether this request has taken memory from the budget while another request waits for memory."""
         return self._held > 0 and self._memory is not None and self._memory.is_wanted
 
     @property
     def watchers(self) -> Watchers | None:
-        """The list to which a waiting Fetch request adds itself, so that it is woken when another request needs memory.
+        """The list of Fetch requests that the broker wakes when another request needs memory.
 
-        None if this request has taken no memory.
+        A Fetch request that waits for records adds itself to this list. None if this request has taken no memory.
         """
         return self._memory.watchers if self._memory is not None and self._held else None
 
     def take(self, size: int) -> None:
-        """Take `size` bytes from the budget. Wait if too few are free. Raises CloseConnection."""
+        """Take `size` bytes from the budget. If too few bytes are free, wait. Raises CloseConnection."""
         if self._memory is not None:
             self._memory.take(self, size)
             self._held += size

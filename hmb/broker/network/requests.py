@@ -28,8 +28,8 @@ COUNTED_FRAME = 1024  # bytes; smaller frames are not counted, because their val
 class Requests:
     """The requests of one client, as frames in the order in which the client sends them.
 
-    `deadline` is the time at which a request must have arrived: the client's first request, or a later request of which
-    the broker has read only a part. In all other cases `deadline` is None.
+    A new client must send its first request before `deadline`. If the broker has read only a part of a request, the
+    client must send the rest before `deadline`. In all other cases `deadline` is None.
     """
 
     def __init__(self, descriptor: int, max_request: int, memory: RequestMemory) -> None:

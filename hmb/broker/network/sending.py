@@ -5,9 +5,9 @@ kernel's page cache to the socket. The broker's process never reads these bytes.
 another format (old_clients.py), the broker converts and sends them in pieces.
 
 If a client does not read, the socket's buffers become full, and the sending thread waits. The kernel ends a wait after
-STALL seconds (SO_SNDTIMEO). But when a client reads a few bytes now and then, each wait is short, and sending could
-take forever. Therefore the whole response has a time limit, too. The limit is PATIENCE seconds, and one more second for
-each SLOWEST bytes that the client has read. Example: a client that has read 10 MiB gets 40 seconds.
+STALL seconds (SO_SNDTIMEO). But if a client reads one byte each second, no wait is long, and sending the response could
+take forever. Therefore the whole response has a time limit, too. The limit is PATIENCE seconds plus one second for each
+SLOWEST bytes that the client has read. Example: a client that has read 10 MiB gets 40 seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MSG_MORE = getattr(socket, "MSG_MORE", 0)  # Only Linux has this flag.
 def send(client: socket.socket, parts: Sequence[Part]) -> None:
     """Send a response to a client.
 
-    Raises OSError. Raises TimeoutError, which is an OSError, if the client reads too slowly.
+    Raises OSError if the connection is broken, and TimeoutError (a kind of OSError) if the client reads too slowly.
     """
     limit = _Limit()
     pending: list[bytes | bytearray | memoryview] = []
@@ -103,7 +103,7 @@ def _send_region(client: socket.socket, region: FileRegion, limit: _Limit) -> No
 
 
 def _send_converted(client: socket.socket, records: ConvertedRecords, limit: _Limit) -> None:
-    """Convert and send records in pieces. The time that the conversion takes is not part of the client's time limit."""
+    """Convert and send records in pieces. The client's time limit does not include the time of the conversion."""
     with closing(records.pieces()) as pieces:  # `closing` frees the reserved memory at once, even after an error.
         begun = monotonic()
         for piece in pieces:

@@ -2,9 +2,8 @@
 
 A Kafka broker handles the requests of one connection one after the other. Therefore one thread for each connection is
 enough: it reads a request, handles it, sends the response, and reads the next request. If a Fetch request waits for new
-records, this thread waits. One thread does all work for a request. In Python, passing a request to another thread costs
-more time than handling the request. `staged.py` contains the division of work that the thesis describes, for
-comparison.
+records, only this thread waits. In Python, passing a request to another thread costs more time than handling the
+request. For comparison, `staged.py` divides the work on a request among several threads, as the thesis describes.
 
 Source: thesis, chapter 9.2 (network layer).
 """
@@ -46,7 +45,7 @@ class Server:
     ) -> None:
         """Bind the listeners. Serve at most `most_connections` connections at the same time.
 
-        Clients can connect now, but their connections wait until `start` is called. Raises BindError.
+        Clients can connect at once, but the server answers no request before `start` is called. Raises BindError.
         """
         self._memory = memory
         self._api_handlers = handlers
@@ -155,11 +154,10 @@ class Server:
             self._connections[connection] = None
 
     def _make_room(self, most: int) -> bool:
-        """Make sure that there is room for one more connection.
+        """Make room for one more connection. Return False if this is impossible. The caller holds the lock.
 
-        Return False if all connections are in use. The caller holds the lock.
-
-        If `most` clients are connected, close the oldest connection that has never sent a complete request.
+        If `most` clients are connected, close the oldest connection that has never sent a complete request. If each
+        connection has sent a complete request, close none and return False.
         """
         if len(self._connections) < most:
             return True

@@ -1,6 +1,6 @@
-"""The division of work among threads that the thesis describes. The setting `threading=staged` selects it.
+"""The staged server of the thesis: several threads share the work on each request (setting `threading=staged`).
 
-Readers can study this division, and compare its speed with the simpler one of server.py. A request passes through
+Readers can study this server, and compare its speed with the simpler server in server.py. A request passes through
 several stages. Each stage has its own threads, and the stages are connected by queues, which are called channels
 (thesis, chapter 9.1, figure 9.2):
     processor (one per connection)  reads frames
@@ -15,12 +15,12 @@ one thread to another twice. Each time, the next thread has to wake up and to wa
 
 The stages follow three rules:
 - *Order.* The requests of one connection are handled one after the other, even if several handlers are free. For this
-  reason the request channel (the queue to the handlers) contains connections instead of requests, and each connection
-  at most once.
+  reason the request channel (the queue to the handlers) contains connections instead of requests. The channel contains
+  each connection at most once.
 - *No waiting handlers.* Some requests wait for other requests: a JoinGroup waits for all members of its group. If all
   handlers waited like this, no handler would be free for the other requests. Therefore the processor (the thread that
-  reads the requests) itself handles the APIs that may wait (WAITING_APIS). It does so after all earlier requests of its
-  connection.
+  reads the requests) itself handles the APIs that may wait (WAITING_APIS). Before that, the processor waits until all
+  earlier requests of its connection are answered.
 - *Limits.* The number of requests in each channel is limited. When a channel is full, the processor stops reading. Then
   the socket's buffer becomes full, and TCP slows the client down.
 """

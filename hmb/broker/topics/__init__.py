@@ -8,7 +8,7 @@ Read in this order:
 1. `topic.py`            one topic
 2. `registry.py`         all topics: look-up, creation, changes, deletion
 3. `store.py`            the file `topics.json`
-4. `interrupted_changes.py`  the start after a crash in the middle of a change
+4. `interrupted_changes.py`  completes, at the next start, a change that a crash has interrupted
 
 A first reading can skip the rest:
 - `internal.py`          the topics that the broker uses for itself, such as `__consumer_offsets`

@@ -1,14 +1,18 @@
-"""The start of the broker completes the changes of topics that a crash has interrupted.
+"""When the broker starts, it completes the changes of topics that a crash has interrupted.
 
 A change of topics takes several steps: the broker writes `topics.json`, and it creates or renames the directories of
-the logs. A crash may come between two steps. The start compares the list of topics with the directories:
-- A deleted log exists, so the deletion of its topic had begun. The start deletes the rest of this topic.
-- A topic lacks partitions, so their creation had begun, or somebody has removed their directories. The start creates
-  them again, empty.
-- A directory belongs to no topic of the list, so another broker, for example Kafka, created it. The start adds a topic.
+the logs. A crash can happen between two steps. When the broker starts again, it compares the list in `topics.json` with
+the directories:
+- If the directory of a log is marked as deleted, the deletion of the topic had begun. The broker deletes the rest of
+  this topic.
+- If a partition of a listed topic has no directory, the creation of the topic had not ended, or somebody has removed
+  the directory. The broker creates an empty directory for the partition.
+- If a directory belongs to no listed topic, another broker, for example Kafka, created the directory. The broker adds
+  the topic to the list.
 
-Example: the broker has written the new topic `orders` with 3 partitions, has created `orders-0`, and is killed. The
-next start creates `orders-1` and `orders-2` with the topic id of `orders-0`.
+Example: the broker has added the new topic `orders` with 3 partitions to `topics.json`, has created the directory
+`orders-0`, and is killed. When the broker starts again, it creates `orders-1` and `orders-2` with the topic id of
+`orders-0`.
 """
 
 from __future__ import annotations
@@ -38,8 +42,9 @@ def finish_interrupted_changes(
 ) -> None:
     """Finish the changes that a crash interrupted. Add the topics that another broker created to `stored`.
 
-    `stored` contains the topics of `store`, the file `topics.json`, which is written again if they have changed. `own`
-    contains the settings of each internal topic, and `default` the settings of all others. Raises OSError.
+    `stored` contains the topics that were read from `store`, the file `topics.json`. If this function changes `stored`,
+    it also writes the file. `own` contains the settings of each internal topic, and `default` the settings of all
+    others. Raises OSError.
     """
     before = dict(stored)
     left = _finish_deletions(logs, stored)

@@ -2,7 +2,7 @@
 
 A topic has a name, an id, and one log for each partition. The logs are found by the names of their directories
 (storage/log_manager.py). The settings of topics are in `topics.json` (store.py). If the broker crashes during a change,
-its next start completes the change, or finds the state before the change (interrupted_changes.py).
+the broker either completes the change at its next start, or continues without the change (interrupted_changes.py).
 """
 
 from __future__ import annotations
@@ -49,10 +49,11 @@ class Topics:
         """Open all logs in the data directory. Raises DataDirectoryError."""
         self._logs = logs
         self._default = config.log
-        # The settings of each internal topic, by its name, such as __consumer_offsets. They also apply if another
-        # broker created the internal topics.
+        # The settings of each internal topic, by its name, such as __consumer_offsets. These settings also apply to an
+        # internal topic that another broker created.
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}
-        # Guards the tables of topics and the file topics.json. A thread takes it before the log manager's lock.
+        # Guards the tables of topics and the file topics.json. A thread that also needs the log manager's lock takes
+        # this lock first.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / TOPICS_FILE, logs.manifest)
         stored = self._store.read()
@@ -150,7 +151,7 @@ class Topics:
         return topic
 
     def create_all(self, new: Sequence[NewPartitions]) -> list[KafkaError | None]:
-        """Create several topics together. The topics in `new` come from `check`.
+        """Create several topics together. Each topic in `new` is a result of `check`.
 
         Returns an error or None for each topic: TOPIC_ALREADY_EXISTS, POLICY_VIOLATION (too many), KAFKA_STORAGE_ERROR.
         """
@@ -189,8 +190,9 @@ class Topics:
     ) -> list[KafkaError | None]:
         """Create new partitions for several topics. If one of them cannot be created, create none.
 
-        `outcomes` contains an error for each topic that the caller has refused, and None for the others. This method
-        changes only the topics with None. It returns the outcomes together with its own errors.
+        `outcomes` contains one entry for each topic: an error if the caller has refused the topic, or None. This method
+        creates partitions only for the topics with the entry None. The result contains the errors in `outcomes` and the
+        errors of this method.
         """
         new = {each.topic.name: each for each, outcome in zip(wanted, outcomes, strict=True) if outcome is None}
         try:
@@ -200,7 +202,8 @@ class Topics:
         for (topic, total), logs in zip(new.values(), made, strict=True):
             what = "created topic %s, partitions: %d" if not topic.partitions else "topic %s has more partitions: %d"
             LOGGER.info(what, topic.name, total)
-            # Replace the mapping, and do not change it, because other threads may be reading it without a lock.
+            # Create a new mapping and leave the old mapping unchanged, because other threads may be reading it without
+            # a lock.
             topic.partitions = {**topic.partitions, **logs}
             self._add(topic)
         self.version += bool(new)
@@ -223,8 +226,9 @@ class Topics:
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
-            # Delete the new partitions under a new topic id. After a crash, the broker's next start deletes all
-            # partitions with this id. With the topic's own id, it would also delete the topic's older partitions.
+            # Mark the new partitions as deleted, with a new topic id. If the broker crashes now, its next start deletes
+            # all partitions with this topic id. The topic's older partitions have a different topic id, so the broker
+            # keeps them.
             names = dict.fromkeys((each.name for each in logs), uuid.uuid4())
             with contextlib.suppress(OSError):  # If this fails, the next start of the broker deletes the partitions.
                 left = self._logs.delete(names).left
@@ -276,7 +280,7 @@ class Topics:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
 
     def set_default(self, default: LogConfig) -> None:
-        """Change the default settings, which apply to all topics for which no client has set other settings."""
+        """Change the default settings. A default applies to each topic whose own settings do not override it."""
         with self._lock:
             if default == self._default:
                 return
@@ -290,7 +294,7 @@ class Topics:
         """Delete several topics with all their records.
 
         `forget` removes what other parts of the broker store about the topics, such as committed offsets. This method
-        calls `forget` before it removes the topics' files, because that may take long.
+        first calls `forget`, and then removes the topics' files. To remove large files may take long.
 
         Returns an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """

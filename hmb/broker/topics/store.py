@@ -5,8 +5,8 @@ The file is in the data directory. The settings of a topic are only those that a
 
 A new topic of three partitions needs three directories. The broker may be killed before all three exist. Therefore the
 broker first writes this file, in one step. When the broker starts again, it creates a directory for each listed
-partition that has none. A deletion does not begin with this file, because a full disk may have no space for the new
-file. Instead the broker first renames a directory (storage/state/trash.py).
+partition that has none. To delete a topic, the broker first renames the topic's directories (storage/state/trash.py),
+and writes this file later. The reason: if the disk is full, it has no space for a new file.
 
 If another broker created a topic in this data directory, the file does not contain the topic. HMB does not know the
 topic's settings. Therefore it adds the topic to the file with the settings ADOPTED, which delete no records. The

@@ -46,7 +46,7 @@ class Topic:
 
 
 class NewPartitions(NamedTuple):
-    """A request for new partitions: `topic` shall have `total` partitions, which are more than it has now."""
+    """A request to increase the number of partitions of `topic` to `total`."""
 
     topic: Topic
     total: int

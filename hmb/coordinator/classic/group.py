@@ -70,7 +70,7 @@ DescribedGroup = DescribeGroupsResponse.DescribedGroup
 class ClassicGroup:
     """A classic group. It handles the requests that change the members, and `rebalance` handles the rebalance.
 
-    `responses` and `writes` are the lists of `rebalance`.
+    `responses` and `writes` are the same lists as in `rebalance`.
     """
 
     kind: ClassVar[str] = GroupType.CLASSIC
@@ -89,7 +89,7 @@ class ClassicGroup:
     def restore(
         cls, group_id: str, value: GroupMetadataValue, settings: GroupSettings, clock: Callable[[], int]
     ) -> Self:
-        """Return the group whose record in the journal has this value."""
+        """Return the group that is stored in a record of the journal. `value` is the value of this record."""
         group = cls(group_id, settings, clock)
         group.rebalance.members = decode_members(value)
         group.rebalance.state = GroupState.STABLE if group.rebalance.members else GroupState.EMPTY
@@ -135,8 +135,8 @@ class ClassicGroup:
     def _has_room_for(self, member_id: str) -> bool:
         """Return whether the group can accept this member.
 
-        The group must have fewer than `group.max.size` members. While a rebalance waits for members, only the members
-        that have joined count.
+        The group must have fewer than `group.max.size` members. While a rebalance waits for members, the group counts
+        only the members that have joined this rebalance.
         """
         if self.rebalance.state is GroupState.EMPTY:
             return True
@@ -191,8 +191,8 @@ class ClassicGroup:
         If the request changes nothing, the response contains the current generation. Otherwise start a rebalance.
         """
         member = self.rebalance.members.check(request.member_id, request.group_instance_id)
-        # The leader of a Stable group joins again with unchanged metadata when a topic that the group reads has
-        # changed. The group must then rebalance.
+        # If a topic of the group has changed, the leader of a Stable group joins again. The group must rebalance, even
+        # if the leader's metadata are the same as before.
         leads = self.rebalance.state is GroupState.STABLE and member.member_id == self.rebalance.members.leader_id
         if self.rebalance.state is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self.rebalance.wait_for_generation(member, call)
@@ -224,7 +224,7 @@ class ClassicGroup:
         """Allow every fetch of committed offsets, because the classic protocol does not check who fetches them."""
 
     def leave(self, leaving: Sequence[MemberIdentity], now: int) -> list[ErrorCode]:
-        """Remove members by member id or group instance id. Return one error code (or NONE) for each of them.
+        """Remove members by member id or group instance id. Return one error code (or NONE) for each entry.
 
         Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
         """

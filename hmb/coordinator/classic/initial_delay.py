@@ -5,8 +5,8 @@ rebalance. The first consumer would receive all partitions, load their state, an
 later.
 
 Idea: the first rebalance of an Empty group waits for the time `group.initial.rebalance.delay.ms`. If another member
-joins during this wait, the group waits again for the same time. All waits together are at most as long as the rebalance
-timeout of the first member.
+joins during this wait, the group waits again for the same time. All waits together take at most the rebalance timeout
+of the first member.
 
 For example, the delay is 3 s and the rebalance timeout is 10 s. Member A joins at second 0, and B at second 2. The
 first wait ends at second 3. Because B has joined during this wait, the group waits again until second 6. No member
@@ -39,7 +39,7 @@ class InitialDelay:
         self._has_joined = True
 
     def extend(self, now: int) -> int | None:
-        """Start another wait and return the time at which it ends. Return None if the group needs no other wait."""
+        """Start another wait and return the time at which it ends. Return None if the group has waited long enough."""
         if not self.is_running or not self._has_joined or not self._remaining:
             return None
         self._has_joined = False

@@ -154,7 +154,7 @@ class ClassicMembers:
         self.by_id[member_id] = member
 
     def elect_leader(self) -> None:
-        """Keep the current leader if it has joined. If it has not joined, elect the first member that has."""
+        """If the current leader has joined the rebalance, keep it. Otherwise elect the first member that has joined."""
         if self.leader_id is None or self.by_id[self.leader_id].joining is None:
             self.leader_id = next(member.member_id for member in self if member.joining is not None)
 
@@ -166,7 +166,7 @@ class ClassicMembers:
         return [member for member in self if member.joining is None and not member.is_static]
 
     def wait_for_absent(self, now: int) -> int | None:
-        """Return the time (ms) until which a group without any joined member waits for its static members.
+        """Return the time (ms) until which the group waits for its static members if no member at all has joined.
 
         Return None if a member has joined or the group has no members. In both cases the group does not wait.
         """

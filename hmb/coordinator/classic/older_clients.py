@@ -1,5 +1,6 @@
 """Differences for older clients: the coordinator's response can depend on the version of the request.
 
+The coordinator treats these older requests differently from newer requests:
     JoinGroup version 0 to 3    a new member joins at once; newer clients first request a member id (KIP-394)
     JoinGroup version 0 to 8    a restarted static leader acts as a follower, because the field `skip_assignment`
                                 is missing (KIP-814)
@@ -28,7 +29,7 @@ def requests_member_id(call: Call) -> bool:
 
 
 def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str | None) -> JoinGroupResponse:
-    """Change the JoinGroup response to a restarted static member, so that a leader does not assign partitions again."""
+    """Complete the JoinGroup response for a restarted static member. A leader must not assign partitions again."""
     if call.version >= FIRST_VERSION_OF_SKIPPED_ASSIGNMENT:
         response.skip_assignment = bool(response.members)
     else:  # The response names the member's old id as the leader, so the client acts as a follower.

@@ -103,7 +103,7 @@ class Rebalance:
     # -- first half of a rebalance: all members join
 
     def start(self, because: str, now: int) -> None:
-        """Start a rebalance if none is running. In both cases, start the next generation if all members have joined."""
+        """If no rebalance is running, start one. Then start the next generation if all members have joined."""
         if TRANSITIONS.allows(self.state, GroupEvent.MEMBERS_CHANGED):
             self.prepare(because, now)
         else:
@@ -120,7 +120,7 @@ class Rebalance:
         self._complete_join_if_all_joined(now)
 
     def on_join(self) -> None:
-        """Record that a new member joins: an initial delay is then extended."""
+        """Record that a new member joins. If the group is in its initial delay, the delay becomes longer."""
         self._initial_delay.on_join()
 
     def wait_for_generation(self, member: ClassicMember, call: Call) -> None:
@@ -138,8 +138,8 @@ class Rebalance:
     def _on_join_deadline(self, now: int) -> None:
         """Remove the members that have not joined in time, and start the next generation with the others.
 
-        If the initial delay is extended, wait again instead. If only absent static members are left, wait for them once
-        more.
+        There are two exceptions. If the initial delay is extended, the group waits again. If all remaining members are
+        static and none of them has joined, the group waits for them once more.
         """
         self._join_deadline = self._initial_delay.extend(now)
         if self._join_deadline is not None:

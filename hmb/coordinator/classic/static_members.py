@@ -35,8 +35,8 @@ def replace_member(
 ) -> None:
     """Assign the new `member_id` to a static member that has restarted. Requests with its old id then fail.
 
-    A Stable group stays Stable if it would choose the same protocol again, and the member keeps its assignment.
-    Otherwise the group starts a rebalance, and the broker's log contains `because` as the reason.
+    If the group is Stable and would choose the same protocol again, it stays Stable and the member keeps its
+    assignment. Otherwise the group starts a rebalance, and the broker logs the reason `because`.
     """
     member = rebalance.members.by_id[rebalance.members.instances[request.group_instance_id or ""]]
     before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout

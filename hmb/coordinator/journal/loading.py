@@ -6,9 +6,9 @@ key.
 
 Offsets that were committed in a transaction are valid only if the transaction was committed. The log contains these
 records first, and then a control record (the marker) with the result of the transaction. The reader therefore collects
-the records of each producer id until it reads the marker. At a COMMIT marker, it merges the collected records with all
-other records. For each key, the record with the greater log offset is valid. At an ABORT marker, it drops the collected
-records.
+the records of each producer id until it reads the marker. If the marker is an ABORT marker, the reader discards the
+collected records. If the marker is a COMMIT marker, the collected records become valid. If a record outside the
+transaction has the same key, the record with the greater log offset is valid.
 
 For example, a transaction commits offset 10 of weather-0. A commit outside the transaction then stores offset 20, and
 at last the COMMIT marker follows. The committed offset is 20, because its record has the greater log offset.
@@ -49,7 +49,7 @@ class _Stored(NamedTuple):
 
 
 class NewestRecords:
-    """The newest record of each key. Records of an open transaction are stored separately until its marker is added."""
+    """The newest record of each key. Records of open transactions are separate until the transaction ends."""
 
     def __init__(self) -> None:
         self._stored: dict[bytes, _Stored] = {}

@@ -7,6 +7,7 @@ selects the layout of the bytes after it:
     key    int16 record type (`Key.record_type`)   the fields of one of the `...Key` classes, always version 0
     value  int16 version                           the fields of the `...Value` class of the key
 
+The journal contains records of these types:
     type      object                        key -> value
     0 and 1   one committed offset          group, topic, partition -> offset, leader epoch, metadata, times
     2         a classic group               group -> generation, protocol, leader, members with their assignments
@@ -187,9 +188,9 @@ class ConsumerGroupPartitionMetadataKey(Key, record_type=4, value=ConsumerGroupP
 class ConsumerGroupMemberMetadataValue(Value, flexible="0+"):
     """A member of a KIP-848 group and its subscription.
 
-    Only a member that uses the classic protocol has `classic_member_metadata`. For other members, the record contains
-    an explicit null. A tagged field may be omitted only if it has its default value, and Kafka's default for this field
-    is an empty struct.
+    Only a member that uses the classic protocol has `classic_member_metadata`. For all other members, the record must
+    contain the value null. If the record omitted this tagged field, a reader would use the field's default, which is an
+    empty struct and not null.
     """
 
     class ClassicMemberMetadata(Struct):
@@ -276,8 +277,8 @@ class ConsumerGroupCurrentMemberAssignmentKey(Key, record_type=8, value=Consumer
 class ConsumerGroupRegularExpressionValue(Value, flexible="0+"):
     """The topics whose names match a regular expression.
 
-    `timestamp` is the time (ms) at which the coordinator searched the topics, and `version` the version of the topics
-    then.
+    `timestamp` is the time (ms) at which the coordinator searched the topics. `version` is the version of the list of
+    topics at that time (`ClusterTopics.version`).
     """
 
     topics:    list[str] = t.array(t.string)

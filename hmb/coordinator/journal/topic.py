@@ -73,8 +73,8 @@ class JournalPartitions:
     def active(self, number: int) -> JournalPartition:
         """Return the partition with this number if it is loaded.
 
-        Raises NOT_COORDINATOR if it does not exist or cannot be read, and COORDINATOR_LOAD_IN_PROGRESS while it is
-        loaded.
+        Raises NOT_COORDINATOR if the partition does not exist or cannot be read, and COORDINATOR_LOAD_IN_PROGRESS if it
+        is not loaded yet.
         """
         partition = self._partitions.get(number)
         if partition is None or partition.state is LoadingState.FAILED:
@@ -92,7 +92,7 @@ class JournalPartitions:
         return self.active(number)
 
     def _follow(self) -> None:
-        """If the topic was deleted or created after the last call of this method, use its new partitions.
+        """Use the new partitions of the topic if it was deleted or created after the last call of this method.
 
         A new topic contains no records to load. The hash of an id selects one of the partitions that the topic has when
         it is created. Partitions that are added later are not used.

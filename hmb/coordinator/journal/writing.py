@@ -178,7 +178,7 @@ class Journal:
         return None
 
     def _as_coordinator(self, error: KafkaError | OSError) -> KafkaError:
-        """Return the error for the client. A client that receives NOT_COORDINATOR tries again until the disk works."""
+        """Return the error that the client receives for `error`. After NOT_COORDINATOR, the client tries again."""
         if isinstance(error, KafkaError) and error.code in FENCED:
             return error
         if isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE:
@@ -189,7 +189,7 @@ class Journal:
     # -- load
 
     def load(self, replay: Replay, stop: threading.Event, keys: Keys = KEYS) -> None:
-        """Load the partitions that existed when the broker started, one after the other, and then return.
+        """Load all partitions that existed when the broker started, one partition after the other.
 
         For each partition, call `replay` once for each key, with the newest value. Then call `replay` for the records
         of open transactions. The coordinator calls this method in a separate thread. It returns early after `stop` is

@@ -2,20 +2,21 @@
 
 In the classic protocol, all members stop at a barrier during a rebalance. KIP-848 has no barrier. The broker computes a
 *target* assignment. Each member then moves from its current assignment to the target. It makes one step at each of its
-heartbeats. A member continues to read the partitions that it keeps.
+heartbeats. During these steps, a member continues to read the partitions that it keeps.
 
 Three epochs (numbers that only increase) show the progress of a group towards its target:
     group epoch         increases when a member joins, leaves or changes its topics, or when a subscribed topic changes
     assignment epoch    the group epoch for which the broker has computed the target assignment
     member epoch        the assignment epoch whose target a member has reached
 
+A comparison of the three epochs shows the state of a group:
     group epoch 5  >  assignment epoch 4               Assigning: the target is outdated
     group epoch 5  =  assignment epoch 5, member at 4  Reconciling: a member has not reached the target yet
     group epoch 5  =  assignment epoch 5, members at 5 Stable
 
 For example, the broker has computed the target of epoch 5, and a member in epoch 4 must give up partition 2. The
-response to the member's next heartbeat contains its assignment without partition 2, and the member stays in epoch 4.
-With the heartbeat after that, the member confirms that it no longer owns partition 2. The response to this heartbeat
+response to the member's next heartbeat contains its assignment without partition 2, and the member stays in epoch 4. In
+its following heartbeat, the member confirms that it no longer owns partition 2. The response to this second heartbeat
 contains epoch 5.
 
 Read the modules of this folder in this order:

@@ -4,6 +4,7 @@ An assignor receives, for each member, the topics to which the member subscribes
 new target of each member. It assigns each partition of a subscribed topic to exactly one member that subscribes to the
 topic.
 
+HMB has two assignors:
 - *uniform* (the default): the numbers of partitions of members with the same subscription differ by at most one. The
   assignor is *sticky*: as few partitions as possible move to another member.
 - *range*: the first member gets the first partitions of each topic, the second member gets the next partitions, and so
@@ -14,8 +15,8 @@ topic.
 For example, members A and B read the topics x and y, which have three partitions each. The range assignor assigns x0,
 x1, y0 and y1 to A, and x2 and y2 to B. The uniform assignor assigns three partitions to each member.
 
-The assignors sort the members: first the static members by instance id, and then the others by member id. The same
-members therefore always get the same partitions.
+The assignors sort the members: first the static members by instance id, and then the others by member id. The result
+therefore does not depend on the order in which the members have joined.
 
 Source: KIP-848; the Kafka 0.7 design on rebalancing; Kafka's `UniformAssignor`, `RangeAssignor`.
 """
@@ -73,7 +74,7 @@ def assign_uniform(members: Iterable[MemberToAssign], partitions: Mapping[UUID, 
 
 
 def _kept(member: MemberToAssign, partitions: Mapping[UUID, int]) -> set[PartitionId]:
-    """Return the member's current target without deleted partitions and without topics that it no longer reads."""
+    """Return the member's current target, without deleted partitions and topics that the member no longer reads."""
     return {
         each for each in member.owned if each.topic_id in member.topics and each.partition < _count(each, partitions)
     }
@@ -132,8 +133,8 @@ class _Balance:
         self._partitions = partitions
 
     def targets(self) -> Targets:
-        # Topics with few readers come first. When the topics with many readers follow, the assignor can choose among
-        # many members and so balance the difference.
+        # The assignor begins with the topics that have few readers. A topic with many readers comes later: its
+        # partitions can then go to the members that have the fewest partitions.
         in_order = sorted(self._readers, key=lambda topic: (len(self._readers[topic]), topic))
         for topic in in_order:
             self._give_away(topic)

@@ -1,10 +1,11 @@
 """The deadlines of the members of a KIP-848 group: sessions and revocations.
 
+A member can have two deadlines:
 - The *session* of a member ends if the member sends no heartbeat within the session timeout. The group then removes the
   member.
-- A member that must give up partitions has a *revocation* deadline, which is its rebalance timeout from now. If the
-  member is still in its old epoch at the deadline, the group removes the member, because other members wait for the
-  partitions.
+- When a member must give up partitions, its *revocation* deadline starts. The member must give up these partitions
+  within its rebalance timeout. If the member is still in its old epoch at the deadline, the group removes the member,
+  because other members wait for the partitions.
 
 For example, the session timeout is 45 s, and the rebalance timeout of a member is 60 s. At second 0, the group asks the
 member to give up partition 2. The member sends a heartbeat every 5 s, so its session does not end. It never confirms
@@ -33,7 +34,7 @@ class MemberDeadlines:
         self._sessions[member_id] = deadline
 
     def watch_revocation(self, member: ConsumerMember, now: int) -> None:
-        """Start a revocation deadline if the member must give up partitions. If not, remove its revocation deadline."""
+        """Start a revocation deadline if the member must give up partitions. Otherwise remove this deadline."""
         if member.state is MemberState.UNREVOKED_PARTITIONS:
             self._revocations[member.member_id] = member.epoch, now + member.rebalance_timeout
         else:

@@ -69,7 +69,7 @@ class ConsumerGroupSettings:
 class ConsumerGroup:
     """One KIP-848 group. It handles the requests, and `state` stores the members, the epochs and the target.
 
-    `writes` is the list of `state`.
+    `writes` is the same list as in `state`.
     """
 
     kind: ClassVar[str] = GroupType.CONSUMER
@@ -126,7 +126,7 @@ class ConsumerGroup:
         return response
 
     def _before(self, request: ConsumerGroupHeartbeatRequest, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the stored member, or a new member if it joins. Raises KafkaError if its id or epoch is not valid."""
+        """Return the stored member, or a new member if the client joins. Raises KafkaError for a wrong id or epoch."""
         member_id = request.member_id or encode_uuid(uuid4())
         joins = request.member_epoch == JOIN_EPOCH
         if request.instance_id is not None and (old_id := self.state.instances.get(request.instance_id)) is not None:

@@ -52,7 +52,7 @@ def _is_blank(text: str | None) -> bool:
 
 
 def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> None:
-    """Raise FENCED_INSTANCE_ID if the request has another member id than `known_id`, the owner of its instance id."""
+    """Raise FENCED_INSTANCE_ID if the request's instance id belongs to a member with another id (`known_id`)."""
     if known_id != request.member_id:
         raise KafkaError(
             ErrorCode.FENCED_INSTANCE_ID,

@@ -16,9 +16,9 @@ For example, in epoch 4 member A owns the partitions {0, 1, 2}, and member B own
     B sends a heartbeat    B is Stable; the response contains {2}
 
 The *member epoch* is the epoch of the target that the member has reached. If a heartbeat contains an older epoch, the
-coordinator rejects it, and the member must join again. One exception exists: the heartbeat contains the epoch just
-before the current one, and the member owns only partitions of its current assignment. This member has only missed the
-last response.
+coordinator rejects it, and the member must join again. There is one exception: a member that has missed the last
+response. The heartbeat of such a member contains the epoch directly before the current epoch, and only partitions of
+its current assignment. The coordinator accepts this heartbeat.
 
 Source: KIP-848, KIP-1251; Kafka's `ConsumerGroupMember` and `CurrentAssignmentBuilder`.
 """
@@ -146,7 +146,7 @@ class ConsumerMember:
     def reconciled(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
         """Return the member after one step towards its target.
 
-        `owned` contains the partitions in the heartbeat, or is None if they have not changed.
+        `owned` contains the partitions in the heartbeat. None means that the member's partitions have not changed.
         """
         match self.state:
             case MemberState.STABLE if self.epoch == goal.epoch:
@@ -170,9 +170,9 @@ class ConsumerMember:
         return self._moved(self._after(event), goal.epoch, {**kept, **dict.fromkeys(free, goal.epoch)}, {})
 
     def _without_unread(self, goal: Goal, owned: frozenset[PartitionId] | None) -> ConsumerMember:
-        """Return the member without the partitions of topics that it no longer reads.
+        """Return the member without the partitions of topics to which it no longer subscribes.
 
-        The target can still contain these partitions.
+        The target can be older than the change of the subscription, and can still contain these partitions.
         """
         unread = {partition: epoch for partition, epoch in self.assigned.items() if partition.topic_id not in goal.read}
         if not unread:
@@ -198,6 +198,7 @@ def subscription_size(topics: Iterable[str], regex: str | None) -> int:
 def _owns(revoking: Owned, owned: frozenset[PartitionId] | None) -> bool:
     """Return whether the member still owns some of the partitions that it must give up (`revoking`).
 
-    `owned` contains the partitions in the heartbeat. None means that they have not changed, so the result is True.
+    `owned` contains the partitions in the heartbeat. None means that the member's partitions have not changed. The
+    member then still owns all partitions, so the result is True.
     """
     return owned is None or not owned.isdisjoint(revoking)

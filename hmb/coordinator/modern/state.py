@@ -61,7 +61,7 @@ class ConsumerState:
     """
 
     def __init__(self, group_id: str, resume: Callable[[int], None]) -> None:
-        """`resume` starts the sessions of all members again. It is called after a failed write was undone."""
+        """Create the state of an empty group. After a failed write was undone, `resume` restarts all sessions."""
         self.group_id = group_id
         self._resume = resume
         self.writes: list[Write] = []

@@ -2,8 +2,9 @@
 
 A group first changes in memory, and several changes can wait for the disk at the same time. If the write of a change
 fails, for example because the disk is full, the group must return to its stored state. The coordinator then restores
-the group from its stored records, as after a restart of the broker. A second change can start before this failure and
-be stored after it. The group in memory then lacks the second change, so the coordinator restores the group again.
+the group from its stored records, as after a restart of the broker. For example, the changes 1 and 2 wait for the disk.
+The write of change 1 fails, so the coordinator restores the group without these changes. Then change 2 is stored. The
+coordinator restores the group again, now with change 2.
 
 The changes can finish in any order. Each stored record therefore contains the number of the change that wrote it, so an
 older change never replaces the record of a newer change.

@@ -13,12 +13,13 @@ partition see from the marker whether the transaction was committed:
     response        <------------  CompleteCommit   journal: the transaction is over
 
 If the broker crashes after PrepareCommit, the decision is in the journal. After its restart, the broker writes the
-markers again. If the broker crashes before PrepareCommit, the transaction is still Ongoing after the restart. If the
-producer does not continue, the coordinator aborts the transaction when its timeout has passed.
+markers again. If the broker crashes before PrepareCommit, the transaction is still Ongoing after the restart, and the
+producer can continue. If the producer does not continue, the coordinator aborts the transaction after the transaction
+timeout.
 
 The *epoch* of a producer id protects against zombies: old producers that still send requests after a new producer has
 replaced them. When a new producer starts with the same transactional id, the epoch changes from 0 to 1. The broker then
-rejects every request of the old producer, because it contains epoch 0.
+rejects every request with epoch 0, and so every request of the old producer.
 
 Read the modules of this folder in this order:
 - `states`               the states of a transactional id, the events, and the table of all transitions

@@ -5,13 +5,13 @@ transactional_id.py computes the new value of a transactional id. This module st
 2. The thread releases the lock and waits until the record is on disk.
 3. The thread takes the lock again and replaces the old value in memory.
 
-From part 1 until part 3 the id is *moving*. Other requests for the same id then fail with CONCURRENT_TRANSACTIONS.
+A transactional id is *moving* while a thread stores its new value. Meanwhile, other requests for the same id fail with
+CONCURRENT_TRANSACTIONS.
 
 A transaction ends with three writes: the decision, the markers in all partitions, and the completion. The thread of the
 EndTxn request makes these writes one after the other and then sends the response. Readers therefore see the transaction
 before the producer receives the response. If the broker crashes, or the write of a marker or of the completion fails,
-the decision remains valid. The housekeeper, a thread of the broker, or the broker at its next start then makes the
-remaining writes.
+the decision remains valid. The broker makes the remaining writes later, in its housekeeper thread or at its next start.
 
 A thread that appends records of a transaction holds the lock of the id (`writing`). A thread that decides the
 transaction needs the same lock. The broker therefore appends each record before the decision, or rejects it. Without
@@ -77,7 +77,7 @@ class TransactionCoordinator:
         *,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        """`max_timeout` returns the value of the setting transaction.max.timeout.ms."""
+        """Create a coordinator. The function `max_timeout` returns the setting transaction.max.timeout.ms."""
         self._journal = journal
         self._producer_ids = producer_ids
         self._markers = markers
@@ -101,7 +101,7 @@ class TransactionCoordinator:
             self._loader.join(max(0.0, deadline - time.monotonic()))
 
     def _load(self) -> None:
-        """Load all transactional ids, and then complete the transactions that are decided.
+        """Load all transactional ids. Then complete each transaction that is decided but not complete.
 
         First wait until the groups are loaded, because some markers go to the journal of the groups.
         """
@@ -285,7 +285,7 @@ class TransactionCoordinator:
     # -- timeouts and expiry
 
     def complete_decided(self) -> None:
-        """Complete the decided transactions whose markers are missing after an error or after a crash of the broker."""
+        """Complete each decided transaction that an error or a crash of the broker has left incomplete."""
         for entry in self._all():
             with entry.lock:
                 if entry.is_moving or not entry.transaction.is_decided:
@@ -295,7 +295,7 @@ class TransactionCoordinator:
                 self._complete(entry)
 
     def _end_hanging(self) -> None:
-        """End the transactions that are open in a log but not for this coordinator (hanging.py)."""
+        """End each transaction that is open in a log, but not open in the coordinator's state (hanging.py)."""
         if not self._journal.is_complete:
             return  # A partition that is not loaded can contain open transactions.
         known = [entry.transaction for entry in self._all()]
@@ -365,9 +365,9 @@ class TransactionCoordinator:
 
 @contextmanager
 def _unless_it_changes() -> Iterator[None]:
-    """Ignore CONCURRENT_TRANSACTIONS in the block: the producer is changing the transaction.
+    """Ignore the error CONCURRENT_TRANSACTIONS in a `with` block.
 
-    The housekeeper checks the transaction again in its next round.
+    The error means that the producer is changing its transaction. The housekeeper checks this transaction again later.
     """
     try:
         yield

@@ -1,10 +1,10 @@
 """Hanging transactions: a transaction is open in a log, but the coordinator has already ended it.
 
 A read_committed consumer cannot read past the first open transaction of a log. It waits until the coordinator writes
-the marker that ends the transaction. If the disk then loses the marker, the coordinator does not write it again, and
+the marker that ends the transaction. If the disk loses the marker, the coordinator does not write the marker again, and
 the consumer waits forever. When the broker starts, it therefore compares the open transactions of all logs with the
-state of the coordinator. If a transaction is open in a log but not for the coordinator, the broker ends it with a new
-marker:
+state of the coordinator. If a transaction is open in a log, but not open in the coordinator's state, the broker writes
+a new marker into the log:
 - The broker writes a COMMIT marker if the producer's last transaction was committed and the epochs match.
 - In every other case, the broker writes an ABORT marker. The result of the transaction is unknown, so consumers must
   not receive its records.
@@ -12,8 +12,7 @@ marker:
 For example, producer 7 with epoch 3 has an open transaction in weather-0. The coordinator has stored the state
 CompleteCommit and epoch 3 for producer 7, so the broker writes a COMMIT marker.
 
-Before this check, the recovery of each log has already restored most lost markers. Hanging transactions are therefore
-rare.
+When the broker recovers its logs, it already restores most lost markers. Hanging transactions are therefore rare.
 
 Source: KIP-664, KIP-890 (hanging transactions).
 """
@@ -48,7 +47,7 @@ class OpenTransaction(NamedTuple):
 def hanging(
     found: Iterable[OpenTransaction], known: Collection[Transaction]
 ) -> Iterator[tuple[OpenTransaction, EndTransactionMarker]]:
-    """Yield each transaction in `found` that is not open for the coordinator, with the marker that must end it."""
+    """Yield each transaction in `found` that is not open in the coordinator's state, and the marker to end it."""
     by_producer = {transaction.producer_id: transaction for transaction in known}
     for each in found:
         transaction = by_producer.get(each.active.producer_id)
@@ -65,8 +64,8 @@ def hanging(
 def _is_committed(found: OpenTransaction, transaction: Transaction | None) -> bool:
     """Return whether `found` is the last transaction of its producer and was committed.
 
-    With transaction version 2, the coordinator adds 1 to the epoch when a transaction ends. The epoch in the log can
-    therefore be 1 less than the epoch of the coordinator.
+    With transaction version 2, the coordinator adds 1 to the epoch when a transaction ends. For example, the log can
+    contain epoch 3 when the coordinator has already stored epoch 4.
     """
     if transaction is None or transaction.state is not TransactionState.COMPLETE_COMMIT:
         return False

@@ -1,9 +1,9 @@
 """The markers that end a transaction: one in each partition that contains records of the transaction.
 
 A transaction can contain records of ordinary topics and committed offsets in `__consumer_offsets`. In a partition of an
-ordinary topic, `Log.append_marker` appends the marker. The partitions of `__consumer_offsets` belong to the group
-coordinator, so its journal appends the marker in the order of the queue. A COMMIT marker makes the offsets of the
-transaction visible, and an ABORT marker discards them.
+ordinary topic, `Log.append_marker` appends the marker. The partitions of `__consumer_offsets` belong to the journal of
+the group coordinator. There the marker goes through the queue of the journal, like every other record. A COMMIT marker
+makes the offsets of the transaction visible, and an ABORT marker discards them.
 
 The coordinator first appends all markers and then syncs all logs. The transaction is complete only after the last sync.
 If it were complete earlier, a power failure could destroy a marker, and no thread would write this marker again. A
@@ -102,7 +102,7 @@ def _is_written() -> None:
 
 @contextmanager
 def _unless_over(partition: TopicPartition, producer: ProducerIdAndEpoch) -> Iterator[None]:
-    """Ignore an error in the `with` block if the topic was deleted or its transaction has already ended."""
+    """Ignore an error in the `with` block if the topic was deleted or the producer's transaction has already ended."""
     try:
         yield
     except KafkaError as error:

@@ -11,7 +11,8 @@ state is PrepareCommit or PrepareAbort, the caller also writes the markers, and 
 
 With transaction version 2 (KIP-890), each transaction has a different epoch, because `end` increases the epoch. The
 broker therefore detects late records of an earlier transaction by their old epoch. If a producer repeats its EndTxn
-request, the coordinator recognizes the request by its previous epoch.
+request, the request contains the previous epoch. From this epoch, the coordinator sees that the request is a
+repetition.
 
 An epoch has 15 bits. When all its values are used, the transactional id gets a new producer id. The field
 `next_producer_id` holds this new id until all markers with the old id are written.
@@ -58,7 +59,7 @@ class Transaction:
     partitions: frozenset[TopicPartition] = frozenset()
     started: int = NO_TIME
     updated: int = NO_TIME
-    # The epoch before the current epoch, if the producer itself requested the current epoch. The journal does not store
+    # The producer's previous epoch, if the producer itself has requested its current epoch. The journal does not store
     # this field.
     last_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
@@ -75,7 +76,7 @@ class Transaction:
 
     @property
     def is_decided(self) -> bool:
-        """Whether the transaction is decided but some of its markers may not be written yet."""
+        """Whether the transaction is decided but not complete, so that some of its markers can be missing."""
         return self.state in DECIDED
 
     @property
@@ -100,8 +101,8 @@ class Transaction:
     def init(self, timeout: int, known: ProducerIdAndEpoch | None, now: int, allocate: AllocateId) -> Transaction:
         """Start a producer, or let a producer continue after an error (KIP-360).
 
-        A producer that continues sends its own id and epoch as `known`. If a transaction is open, abort it first; the
-        producer must then repeat the request. Raises PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
+        A producer that continues sends its own id and epoch as `known`. If a transaction is open, decide to abort it.
+        The producer must then repeat the request. Raises PRODUCER_FENCED, CONCURRENT_TRANSACTIONS.
         """
         if known is not None and not self._is_known(known):
             raise self._fenced(known)
