@@ -23,8 +23,8 @@ means that the response must wait, for example until records are on disk.
 the response, at the partition or the group that caused the error. Any other exception is an internal error: the broker
 logs the traceback and closes the connection.
 
-*One broker.* A broker of HMB is a cluster of one broker: the leader of all partitions and the coordinator of all
-groups. Each partition has one replica.
+*One broker.* Each HMB broker is a cluster of its own. The broker is the leader of all its partitions and the
+coordinator of all its groups. Each partition has one replica.
 
 Read in this order:
 1. `network/connection.py`    the loop of a connection's thread

@@ -50,7 +50,7 @@ class EncodedResponse:
 
     @property
     def is_deferred(self) -> bool:
-        """Whether the response is deferred, so that the method `parts` may wait."""
+        """Whether the response is deferred. The method `parts` of a deferred response waits."""
         return self._wait is not None
 
     def parts(self) -> Sequence[Part]:
@@ -80,7 +80,7 @@ class Dispatcher:
         """Handle the request in `frame`, and return the response. Raises CloseConnection."""
         ALLOWANCE.spend = memory.take_values
         try:
-            with frame:  # Free the frame after decoding. Decoded values are copies, except records.
+            with frame:  # Release the frame after decoding. Only records still refer to its bytes.
                 header, request = self._connection.receive(frame)
         except UnsupportedVersion as error:
             offered = self._broker.versions
@@ -115,7 +115,7 @@ class Dispatcher:
 
 
 def _internal_error(header: RequestHeader, kind: type[Request]) -> CloseConnection:
-    """Log the current exception with its traceback. Return a CloseConnection error for the caller to raise."""
+    """Log the current exception with its traceback. Return a CloseConnection error, which the caller raises."""
     why = f"{kind.__name__} v{header.api_version} of client {header.client_id!r} failed"
     LOGGER.exception("%s", why)
     return CloseConnection(why)

@@ -51,9 +51,9 @@ from hmb.units import now_ms
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 NO_SESSION = 0
 FIRST_EPOCH, LAST_EPOCH = 0, -1  # epochs in a request: 0 begins a session; -1 ends it, or fetches without a session
-MAX_PARTITIONS = 250_000  # in all sessions together; each partition takes about 400 bytes of memory
+MAX_PARTITIONS = 250_000  # limit for the partitions of all sessions; each partition takes about 400 bytes of memory
 
-TopicKey = str | int  # a topic's name; in requests with topic ids, the id as a number
+TopicKey = str | int  # a topic's name, or the topic's id as a number if the request contains ids
 Key = tuple[TopicKey, int]  # topic and partition number
 
 

@@ -18,7 +18,7 @@ LOGGER = logging.getLogger(__name__)
 Task = Callable[[], None]
 
 
-LONGEST_WAIT = 1.0  # longest wait in seconds, because a client may shorten an interval during the wait
+LONGEST_WAIT = 1.0  # seconds until the thread reads the intervals again, because clients can change them
 
 
 class Housekeeper:

@@ -1,10 +1,10 @@
 """Checks of the leader epochs in requests. A client that knows an outdated leader epoch gets an error (KIP-320).
 
 In a cluster of several brokers, a partition gets a new leader epoch when its leader changes. A client sends the leader
-epoch that it knows. The broker compares this epoch with the epoch of the log. If they differ, the broker refuses the
-request, and the client then asks for the current leader. A client may also send the epoch of the last record that it
-has fetched. With this epoch, the broker finds the first offset at which the client's records and the broker's log
-differ (KIP-595).
+epoch that it knows. The broker compares this epoch with the epoch of the log. If the two epochs differ, the broker
+refuses the request. The client then asks for the current leader. A client can also send the epoch of the last record
+that it has fetched. With this epoch, the broker finds the first offset at which the client's records and the broker's
+log differ (KIP-595).
 
 HMB is a cluster of one broker, so it never changes a leader epoch. A log contains several epochs only if another broker
 wrote the data directory. A first reading can skip this module.

@@ -9,8 +9,8 @@ because it assumes that this message is larger than its fetch size.)
 
 The broker converts the batches of a response one by one, while it sends the response. If a client does not read, the
 current batch stays in memory until the broker closes the connection (network/sending.py). MOST_CONVERTED limits the
-memory of all such responses together. If a new response would exceed this limit, the broker waits before it sends the
-first message of this response.
+memory for the batches of all responses together. If a new response would exceed this limit, the broker waits before it
+sends the first message of this response.
 
 *Damaged batches.* If the first batch of a response is damaged, an old client gets CORRUPT_MESSAGE. If a later batch is
 damaged, the client gets the messages of the batches before it, without an error. (A client that sends Fetch version 4
@@ -36,7 +36,7 @@ MOST_CONVERTED = 64 << 20  # bytes of memory for all conversions together
 
 
 class ByteBudget:
-    """A limited number of bytes that several threads share. A thread reserves bytes before it uses memory."""
+    """A budget of bytes for all threads that convert batches. A thread reserves bytes before it uses memory."""
 
     def __init__(self, size: int) -> None:
         self._size = self._free = size

@@ -25,8 +25,7 @@ from hmb.protocol.topics import TopicPartition
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Write:
-    """Records that the journal must store together. After the write, the caller runs the step `on_stored(error, now)`.
-    """
+    """Records that the journal must store together. After the write, the caller runs `on_stored(error, now)`."""
 
     records: Sequence[KeyAndValue]
     on_stored: Callable[[KafkaError | None, int], None] = lambda error, now: None

@@ -100,7 +100,7 @@ class GroupTimer:
                     self._changed.wait(min((self._heap[0][0] - now) / 1000, threading.TIMEOUT_MAX))
                 else:
                     due, _, group = heapq.heappop(self._heap)
-                    if group.due == due:  # If not, this entry is outdated: the group has a new wake-up.
+                    if group.due == due:  # If the times differ, the group has a newer wake-up.
                         group.due, self._is_waking = None, True
                         return group
             return None

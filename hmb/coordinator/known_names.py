@@ -1,7 +1,7 @@
 """A cache of values that are computed from a name, for example the hash of a group id.
 
 A group commits offsets again and again. For each commit, the coordinator needs the same values, such as the hash of the
-group id, so it caches these values. A client chooses the name, which can have 32,767 bytes. A cache of 10,000 such
+group id. A cache stores these values. A client chooses the name, which can have 32,767 bytes. A cache of 10,000 such
 names would use more than 300 MB. This cache therefore stores values only for names of at most `LONGEST_NAME`
 characters. The coordinator computes the value of a longer name again for each request.
 

@@ -15,7 +15,7 @@ from hmb.coordinator.shared_group import SharedGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
 
 MAX_MEMBER_SIZE = 1_000_000  # bytes; more would not fit into one record (max.message.bytes)
-MAX_TOTAL_SIZE = 48 * 1024 * 1024  # bytes of all members of all groups
+MAX_TOTAL_SIZE = 48 * 1024 * 1024  # limit in bytes for all members of all groups
 SMALL = 4096  # bytes: for a member up to this size, the broker does not check the total
 
 

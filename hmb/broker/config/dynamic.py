@@ -38,7 +38,7 @@ from hmb.storage.state.identity import DataDirectoryError
 LOGGER = logging.getLogger(__name__)
 MOST_SETTINGS = 1000  # limit for the number of altered settings of one broker
 MOST_GROUPS = 10_000  # limit for the number of groups with altered settings
-MOST_CHARACTERS = 1 << 20  # limit for the length of one broker's altered settings together; also of all group names
+MOST_CHARACTERS = 1 << 20  # limit for the total length of one broker's altered settings, or of all group names
 MOST_WARNINGS = 10  # limit for the warnings about unknown settings in one request
 IDS = ("broker.id", "node.id")
 
@@ -87,7 +87,7 @@ class DynamicConfig:
         return self._store.brokers.get(broker, {})
 
     def alter(self, broker: str, configs: Mapping[str, str], *, validate_only: bool = False) -> None:
-        """Replace all settings that clients have altered for `broker` by `configs`.
+        """Replace all settings that clients have altered for `broker` with `configs`.
 
         Raises INVALID_REQUEST for invalid settings, and OSError if the file cannot be written.
         """
@@ -188,6 +188,6 @@ def _names_for(name: str) -> list[str]:
 
 
 def _with_both_ids(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return a copy of the settings that contains the broker's id under both names, `broker.id` and `node.id`."""
+    """Copy the settings, and add the broker's id under both of its names, `broker.id` and `node.id`."""
     given = next((properties[name] for name in IDS if name in properties), None)
     return {**properties, **({} if given is None else dict.fromkeys(IDS, given))}

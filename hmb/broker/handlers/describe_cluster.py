@@ -2,9 +2,8 @@
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Behavior: the response contains one broker, this one, which is also the controller. The broker's address is the
-    advertised address of the listener that the client has connected to. If the client asks for the addresses of
-    controllers, the error is MISMATCHED_ENDPOINT_TYPE. If the client asks for an unknown type of address, the error is
-    UNSUPPORTED_ENDPOINT_TYPE.
+    advertised address of the listener that the client has connected to. A request for the addresses of controllers gets
+    MISMATCHED_ENDPOINT_TYPE. A request for an unknown type of address gets UNSUPPORTED_ENDPOINT_TYPE.
 Version notes: version 1 adds the type of address. Version 2 adds fenced brokers. HMB has none.
 Left out: racks. A client cannot choose a near broker, because HMB has only one.
 """

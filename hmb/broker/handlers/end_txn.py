@@ -7,7 +7,7 @@ Behavior: first the broker writes the outcome (commit or abort) to disk. Then it
     If the first EndTxn is still in progress, the second one gets CONCURRENT_TRANSACTIONS.
 Version notes: if the producer is fenced, versions 0 and 1 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
     Producers of transaction version 2 send request version 5. Its response contains a new producer epoch for the next
-    transaction. These producers may also abort a transaction that has no records.
+    transaction. These producers can also abort a transaction that has no records.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -39,7 +39,7 @@ from hmb.storage.watchers import Watcher
 
 PartitionData = FetchResponse.FetchableTopicResponse.PartitionData
 AbortedTransaction = PartitionData.AbortedTransaction
-LOG_CHECK_INTERVAL = 1.0  # longest time in seconds until a waiting fetch checks its logs again
+LOG_CHECK_INTERVAL = 1.0  # seconds between two checks of the logs by a waiting fetch
 # The responses for all partitions share these objects. If the handler created new objects for each partition, this
 # would take longer than reading the records.
 NO_RECORDS = memoryview(b"")

@@ -1,9 +1,8 @@
 """FindCoordinator: find the broker that coordinates a group or a transactional id.
 
 Versions: 0-6; versions 3 and later use the flexible encoding (KIP-482).
-Behavior: this broker coordinates all groups and all transactional ids. The client's next request will need the
-    coordinator's topic, `__consumer_offsets` or `__transaction_state`. So the broker creates this topic if it does not
-    exist.
+Behavior: this broker coordinates all groups and all transactional ids. A group needs the topic `__consumer_offsets`,
+    and a transactional id needs the topic `__transaction_state`. If the topic does not exist, the broker creates it.
 Version notes: the client library librdkafka compresses with lz4 only if the broker supports version 0 of this request.
     From version 4 on, a request may contain several groups or transactional ids.
 Left out: share groups, which get INVALID_REQUEST.

@@ -25,7 +25,7 @@ FIRST_VERSION_OF_NO_PROTOCOL = JoinGroupResponse.first_version("protocol_type")
 def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:
     if context.version == 0:
         request.rebalance_timeout_ms = request.session_timeout_ms
-    client_host = f"/{context.client_host}"  # Kafka shows the address in this form, because Java prints it so.
+    client_host = f"/{context.client_host}"  # Kafka shows the address in this form, which comes from Java.
     call = WaitingCall(
         context.header.client_id or "", client_host, context.version, is_client_gone=context.is_client_gone
     )

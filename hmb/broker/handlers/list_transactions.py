@@ -1,8 +1,8 @@
 """ListTransactions: list transactional ids, with the state of their current or last transaction.
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
-Behavior: the response contains the transactional ids that pass all filters of the request. If the filter by state
-    contains states that do not exist, the response contains these states, too.
+Behavior: the response contains the transactional ids that pass all filters of the request. If the client filters by a
+    state that does not exist, the response contains this state in a list of unknown states.
 Version notes: version 1 adds a filter by duration. It selects transactions that began longer ago than this duration.
     Version 2 adds a filter by a regular expression, which must match the whole transactional id. An invalid expression
     gets INVALID_REGULAR_EXPRESSION.

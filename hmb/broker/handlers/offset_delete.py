@@ -2,8 +2,8 @@
 
 Versions: 0; not in the flexible encoding (KIP-482).
 Behavior: for each existing offset, the broker writes a tombstone. It sends the response after the tombstones are on
-    disk. The group must have no members, or must be a group of consumers. If the group's consumers still subscribe to a
-    topic, this topic's partitions get GROUP_SUBSCRIBED_TO_TOPIC.
+    disk. The group must have no members, or its protocol type must be "consumer". If the group's consumers still
+    subscribe to a topic, this topic's partitions get GROUP_SUBSCRIBED_TO_TOPIC.
 Version notes: none.
 Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
 """

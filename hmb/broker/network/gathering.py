@@ -28,7 +28,7 @@ from hmb.broker.dispatch import EncodedResponse
 from hmb.broker.network.sending import send
 from hmb.protocol.primitives import Part
 
-MOST_GATHERED = 64  # responses in the queue of one connection
+MOST_GATHERED = 64  # limit for the responses in the queue of one connection
 
 
 class ResponseQueue:

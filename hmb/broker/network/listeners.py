@@ -55,7 +55,7 @@ class Listener:
 
 
 class BindError(HmbError):
-    """The broker cannot listen on an address. The message says why, and what the user can do."""
+    """The error for an address on which the broker cannot accept connections. The message contains the reason."""
 
 
 def parse_listeners(config: BrokerConfig) -> list[Listener]:

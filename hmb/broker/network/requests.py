@@ -67,7 +67,7 @@ class Requests:
         return frame
 
     def _admit(self, chunk: int) -> None:
-        """Prepare to read the next `chunk` bytes of a frame: set `deadline`, and take memory if the frame is large."""
+        """Prepare to read the next `chunk` bytes of a frame. If the frame is large, take memory. Set `deadline`."""
         if self.account.frame_size > READ_BUFFER:
             self.deadline = None  # The client has no deadline while the broker waits for memory.
             self.account.take(chunk)

@@ -57,7 +57,7 @@ def send(client: socket.socket, parts: Sequence[Part]) -> None:
 
 
 class _Limit:
-    """The time limit for sending one response. It grows with the bytes that the client reads."""
+    """The time limit for sending one response. The limit becomes longer while the client reads bytes."""
 
     __slots__ = ("begun", "taken")
 

@@ -170,7 +170,7 @@ class Server:
         return True
 
     def _watch_deadlines(self) -> None:
-        """Check all connections each second. Close a connection if its request has not arrived before the deadline."""
+        """Check all connections each second. If a request has not arrived before its deadline, close the connection."""
         while not self._stopping.wait(DEADLINES_CHECKED):
             now = time.monotonic()
             with self._lock:

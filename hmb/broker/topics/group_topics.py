@@ -1,4 +1,4 @@
-"""The names, ids and partition counts of topics, which the group coordinator needs to assign partitions."""
+"""Returns the names, ids and partition counts of topics. The group coordinator uses them to assign partitions."""
 
 from __future__ import annotations
 

@@ -41,5 +41,5 @@ class JournalTopic:
         try:
             self._topics.create(self.name, self._own.partitions, self._own.configs)
         except KafkaError as error:
-            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # Another thread may have created the topic.
+            if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # This code means that another thread was faster.
                 raise

@@ -1,6 +1,6 @@
 """The file `topics.json`: a list of topics, with the number of partitions and the settings of each topic.
 
-The file is in the data directory. The settings of a topic are only those that a client has set for this topic:
+The file is in the data directory. For each topic, the file contains only the settings that a client has set:
     {"events": {"partitions": 3, "configs": {"segment.bytes": "1048576"}}}
 
 A new topic of three partitions needs three directories. The broker may be killed before all three exist. Therefore the

@@ -61,7 +61,7 @@ from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.leave_group import LeaveGroupRequest
 
 LONGEST_PREFIX = 255  # characters that a member id takes from the client id, so that its length fits an int16
-LONGEST_REASON = 255  # characters; Kafka's clients have the same limit
+LONGEST_REASON = 255  # limit for the characters of a reason; Kafka's clients have the same limit
 
 MemberIdentity = LeaveGroupRequest.MemberIdentity
 DescribedGroup = DescribeGroupsResponse.DescribedGroup

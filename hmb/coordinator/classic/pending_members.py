@@ -11,7 +11,7 @@ Source: KIP-394; Kafka's `pendingJoinMembers`.
 
 from __future__ import annotations
 
-MOST_PENDING = 1000  # the maximum in one group, because a client could request any number of ids
+MOST_PENDING = 1000  # limit for the pending ids of one group, because a client can request many ids
 
 
 class PendingMembers(dict[str, int]):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """The values of the broker settings for classic groups, such as `group.max.size`. Times are in ms."""
+    """The values of the broker's settings for classic groups, such as `group.max.size`. Times are in ms."""
 
     min_session_timeout: int
     max_session_timeout: int

@@ -33,7 +33,7 @@ from hmb.storage.cleanup import replacement
 from hmb.storage.log import Log
 
 LOGGER = logging.getLogger(__name__)
-READ_BYTES = 1 << 20  # how much one read returns; the default of Kafka's offsets.load.buffer.size is 5 MiB
+READ_BYTES = 1 << 20  # the size of one read; Kafka's setting offsets.load.buffer.size is 5 MiB by default
 
 # One record of the journal: its key, its value (an object of the class `key.value`), and a producer id. The producer id
 # is set only if the record belongs to a transaction that is still open.

@@ -293,7 +293,7 @@ class ConsumerGroupRegularExpressionKey(Key, record_type=16, value=ConsumerGroup
     regular_expression: str = t.string()
 
 
-Keys: TypeAlias = Mapping[int, type[Key]]  # by record type
+Keys: TypeAlias = Mapping[int, type[Key]]  # record type -> the class of the key
 KEYS: Keys = {key.record_type: key for key in Key.__subclasses__()}
 
 

@@ -2,8 +2,9 @@
 
 `hmb/coordinator/journal/__init__.py` explains the queue. Records have the same order in the queue and in the log, and
 the coordinator changes its memory in this order. The memory changes only after the records are durable. A client
-therefore never receives a committed offset that a crash can undo. Records are durable under the same condition as for a
-producer with acks=all: the setting `log.flush.acks.all` decides whether they must be on disk.
+therefore never receives a committed offset that a crash can undo. If the setting `log.flush.acks.all` is true, records
+are durable when they are on disk. Otherwise they are durable when they are in the log. The same rule applies to the
+records of a producer with acks=all.
 
 The records of a transaction are in a separate batch, which contains the producer's id and epoch. The marker that ends
 the transaction passes through the same queue, so it follows all records of its transaction.

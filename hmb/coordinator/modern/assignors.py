@@ -94,7 +94,7 @@ def _assign_alike(
     """Return the targets of members that all read the same topics.
 
     Each member gets the same number of partitions. If the division leaves a remainder r, the r members that own the
-    most partitions get one more partition each.
+    most partitions get one more partition each. For example, three members get 3, 2 and 2 of seven partitions.
     """
     if not members:
         return {}
@@ -151,7 +151,7 @@ class _Balance:
         return heap
 
     def _give_away(self, topic: UUID) -> None:
-        """Assign each partition without an owner to the reader that owns the fewest partitions."""
+        """Assign each partition without an owner. Each time, choose the member that owns the fewest partitions."""
         readers = self._readers[topic]
         taken = {each.partition for reader in readers for each in self._owned[reader] if each.topic_id == topic}
         heap = self._heap(topic, 1)
@@ -162,10 +162,10 @@ class _Balance:
                 heapq.heapreplace(heap, (size + 1, order, reader))
 
     def _even_out(self, topic: UUID) -> bool:
-        """Move partitions of one topic from the reader that owns the most to the reader that owns the fewest.
+        """Move partitions of one topic from the member with the most partitions to the member with the fewest.
 
-        Repeat this until the partition counts of the two readers differ by at most one. Return whether a partition has
-        moved.
+        Only members that read the topic take part. Repeat this until the partition counts of the two members differ by
+        at most one. Return whether a partition has moved.
         """
         movable = {
             reader: sorted(each for each in self._owned[reader] if each.topic_id == topic)

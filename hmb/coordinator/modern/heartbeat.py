@@ -73,7 +73,7 @@ def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] |
 def is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
     """Return whether a heartbeat contains all fields. A client sends all fields after an error.
 
-    The response to such a heartbeat contains all fields too.
+    The response to a full heartbeat also contains all fields.
     """
     subscribes = request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     return request.rebalance_timeout_ms != -1 and subscribes and request.topic_partitions is not None

@@ -2,9 +2,9 @@
 
 A client chooses the expression, and the broker matches it with the name of every topic, so a match must be fast.
 Python's module `re` can be very slow: for the expression `(a+)+b`, each further `a` in a name doubles the time. Kafka
-therefore requires the syntax of RE2, which reads each character of a name only once. Kafka uses the library RE2/J, and
-this module uses Google's RE2 (the package google-re2). Both libraries accept the same syntax, but their error messages
-differ. `KAFKAS_REASONS` translates the messages.
+therefore requires the syntax of the library RE2. RE2 reads each character of a name only once. Kafka uses RE2/J, a
+version of RE2 in Java. This module uses Google's RE2 (the package google-re2). Both libraries accept the same syntax,
+but their error messages differ. `KAFKAS_REASONS` translates the messages.
 
 An expression must match the whole name. For example, `orders-.*` matches "orders-eu" but not "my-orders-eu".
 
@@ -62,7 +62,7 @@ class TopicRegex:
         except UnicodeEncodeError as error:
             raise InvalidRegex(regex, "invalid UTF-8") from error
         finally:
-            re2.purge()  # Empty the package's own cache; `topic_regex` has a smaller one.
+            re2.purge()  # Empty the cache of the package re2, because `topic_regex` has its own cache.
 
     def matches(self, name: str) -> bool:
         """Return whether the expression matches the whole name."""

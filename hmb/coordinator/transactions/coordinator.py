@@ -246,7 +246,7 @@ class TransactionCoordinator:
         """
         with entry.lock:
             before = entry.transaction
-            if before.state is TransactionState.DEAD:  # The id has just expired. The next request creates it again.
+            if before.state is TransactionState.DEAD:  # The id has just expired. The next request creates a new entry.
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} has just expired")
             after = change(before, self._clock())
             if entry.is_moving and not goes_on:
@@ -306,7 +306,7 @@ class TransactionCoordinator:
                 LOGGER.error("%s: the marker is not written: %s", found.partition, error.message)
 
     def next_deadline(self) -> int | None:
-        """Return the earliest time (ms) at which an open transaction exceeds its timeout, or None if none is open."""
+        """Return the time (ms) at which the first open transaction exceeds its timeout, or None if none is open."""
         deadlines = [entry.transaction.deadline for entry in self._all()]
         return min((each for each in deadlines if each is not None), default=None)
 

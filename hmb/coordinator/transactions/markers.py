@@ -57,7 +57,7 @@ class MarkerWriter:
             for partition in sorted(partitions):
                 with _unless_over(partition, producer):
                     begun.append((partition, self._begin(marker, producer, partition)))
-        finally:  # After an error in one partition, still sync the markers of the others.
+        finally:  # After an error in one partition, still sync the markers of all other partitions.
             for partition, finish in begun:
                 with _unless_over(partition, producer):
                     finish()
