@@ -1,9 +1,9 @@
 """Fetch sessions (KIP-227). In a session, a Fetch request and its response contain only partitions with changes.
 
-A consumer of a thousand partitions fetches the same partitions again and again, and most of them have no new records.
-Without a session, each request and each response contains all thousand partitions. In a session, the broker remembers
-the partitions that the consumer fetches. For each partition, the broker also remembers the offsets of its last
-response. The messages contain only the changes:
+A consumer of a thousand partitions fetches the same partitions again and again, and most of these partitions have no
+new records. Without a session, each request and each response contains all thousand partitions. In a session, the
+broker remembers the partitions that the consumer fetches. For each partition, the broker also remembers the offsets of
+its last response. The messages contain only the changes:
     fetch, session 0, epoch 0   all partitions       ->  session 7   all partitions          (a full fetch)
     fetch, session 7, epoch 1   changed partitions   ->  session 7   partitions with news    (an incremental fetch)
     fetch, session 7, epoch 2   no partitions        ->  session 7   no partitions           (nothing has changed)
@@ -15,7 +15,7 @@ session, or changes the partition's fetch offset or size limit. A request can al
 broker shall remove from the session (`forgotten_topics_data`).
 
 The epoch is the number of the request in its session. If a request is lost or repeated, the broker receives a wrong
-epoch and returns INVALID_FETCH_SESSION_EPOCH. The broker keeps sessions in a cache, and may remove a session. If a
+epoch and returns INVALID_FETCH_SESSION_EPOCH. The broker keeps sessions in a cache, and can remove a session. If a
 client uses a session that the broker has removed, the client gets FETCH_SESSION_ID_NOT_FOUND, and begins again with a
 full fetch. If the cache has no room for a new session, the response contains the session id 0. The client then
 continues with full fetches.
@@ -263,7 +263,7 @@ class FetchSessions:
     def _evict(self, size: int, now: int) -> bool:
         """Remove one session, to make room for a new session of `size` partitions.
 
-        If no session may be removed, return False.
+        If the rules allow no removal, return False.
         """
         unused = next(iter(self._sessions.values()), None)
         if unused is not None and now - unused.used > self.eviction_ms:

@@ -1,4 +1,4 @@
-"""The periodic tasks of a broker, such as deleting old segments, syncing logs and compacting them.
+"""The periodic tasks of a broker. For example, a task deletes old segments, syncs logs or compacts logs.
 
 A housekeeper measures the time between two runs of a task in real time, and not with the broker's clock. If a test
 moves the broker's clock forward, no task runs earlier. So the test must call `run` itself.

@@ -68,7 +68,7 @@ class GroupTimer:
             return self._heap[0][0] if self._heap else None
 
     def wait_until_idle(self) -> None:
-        """Wait until no wake-up is due: the timer has woken the groups. A test calls this after it moves the clock.
+        """Wait until the timer has no wake-up left to do. A test calls this method after it moves the clock.
 
         This wait always ends, because a group that is woken never waits without a time limit. The method `stop` ends
         this wait, too.

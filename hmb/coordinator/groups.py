@@ -5,8 +5,8 @@ several threads share a group. For each request, this module finds the group in 
 new group to the table. When the broker starts, this module restores all groups from the journal. A request that arrives
 before all groups are restored receives the error COORDINATOR_LOAD_IN_PROGRESS.
 
-A client creates a group when it joins the group for the first time, or when it commits the first offsets. A group ends
-when a client deletes it, or when it has no members and its last offset has expired.
+A client creates a group when it joins the group for the first time, or when it commits the first offsets. The broker
+removes a group when a client deletes it, or when it has no members and its last offset has expired.
 
 Source: Kafka's `GroupCoordinatorService`.
 """
@@ -156,7 +156,7 @@ class GroupCoordinator:
         return ConsumerGroup(group_id, self._consumer_settings, self._topics, self._wall_clock)
 
     def _find_of_member(self, group_id: str) -> SharedGroup:
-        """Return the classic group to which the sender of a request belongs.
+        """Return the classic group that a member names in its request.
 
         Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID (also if no such group exists), and the other errors of `_find`.
         """

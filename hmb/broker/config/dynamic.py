@@ -52,7 +52,7 @@ class Synonym(NamedTuple):
 
 
 class DynamicConfig:
-    """The settings of one broker, which clients may change while the broker runs."""
+    """The settings of one broker, which clients can change while the broker runs."""
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
         """Combine the settings from the broker's start (`properties`) with the settings that clients altered (`store`).

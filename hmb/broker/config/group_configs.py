@@ -54,7 +54,7 @@ def consumer_group_settings(broker: DynamicConfig, group: str) -> ConsumerGroupS
 
 
 class GroupResource:
-    """The settings of one group. Clients may set them before the group exists."""
+    """The settings of one group. Clients can set these settings before the group exists."""
 
     def __init__(self, name: str, broker: DynamicConfig) -> None:
         if not name:

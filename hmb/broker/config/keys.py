@@ -142,7 +142,7 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
 
     If no name in `known` is similar to `name`, return an empty text.
 
-    A comparison of two names takes about 20 microseconds, and a request may contain thousands of unknown names.
+    A comparison of two names takes about 20 microseconds, and a request can contain thousands of unknown names.
     Therefore the function compares only names with the same first letter and a similar length.
     """
     alike = [other for other in known if other[:1] == name[:1] and abs(len(other) - len(name)) <= MOST_LETTERS_OFF]

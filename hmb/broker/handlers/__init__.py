@@ -6,7 +6,7 @@ response. A handler returns a response, a Deferred, or None. A Deferred is a res
 records are on disk. None means that the client wants no response (acks=0).
 
 The table HANDLERS contains the handler of each API. The broker reads this table to find the handler of a request, and
-to list its APIs in the response to ApiVersions. The documentation also uses it.
+to list all APIs in the response to ApiVersions. The documentation also uses this table.
 
 The docstring of each module has four parts. The part "Versions" names the supported versions of the API. "Behavior"
 describes the newest version. "Version notes" describes how the broker behaves differently in other versions. The

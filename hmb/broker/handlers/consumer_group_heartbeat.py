@@ -5,8 +5,8 @@ Behavior: the broker assigns partitions to the members (coordinator/modern/). Th
     (algorithms), `uniform` or `range`. If the assignment of the member has changed, the heartbeat response contains the
     new assignment. The broker sends the response after the change is on disk. If a member subscribes with a regular
     expression, the broker matches the expression against all topics during the same heartbeat. If a topic is created or
-    deleted later, the broker matches the expression again at the next heartbeat. (A Kafka broker may take some seconds
-    to do this.)
+    deleted later, the broker matches the expression again at the next heartbeat. (A Kafka broker matches it some
+    seconds later.)
 Version notes: version 1 adds subscriptions by regular expression. From version 1 on, a member chooses its own member
     id.
 Left out: groups with members of both protocols, and racks. While a group has members of the classic protocol, this

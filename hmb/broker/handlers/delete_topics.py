@@ -4,7 +4,7 @@ Versions: 0-6; versions 4 and later use the flexible encoding (KIP-482).
 Behavior: each topic has its own error code. The broker ignores the request's time limit: it sends the response after
     the topics have been deleted. If a request contains a topic twice, the topic is not deleted and gets
     INVALID_REQUEST.
-Version notes: from version 6 on, a request may identify a topic by its id instead of its name. If the request contains
+Version notes: from version 6 on, a request can identify a topic by its id instead of its name. If the request contains
     both the id and the name of a topic, or neither of them, the topic gets INVALID_REQUEST.
 Left out: quotas. `throttle_time_ms` is always 0, and a client that changes many topics can delay other clients.
 """

@@ -1,4 +1,4 @@
-"""DescribeTopicPartitions: describe topics and their partitions, in several responses if there are many.
+"""DescribeTopicPartitions: describe topics and their partitions. Many partitions need several requests.
 
 Versions: 0; in the flexible encoding (KIP-482).
 Behavior: the response contains the requested topics, or all topics, sorted by name and without repetitions. Two limits

@@ -1,16 +1,16 @@
 """Fetch: read records from partitions, and wait for new records if too few exist.
 
 Versions: 0-18; versions 12 and later use the flexible encoding (KIP-482).
-Behavior: the broker waits until `min_bytes` bytes exist, a partition has an error, `max_wait_ms` has passed, or the
-    broker stops. The broker never waits longer than `connections.max.idle.ms`, even if `max_wait_ms` is greater. The
-    response contains at most `partition_max_bytes` bytes of each partition, and at most `max_bytes` bytes in total. The
-    first batch is always returned completely, even if it is larger than these limits. The broker does not parse the
-    records: the response refers to regions of log files, which the connection sends with `sendfile`. When a producer
-    appends records to a log, the broker wakes each fetch that waits for records of this log. A waiting fetch also
-    checks its logs every LOG_CHECK_INTERVAL seconds. In this way the broker notices that the client has disconnected,
-    or that a topic was deleted and created again. A consumer with the isolation level READ_COMMITTED gets only records
-    below the last stable offset. The consumer also gets a list of aborted transactions, and has to skip the records of
-    these transactions.
+Behavior: the broker waits until one of these events: `min_bytes` bytes exist, a partition has an error, `max_wait_ms`
+    has passed, or the broker stops. The broker never waits longer than `connections.max.idle.ms`, even if `max_wait_ms`
+    is greater. The response contains at most `partition_max_bytes` bytes of each partition, and at most `max_bytes`
+    bytes in total. The first batch is always returned completely, even if it is larger than these limits. The broker
+    does not parse the records: the response refers to regions of log files, which the connection sends with `sendfile`.
+    When a producer appends records to a log, the broker wakes each fetch that waits for records of this log. A waiting
+    fetch also checks its logs every LOG_CHECK_INTERVAL seconds. In this way the broker notices that the client has
+    disconnected, or that a topic was deleted and created again. A consumer with the isolation level READ_COMMITTED gets
+    only records below the last stable offset. The consumer also gets a list of aborted transactions, and has to skip
+    the records of these transactions.
 Version notes: clients that send versions below 4 do not know record batches. The broker converts the records to the
     format of the version (`FetchRequest.magic_of`) while it sends the response (old_clients.py). During the conversion
     the broker checks the batches. If the first batch is damaged, the error is CORRUPT_MESSAGE. If the first batch has

@@ -4,8 +4,8 @@ Versions: 0-5; versions 2 and later use the flexible encoding (KIP-482).
 Behavior: a producer without a transactional id gets a new producer id, which no other producer has, and the epoch 0.
     After an error from which it cannot recover, this producer sends another InitProducerId with its current id and
     epoch. It then also gets a new producer id, and its sequence numbers begin again at 0. A producer with a
-    transactional id gets the producer id of this transactional id. The epoch increases each time, which fences all
-    earlier producers with the same transactional id. If an earlier producer has left a transaction open, the broker
+    transactional id gets the producer id of this transactional id. The epoch increases with each request, which fences
+    all earlier producers with the same transactional id. If an earlier producer has left a transaction open, the broker
     aborts this transaction. Until the abort is complete, the client gets CONCURRENT_TRANSACTIONS and tries again. If
     the transaction timeout is greater than `transaction.max.timeout.ms`, the error is INVALID_TRANSACTION_TIMEOUT.
 Version notes: version 3 adds the current id and epoch of the producer (KIP-360). If the producer is fenced, versions

@@ -1,7 +1,7 @@
-"""LeaveGroup: remove members from a group. The group rebalances at once, without waiting for their session timeouts.
+"""LeaveGroup: remove members from a group. The group rebalances at once, before the members' sessions end.
 
 Versions: 0-5; versions 4 and later use the flexible encoding (KIP-482).
-Behavior: each member has its own error code. An admin client may remove a static member by its group instance id,
+Behavior: each member has its own error code. An admin client can remove a static member by its group instance id,
     without a member id.
 Version notes: in versions 0 to 2, a request removes one member, and the response has one error code. From version 3 on,
     a request removes several members.

@@ -5,7 +5,7 @@ Behavior: for a timestamp (in ms), the response contains the first record with t
     record exists, the response contains the timestamp -1 and the offset -1. Negative timestamps have special meanings:
     -1 is the end of the log, -2 is its start, -3 is the record with the greatest timestamp, and -4 is the first record
     on the local disk. With the isolation level READ_COMMITTED, the log ends at the last stable offset. If a request
-    contains a partition twice, the response contains it once, with INVALID_REQUEST.
+    contains a partition twice, the response contains this partition once, with INVALID_REQUEST.
 Version notes: version 0 returns a list of at most `max_num_offsets` offsets, the greatest first. The list contains the
     base offset of each segment whose file was last changed at or before the requested time. For the timestamp -1, the
     list contains the base offsets of all segments and the end of the log. Version 2 adds the isolation level, version 4

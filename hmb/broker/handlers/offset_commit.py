@@ -3,13 +3,13 @@
 Versions: 0-10; versions 8 and later use the flexible encoding (KIP-482).
 Behavior: each partition has its own error code. The broker stores each offset as a record in `__consumer_offsets`. It
     sends the response after these records are on disk (`log.flush.acks.all`). A member sends its member id and its
-    generation. Without a generation, offsets can be committed only while the group has no members. A client may add a
-    text to each offset (metadata), which OffsetFetch returns unchanged. The setting `offset.metadata.max.bytes` limits
-    the length of this text.
+    generation. Without a generation, offsets can be committed only while the group has no members. A client can add a
+    text to each offset (metadata). OffsetFetch returns this text unchanged. The setting `offset.metadata.max.bytes`
+    limits the length of this text.
 Version notes: for version 0, Kafka brokers stored the offsets in ZooKeeper. HMB stores them like offsets of later
-    versions, but checks neither member nor generation. From version 5 on, the setting `offsets.retention.minutes`
-    determines how long offsets are kept (KIP-211). An unknown group gets ILLEGAL_GENERATION in versions below 9, and
-    GROUP_ID_NOT_FOUND in later versions.
+    versions, but does not check the member and the generation. From version 5 on, the setting
+    `offsets.retention.minutes` determines how long offsets are kept (KIP-211). An unknown group gets ILLEGAL_GENERATION
+    in versions below 9, and GROUP_ID_NOT_FOUND in later versions.
 Left out: quotas. `throttle_time_ms` is always 0, and a client with many requests can delay other clients.
     `offsets.commit.timeout.ms`: in Kafka this is the time to wait for replicas, and HMB has none.
 """

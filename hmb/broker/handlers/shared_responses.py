@@ -78,7 +78,7 @@ def metadata_length(metadata: str | None) -> int:
 def check_repetitions(names: Iterable[Hashable]) -> None:
     """Raise CloseConnection if `names` contains the same name more than MOST_TIMES times.
 
-    A name is short, but the description of a group or a topic may have megabytes. If a small request contained the same
+    A name is short, but the description of a group or a topic can have megabytes. If a small request contained the same
     name a thousand times, the response could need gigabytes of memory.
     """
     for name, times in Counter(names).items():

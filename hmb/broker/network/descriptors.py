@@ -7,7 +7,7 @@ divides the descriptors into three parts:
   (storage/files/virtual.py).
 - RESERVE descriptors are for listeners, directories, state files and all other purposes.
 - The remaining descriptors are for connections. Each connection needs two descriptors: one for its socket, and one for
-  the file from which its thread sends records. The thread opens this file itself, because the storage layer may close
+  the file from which its thread sends records. The thread opens this file itself, because the storage layer can close
   its own descriptor of the file at any time.
 
 Example: of 1,024 descriptors, 341 are for files and 64 are the reserve. The other 619 are enough for 309 connections.
@@ -38,10 +38,10 @@ def raise_limit() -> int:
 
 
 def for_files(limit: int) -> int:
-    """Return how many log files the broker may keep open, if the process may have `limit` descriptors."""
+    """Return how many log files the broker may keep open if the process can have `limit` descriptors."""
     return limit // 3
 
 
 def for_connections(limit: int) -> int:
-    """Return how many clients may be connected at once, if the process may have `limit` descriptors."""
+    """Return how many clients may be connected at once if the process can have `limit` descriptors."""
     return max(1, (limit - for_files(limit) - RESERVE) // 2)

@@ -1,6 +1,6 @@
 """Gathering: the broker sends the responses to several requests of one connection together.
 
-A client may send several requests before it reads a response. The thread of the connection handles these requests one
+A client can send several requests before it reads a response. The thread of the connection handles these requests one
 after the other. Each Produce with acks=all needs a sync before its response. Without gathering, the thread would sync
 after each request. With gathering, the thread puts the deferred response (broker/deferred.py) into a queue. If the next
 request has already arrived and has the same API, the thread first appends the records of that request, too. One sync

@@ -7,8 +7,8 @@ the listener. The broker then advertises this port.
 
 Each listener has a name and a protocol. The setting `listener.security.protocol.map` contains the protocol for each
 name. If the map does not contain a name, the name itself can be a protocol: a listener with the name SSL uses the
-protocol SSL. All other listeners use PLAINTEXT. HMB supports only PLAINTEXT. If a listener has the protocol SSL, its
-user expects encrypted connections, which HMB cannot provide. Therefore the broker refuses to start.
+protocol SSL. All other listeners use PLAINTEXT. HMB supports only PLAINTEXT. If a listener has another protocol, such
+as SSL, the user expects encrypted connections. HMB cannot provide them, so the broker refuses to start.
 """
 
 from __future__ import annotations

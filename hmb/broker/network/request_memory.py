@@ -151,7 +151,7 @@ class Account:
             self._held += size
 
     def take_values(self, size: int) -> None:
-        """Take `size` bytes for decoded values. The first FREE_VALUES bytes of a request are not counted.
+        """Take `size` bytes for decoded values. Do not count the first FREE_VALUES bytes of each request.
 
         Raises ProtocolError if the values of the request take more than MOST_VALUES bytes. Raises CloseConnection.
         """

@@ -2,7 +2,7 @@
 
 The simplest way to read a request is the function `read_frame` (protocol/framing.py). `Requests` does more:
 - *Reading ahead.* If a client has sent several requests, one system call reads as many of them as fit into READ_BUFFER.
-  `is_another_here` returns without waiting whether the next request has arrived (gathering.py needs this).
+  The method `is_another_here` checks, without a wait, whether the next request has arrived (gathering.py needs this).
 - *Memory.* Frames of more than COUNTED_FRAME bytes use the memory budget that all requests share (request_memory.py).
 - *Deadlines.* When a client has sent a part of a request, it must send the rest within a limited time.
 
@@ -76,7 +76,7 @@ class Requests:
         self.deadline = time.monotonic() + CHUNK_TIMEOUT
 
     def is_another_here(self) -> bool:
-        """Return whether the next request has arrived completely and has the same API as the last one. Do not wait."""
+        """Return at once: True if the next request has arrived completely and has the same API as the last request."""
         here = self._file.count - self._taken
         if here < LENGTH_SIZE + API_KEY_SIZE:
             return False  # Do not call `peek`, which could wait for more bytes.

@@ -41,8 +41,8 @@ def send(client: socket.socket, parts: Sequence[Part]) -> None:
         if isinstance(part, IN_PIECES):
             if limit.taken:
                 limit.check()
-            # With MSG_MORE, the kernel waits for the bytes that follow, here the records. Without MSG_MORE, it would
-            # send a small packet that contains only the header.
+            # With MSG_MORE, the kernel waits for the bytes that follow, here the records. Without MSG_MORE, the kernel
+            # would send a small packet that contains only the header.
             _send_bytes(client, b"".join(pending), limit, MSG_MORE)
             pending.clear()
             if isinstance(part, FileRegion):

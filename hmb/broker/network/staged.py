@@ -19,8 +19,8 @@ The stages follow three rules:
   each connection at most once.
 - *No waiting handlers.* Some requests wait for other requests: a JoinGroup waits for all members of its group. If all
   handlers waited like this, no handler would be free for the other requests. Therefore the processor (the thread that
-  reads the requests) itself handles the APIs that may wait (WAITING_APIS). Before that, the processor waits until all
-  earlier requests of its connection are answered.
+  reads the requests) itself handles the requests that can wait (WAITING_APIS). Before that, the processor waits until
+  all earlier requests of its connection are answered.
 - *Limits.* The number of requests in each channel is limited. When a channel is full, the processor stops reading. Then
   the socket's buffer becomes full, and TCP slows the client down.
 """
@@ -89,7 +89,7 @@ class Handlers:
 class StagedConnection(AcceptedConnection):
     """A connection whose work is divided into stages.
 
-    The connection's own thread is the processor. It starts and ends the responder thread.
+    The connection's own thread is the processor. The processor starts and ends the responder thread.
     """
 
     def __init__(self, handlers: Handlers, *arguments: Any, **options: Any) -> None:
@@ -136,7 +136,7 @@ class StagedConnection(AcceptedConnection):
     def _take(self, frame: memoryview, memory: Account) -> None:
         """Pass a request to the handlers.
 
-        Wait while the channel is full. If the request's API may wait (WAITING_APIS), handle the request in this thread.
+        Wait while the channel is full. If the request belongs to WAITING_APIS, handle it in this thread.
         """
         if int.from_bytes(frame[:API_KEY_SIZE]) in WAITING_APIS:
             self._wait_below(1)

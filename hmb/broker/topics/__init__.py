@@ -1,6 +1,6 @@
 """The topics of the broker: their names, ids, partitions and settings.
 
-A topic has a name, a unique id, and one log for each partition. It may also have settings of its own, which override
+A topic has a name, a unique id, and one log for each partition. A topic can also have its own settings, which override
 the broker's settings. Each log is a directory. The broker finds the logs by the names of these directories: `orders-0`
 contains the log of partition 0 of the topic `orders`. The topics' own settings are in the file `topics.json`.
 
@@ -14,5 +14,5 @@ A first reading can skip the rest:
 - `internal.py`          the topics that the broker uses for itself, such as `__consumer_offsets`
 - `journal.py`           the internal topics in which the coordinators store groups and transactions
 - `group_topics.py`      the view of the topics that consumer groups need (KIP-848)
-- `replicas.py`          a check of replica assignments, which may name only this broker
+- `replicas.py`          a check of replica assignments, which must contain only this broker
 """

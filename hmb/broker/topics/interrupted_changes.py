@@ -40,7 +40,7 @@ def finish_interrupted_changes(
     own: Mapping[str, Mapping[str, str]],
     default: LogConfig,
 ) -> None:
-    """Finish the changes that a crash interrupted. Add the topics that another broker created to `stored`.
+    """Finish the changes that a crash interrupted. If another broker created topics, add them to `stored`.
 
     `stored` contains the topics that were read from `store`, the file `topics.json`. If this function changes `stored`,
     it also writes the file. `own` contains the settings of each internal topic, and `default` the settings of all

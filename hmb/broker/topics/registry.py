@@ -133,8 +133,8 @@ class Topics:
     def create(self, name: str, partitions: int, configs: Mapping[str, str] | None = None) -> Topic:
         """Create a topic.
 
-        Raises KafkaError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_REQUEST (the controller's own log),
-        INVALID_CONFIG, INVALID_PARTITIONS, POLICY_VIOLATION (too many partitions), KAFKA_STORAGE_ERROR.
+        Raises KafkaError: INVALID_TOPIC_EXCEPTION, TOPIC_ALREADY_EXISTS, INVALID_REQUEST (the name of the controller's
+        log), INVALID_CONFIG, INVALID_PARTITIONS, POLICY_VIOLATION (too many partitions), KAFKA_STORAGE_ERROR.
         """
         topic = self.check(name, partitions, configs or {})
         (outcome,) = self.create_all([NewPartitions(topic, partitions)])
@@ -294,7 +294,7 @@ class Topics:
         """Delete several topics with all their records.
 
         `forget` removes what other parts of the broker store about the topics, such as committed offsets. This method
-        first calls `forget`, and then removes the topics' files. To remove large files may take long.
+        first calls `forget`, and then removes the topics' files. To remove large files can take long.
 
         Returns an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """

@@ -3,10 +3,10 @@
 The file is in the data directory. For each topic, the file contains only the settings that a client has set:
     {"events": {"partitions": 3, "configs": {"segment.bytes": "1048576"}}}
 
-A new topic of three partitions needs three directories. The broker may be killed before all three exist. Therefore the
-broker first writes this file, in one step. When the broker starts again, it creates a directory for each listed
-partition that has none. To delete a topic, the broker first renames the topic's directories (storage/state/trash.py),
-and writes this file later. The reason: if the disk is full, it has no space for a new file.
+A new topic of three partitions needs three directories. The broker can be killed before all three directories exist.
+Therefore the broker first writes this file, in one step. When the broker starts again, it creates a directory for each
+listed partition without a directory. To delete a topic, the broker first renames the topic's directories
+(storage/state/trash.py), and writes this file later. The reason: if the disk is full, it has no space for a new file.
 
 If another broker created a topic in this data directory, the file does not contain the topic. HMB does not know the
 topic's settings. Therefore it adds the topic to the file with the settings ADOPTED, which delete no records. The
@@ -55,7 +55,7 @@ class TopicStore:
             ) from error
 
     def write(self, topics: Mapping[str, StoredTopic]) -> None:
-        """Replace the file by a file with these topics. Raises OSError."""
+        """Replace the content of the file with these topics. Raises OSError."""
         entries = {name: asdict(topic) for name, topic in topics.items()}
         self._manifest.replace_file(self.path, json.dumps(entries, indent=2, sort_keys=True) + "\n")
 

@@ -34,7 +34,7 @@ class Topic:
 
     @property
     def count(self) -> int:
-        """The number of partitions, or 0 if some of the partitions belong to another broker of a cluster."""
+        """The number of partitions, or 0 if this data directory does not contain all partitions of the topic."""
         return len(self.partitions) if len(self.partitions) == self.next_partition else 0
 
     def log(self, partition: int) -> Log:

@@ -192,7 +192,7 @@ class ClassicGroup:
         """
         member = self.rebalance.members.check(request.member_id, request.group_instance_id)
         # If a topic of the group has changed, the leader of a Stable group joins again. The group must rebalance, even
-        # if the leader's metadata are the same as before.
+        # if the leader's metadata is the same as before.
         leads = self.rebalance.state is GroupState.STABLE and member.member_id == self.rebalance.members.leader_id
         if self.rebalance.state is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
             self.rebalance.wait_for_generation(member, call)

@@ -64,7 +64,7 @@ class ClassicMember:
         """The time (ms) at which the member's session ends, or None while the session is suspended.
 
         The session is suspended while a JoinGroup or SyncGroup request of the member waits for its response. The
-        session of a new member is never suspended, because its client may stop waiting before the first response.
+        session of a new member is never suspended, because its client can disconnect before the first response.
         """
         waits = self.joining is not None or self.syncing is not None
         return None if waits and not self.is_new else self.deadline

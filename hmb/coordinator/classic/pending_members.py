@@ -18,9 +18,9 @@ class PendingMembers(dict[str, int]):
     """The pending member ids of one group. Maps each id to the time (ms) until which a client can join with it."""
 
     def add(self, member_id: str, deadline: int) -> None:
-        """Add a member id. If the group then has more than `MOST_PENDING` pending ids, remove the oldest of them.
+        """Add a member id. If the group then has more than `MOST_PENDING` pending ids, remove the oldest id.
 
-        A client that joins with a removed id receives the error UNKNOWN_MEMBER_ID. It then requests a new id.
+        A client that joins with a removed id receives the error UNKNOWN_MEMBER_ID. The client then requests a new id.
         """
         self[member_id] = deadline
         if len(self) > MOST_PENDING:

@@ -57,7 +57,8 @@ class Rebalance:
 
     - All changes of the state follow the table `TRANSITIONS` in states.py.
     - `protocol` is the protocol of the current generation, or None if the group has no generation.
-    - `unsynced` contains ids of members. `pending` contains ids with which no client has joined yet.
+    - `unsynced` contains the ids of members that have not sent SyncGroup in this generation. `pending` contains ids
+      with which no client has joined yet.
     """
 
     def __init__(self, group_id: str, initial_delay: int, clock: Callable[[], int]) -> None:
@@ -275,7 +276,7 @@ class Rebalance:
     # -- removal of members
 
     def remove(self, member_id: str) -> None:
-        """Remove the member with this id. If the id is pending, remove the id."""
+        """Remove the member with this id, or remove the id if it is pending."""
         self.pending.pop(member_id, None)
         self.unsynced.discard(member_id)
         member = self.members.remove(member_id)

@@ -5,8 +5,8 @@ transactional id, selects the partition. HMB uses the same hash as Kafka, so bot
 directory.
 
 A disk can sync about a thousand times a second. A committed offset is a record of only some hundred bytes. Commits that
-arrive at the same time therefore share one batch and one sync. This technique is called *group commit*, and it has two
-calls:
+arrive at the same time therefore share one batch and one sync. This technique is called *group commit*. It needs two
+methods:
     enqueue   adds records to the queue of the partition. It does no I/O, so a caller can hold the lock of a group.
     write     waits for the `write_lock` of the partition. The thread that gets this lock writes all queued records as
               one batch, syncs, and calls `apply` of each entry in the order of the queue. If it has written the records

@@ -58,7 +58,8 @@ class JournalPartition:
     """One partition of a journal's topic.
 
     - `queue` contains the records that are not written yet, in the order in which the coordinator's state changes.
-    - Any thread may add to the end of `queue`. Only a thread that holds `write_lock` takes records from its front.
+    - Every thread can add records to the end of `queue`. Only a thread that holds `write_lock` takes records from its
+      front.
     """
 
     def __init__(self, log: Log, state: LoadingState) -> None:

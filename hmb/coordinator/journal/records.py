@@ -1,7 +1,7 @@
 """The records of `__consumer_offsets`, which restore the groups and the committed offsets after a restart.
 
 A coordinator keeps its groups in memory and writes every change to the compacted topic `__consumer_offsets`. The key of
-a record identifies the changed object, so only the newest record of each key is valid. Compaction may delete the older
+a record identifies the changed object, so only the newest record of each key is valid. Compaction can delete the older
 records of the key. A null value (a tombstone) deletes the object. The key and the value each begin with an int16, which
 selects the layout of the bytes after it:
     key    int16 record type (`Key.record_type`)   the fields of one of the `...Key` classes, always version 0
