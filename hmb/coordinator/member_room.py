@@ -1,8 +1,8 @@
 """A limit for the memory that the metadata and the subscriptions of group members use.
 
 Kafka limits only the number of members (`group.max.size`). A member can send as much metadata as fits into a request,
-and the coordinator stores it until the member's session ends. HMB therefore rejects a member in two cases: its metadata
-is too large for one record, or the metadata of all members of all groups exceeds a limit.
+and the coordinator stores this metadata until the member's session ends. HMB therefore rejects a member in two cases:
+its metadata is too large for one record, or the metadata of all members of all groups exceeds a limit.
 
 For example, a member with 2 MB of metadata receives the error INVALID_REQUEST.
 """

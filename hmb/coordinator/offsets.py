@@ -84,7 +84,7 @@ class GroupOffsets:
         self._pending.setdefault(group_id, {}).setdefault(producer_id, {}).update(offsets)
 
     def end_transaction(self, group_id: str, producer_id: int, *, committed: bool) -> None:
-        """End a producer's transaction: commit the pending offsets if `committed` is true, and discard them if not."""
+        """End a producer's transaction: if `committed` is true, commit the pending offsets, otherwise discard them."""
         by_producer = self._pending.get(group_id, {})
         pending = by_producer.pop(producer_id, {})
         if not by_producer:

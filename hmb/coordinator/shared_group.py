@@ -7,8 +7,8 @@ the step also adds records to the journal's queue, so the order of the records i
 releases the lock before it writes the records to disk, because a sync takes milliseconds.
 
 For example, members A and B join. The thread of A takes the lock, adds A to the group, releases the lock and waits for
-its response. The thread of B takes the lock, adds B and so completes the rebalance. It wakes the thread of A, and both
-threads send their responses.
+its response. The thread of B takes the lock, adds B and so completes the rebalance. The thread of B wakes the thread of
+A, and both threads send their responses.
 
 An empty group can change its protocol. `SharedGroup` then contains a new state machine. The lock, the wake-up in the
 timer and the entry in the table of groups stay the same.
@@ -112,8 +112,8 @@ class SharedGroup:
     def step(self, change: Callable[[int], Outcome], *, durable: bool = False) -> Outcome:
         """Run `change` under the group's lock, then send responses and write records. Return the result of `change`.
 
-        `change` receives the time in ms. This method raises the errors of `change`. If `durable` is true, it also
-        raises an error when a record could not be written.
+        `change` receives the time in ms. This method raises the errors of `change`. If `durable` is true, this method
+        also raises an error if a record could not be written.
         """
         writes: list[tuple[Write, Queued]] = []
         try:

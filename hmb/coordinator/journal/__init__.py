@@ -9,8 +9,8 @@ arrive at the same time therefore share one batch and one sync. This technique i
 methods:
     enqueue   adds records to the queue of the partition. It does no I/O, so a caller can hold the lock of a group.
     write     waits for the `write_lock` of the partition. The thread that gets this lock writes all queued records as
-              one batch, syncs, and calls `apply` of each entry in the order of the queue. If it has written the records
-              of other threads, these threads then return without I/O.
+              one batch, syncs, and calls `apply` of each entry in the order of the queue. If this thread has written
+              the records of other threads, these threads then return without I/O.
 
 For example, three consumers commit offsets while a sync is running, so their three threads wait for the lock. One
 thread gets the lock, and writes all three commits as one batch with one sync. The other two threads then return.

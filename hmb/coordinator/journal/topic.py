@@ -92,7 +92,7 @@ class JournalPartitions:
         return self.active(number)
 
     def _follow(self) -> None:
-        """Use the new partitions of the topic if it was deleted or created after the last call of this method.
+        """If the topic was deleted or created after the last call of this method, read its new list of partitions.
 
         A new topic contains no records to load. The hash of an id selects one of the partitions that the topic has when
         it is created. Partitions that are added later are not used.

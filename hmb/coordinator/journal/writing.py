@@ -41,7 +41,10 @@ class Journal:
     """The journal of one coordinator. Thread-safe."""
 
     def __init__(self, topic: JournaledTopic, *, sync: Callable[[], bool], clock: Callable[[], int] = now_ms) -> None:
-        """`sync` returns whether each write must be synced to disk. `clock` returns the time in ms since 1970."""
+        """Create the journal in the topic `topic`.
+
+        `sync` returns whether each write must be synced to disk. `clock` returns the time in ms since 1970.
+        """
         self._name = topic.name
         self._partitions = JournalPartitions(topic)
         self._sync = sync
@@ -193,8 +196,8 @@ class Journal:
         """Load all partitions that existed when the broker started, one partition after the other.
 
         For each partition, call `replay` once for each key, with the newest value. Then call `replay` for the records
-        of open transactions. The coordinator calls this method in a separate thread. It returns early after `stop` is
-        set.
+        of open transactions. The coordinator calls this method in a separate thread. If `stop` is set, this method
+        returns early.
         """
         for number, partition in self._partitions:
             if partition.state is not LoadingState.LOADING:

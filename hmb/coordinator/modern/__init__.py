@@ -1,7 +1,7 @@
 """The group protocol of KIP-848: the broker assigns the partitions, and each member moves to its assignment in steps.
 
 In the classic protocol, all members stop at a barrier during a rebalance. KIP-848 has no barrier. The broker computes a
-*target* assignment. Each member then moves from its current assignment to the target. It makes one step at each of its
+*target* assignment. Each member then moves from its current assignment to the target, with one step at each of its
 heartbeats. During these steps, a member continues to read the partitions that it keeps.
 
 Three epochs (numbers that only increase) show the progress of a group towards its target:

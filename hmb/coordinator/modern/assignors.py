@@ -1,16 +1,16 @@
 """The assignors of KIP-848 groups: algorithms that decide which member reads which partitions.
 
-An assignor receives, for each member, the topics to which the member subscribes and its current target. It returns the
-new target of each member. It assigns each partition of a subscribed topic to exactly one member that subscribes to the
-topic.
+For each member, an assignor receives the member's current target and the topics to which the member subscribes. The
+assignor returns the new target of each member. It assigns each partition of a subscribed topic to exactly one member,
+and this member subscribes to the topic.
 
 HMB has two assignors:
 - *uniform* (the default): the numbers of partitions of members with the same subscription differ by at most one. The
   assignor is *sticky*: as few partitions as possible move to another member.
 - *range*: the first member gets the first partitions of each topic, the second member gets the next partitions, and so
   on. Two topics with the same number of partitions are divided in the same way. For example, one member gets partition
-  3 of both topics, so it can join their records by key. The algorithm comes from Kafka 0.7. It is not sticky, and with
-  several topics it is not balanced.
+  3 of both topics. This member can then combine records of both topics that have the same key. The algorithm comes from
+  Kafka 0.7. The assignor is not sticky, and with several topics its targets are not balanced.
 
 For example, members A and B read the topics x and y, which have three partitions each. The range assignor assigns x0,
 x1, y0 and y1 to A, and x2 and y2 to B. The uniform assignor assigns three partitions to each member.

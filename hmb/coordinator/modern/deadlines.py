@@ -30,7 +30,7 @@ class MemberDeadlines:
         self._revocations: dict[str, tuple[int, int]] = {}  # member id -> (old epoch, deadline)
 
     def start_session(self, member_id: str, deadline: int) -> None:
-        """Start or extend the session of a member. It ends at `deadline` (ms)."""
+        """Start or extend the session of a member. The session ends at `deadline` (ms)."""
         self._sessions[member_id] = deadline
 
     def watch_revocation(self, member: ConsumerMember, now: int) -> None:
@@ -49,7 +49,7 @@ class MemberDeadlines:
         self.end_revocation(member_id)
 
     def restart(self, members: Iterable[ConsumerMember], session_timeout: int, now: int) -> None:
-        """Start the deadlines of members that were restored from the journal. Running sessions keep their deadline."""
+        """Start the deadlines of members that were restored from the journal. A running session keeps its deadline."""
         known, self._sessions = self._sessions, {}
         self._revocations.clear()
         for member in members:

@@ -210,11 +210,11 @@ class ConsumerGroup:
         return changed
 
     def reads(self, member: ConsumerMember) -> frozenset[str]:
-        """Return the names of the topics to which a member subscribes, by their names or by a regular expression."""
+        """Return the names of all topics that a member reads: subscribed names and the matches of its expression."""
         return member.topics | self.state.regexes.get(member.regex, frozenset())
 
     def _described(self, names: Iterable[str]) -> list[AssignableTopic]:
-        """Return the topics with these names, without the topics that do not exist."""
+        """Return the topics with these names. Omit each name for which no topic exists."""
         return [topic for topic in map(self._topics.by_name, names) if topic is not None]
 
     def _ids(self, member: ConsumerMember) -> frozenset[UUID]:

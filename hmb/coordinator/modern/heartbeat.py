@@ -62,7 +62,7 @@ def check_instance(known_id: str, request: ConsumerGroupHeartbeatRequest) -> Non
 
 
 def owned_by(request: ConsumerGroupHeartbeatRequest) -> frozenset[PartitionId] | None:
-    """Return the partitions that the member owns according to its heartbeat. None means that they have not changed."""
+    """Return the partitions that the heartbeat contains. None means that the member's partitions have not changed."""
     if request.topic_partitions is None:
         return None
     return frozenset(

@@ -162,7 +162,7 @@ class ConsumerState:
     # -- the journal
 
     def replace_classic(self, tombstones: Sequence[KeyAndValue]) -> None:
-        """Add the tombstones of the classic group that this group replaces to the records of the current step."""
+        """Add tombstones to the records of this step. They delete the classic group that this group replaces."""
         self._records += tombstones
 
     def finish(self) -> None:
