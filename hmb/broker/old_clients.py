@@ -99,8 +99,8 @@ def converted(
 ) -> ConvertedRecords | memoryview:
     """Return messages in the format `magic` (0 or 1), beginning at `offset`.
 
-    The messages are made from the records of `found`. If `found` contains only markers or empty batches, the messages
-    are made from later records of `log`.
+    The function converts the records of `found`. If `found` contains only markers or empty batches, it converts later
+    records of `log` instead.
 
     The messages have at most `max_bytes` bytes, but the first message is always included. The result is empty if the
     log contains no message at or after `offset`. Raises KafkaError: CORRUPT_MESSAGE if the first batch is damaged,

@@ -1,11 +1,11 @@
 """DescribeCluster: list the brokers of the cluster, and its controller.
 
 Versions: 0-2; all use the flexible encoding (KIP-482).
-Behavior: the response contains one broker, this one, which is also the controller. The broker's address is the
-    advertised address of the listener that the client has connected to. A request for the addresses of controllers gets
+Behavior: the response contains only this broker, which is also the controller. The broker's address is the advertised
+    address of the listener that the client has connected to. A request for the addresses of controllers gets
     MISMATCHED_ENDPOINT_TYPE. A request for an unknown type of address gets UNSUPPORTED_ENDPOINT_TYPE.
 Version notes: version 1 adds the type of address. Version 2 adds fenced brokers. HMB has none.
-Left out: racks. A client cannot choose a near broker, because HMB has only one.
+Left out: racks. A client cannot choose a near broker, because HMB has only one broker.
 """
 
 from __future__ import annotations

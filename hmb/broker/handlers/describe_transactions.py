@@ -4,8 +4,8 @@ Versions: 0; in the flexible encoding (KIP-482).
 Behavior: for each transactional id, the response contains the state, the producer id and epoch, the timeout, and the
     partitions of the current transaction. Each transactional id has its own error code.
 Version notes: none.
-Left out: the end of a transaction in steps. While a transaction ends, Kafka returns only the partitions without a
-    marker. HMB returns all partitions of the transaction until all markers are written.
+Left out: one detail. While a transaction ends, Kafka returns only the partitions without a marker. HMB returns all
+    partitions of the transaction until all markers are written.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@ Behavior: the response contains the transactional ids that pass all filters of t
 Version notes: version 1 adds a filter by duration. It selects transactions that began longer ago than this duration.
     Version 2 adds a filter by a regular expression, which must match the whole transactional id. An invalid expression
     gets INVALID_REGULAR_EXPRESSION.
-Left out: in a regular expression, `.` and character classes match only those characters that may be part of a topic's
-    name.
+Left out: in a regular expression, `.` and character classes match only characters that can be part of a topic's name.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The registry of topics. It finds, creates, changes and deletes topics.
 
-A topic has a name, an id, and one log for each partition. The logs are found by the names of their directories
+A topic has a name, an id, and one log for each partition. The broker finds a log by the name of its directory
 (storage/log_manager.py). The settings of topics are in `topics.json` (store.py). If the broker crashes during a change,
 the broker either completes the change at its next start, or continues without the change (interrupted_changes.py).
 """
