@@ -99,8 +99,7 @@ class Report:
 
     epoch        the epoch of the master state that the processor follows; 0 before it has seen a master state
     seen         the number of the newest master state that the processor has seen; the report answers this state
-    address      (host, port) at which the processor accepts connections of upstream processors in other processes;
-                 None if the topology runs in one process
+    address      (host, port) where upstream processors in other processes connect; None if all run in one process
     saved        the clocks of the processor's intact snapshots, as they were when it registered
     start        of a spout: the offset where it would begin without a snapshot
     is_ready     whether the processor has restored its snapshot; of a spout, whether it has rewound

@@ -1,32 +1,31 @@
 """The processors: spouts, bolts and sinks as state machines without threads.
 
-Each machine of this folder is the work of one processor in one epoch. A driver calls the machine with payloads, with
-master states and with the end of a save. Then the driver reads from the machine's fields what has to be sent, saved and
-reported. A machine never waits, reads the time or opens a file. The runners drive these machines with threads and
-sockets, and `hmb.hailstorm.simulation` drives the same machines with a seeded random order of events.
-
+Each machine of this folder does the work of one processor in one epoch. A driver calls a machine when the master state
+changes, when payloads arrive, and when a save has ended. After each call, the driver reads from the machine's fields
+which payloads to send, which state to save, and what to report. A machine never waits, reads the time or opens a file.
+The runners drive these machines with threads and sockets. The module `hmb.hailstorm.simulation` drives the same
+machines with a seeded random order of events. The methods on the left, and the fields on the right:
     observe(master)     the registry has a new master state     outbox   payloads to send, in order
     receive(payloads)   an upstream processor has sent these    save     a state to save in the background, or None
     saved(clock)        the save has ended                      report   the value of the registry entry
 
 **The snapshot of a bolt.** A bolt has one state S. When the negotiator requests a snapshot at clock C, the bolt renames
-S to A, and adds an empty state B. Each tuple from partition p at offset o enters A if o < C[p], else B:
-
+S to A, and adds an empty state B. Each tuple from partition p at offset o enters A if o < C[p], and B otherwise:
     split at C                 A = S, B = empty
     tuple at or below C        A = merge(A, lift(t)),  outputs computed from A
     tuple above C              B = merge(B, lift(t)),  outputs computed from merge(A, B)
     low water mark reaches C   no tuple below C can arrive any more: A is saved in the background
     saved                      S = merge(A, B)
 
-The paper computes the outputs of all tuples from A + B. Outputs of tuples at or below C must be computed from A alone,
-because the next bolt merges these outputs into its own state A. Otherwise it would save a value at clock C that
-contains tuples above C.
+The Hailstorm paper computes the outputs of all tuples from merge(A, B). In this implementation, the outputs of tuples
+at or below C are computed from A alone. The next bolt merges these outputs into its own state A, which it saves as its
+snapshot at C. If an output were computed from merge(A, B), this snapshot would contain tuples above C.
 
-**The low water mark.** How does a bolt know that no tuple below C can arrive any more? Each payload carries the low
-water mark of its sender: a clock below which the sender will send nothing more. Channels keep their order, so the
-minimum over all upstream processors is a clock below which nothing more arrives. Three rules repair cases in which the
-paper's rule fails:
-
+**The low water mark.** The low water mark of a processor is a clock below which the processor will send nothing more.
+Each payload contains the low water mark of its sender. A channel keeps the order of its payloads. A bolt takes the
+minimum of the marks of all its upstream processors, and no tuple below this minimum can arrive any more. When the
+minimum reaches the clock C of a snapshot, the bolt has received all tuples for this snapshot. Three rules correct cases
+in which the rule of the Hailstorm paper fails:
 - A processor sends its mark even if it has no tuples to send. Otherwise an instance that receives no tuples would
   never receive a mark either, and the snapshot would wait forever.
 - A bolt does not wait for a mark that is equal to the clock of the snapshot. A greater mark is enough. After a
@@ -36,7 +35,6 @@ paper's rule fails:
   of tags-0, for example, sends no mark for tags-1.
 
 Read in this order:
-
 - `low_water_marks`   the minimum of the marks of the upstream processors
 - `emitter`           sends tuples and marks to the instances of the following nodes
 - `spouts`            the machine of a spout: makes payloads of records, pauses and rewinds
@@ -44,6 +42,7 @@ Read in this order:
 - `bolts`             the machine of a bolt, with the steps of a snapshot
 - `held_outputs`      outputs that a sink holds back until a snapshot is complete
 - `sinks`             the machine of a sink
+- `participant`       one processor through all epochs of its topology
 - `combiner`          merges the tuples of a batch before they are sent; an optimisation, skip it in a first reading
 - `event_time`        event-time watermarks, late tuples, idle partitions; skip it in a first reading
 

@@ -20,11 +20,11 @@ from hmb.hailstorm.processors.low_water_marks import LowWaterMarks
 from hmb.hailstorm.processors.split_state import SplitState
 from hmb.hailstorm.topology import Processor, Processors
 
-Results = list[Sequence[Any]]  # the outputs of `transform` for each tuple
+Results = list[Sequence[Any]]  # one sequence for each input tuple: the outputs of `transform` for this tuple
 
 
 class SaveRequest(NamedTuple):
-    """A state that the driver saves in the background. The driver's saver thread calls `state.to_value()`."""
+    """A state that the driver must save in the background. The driver's saver thread calls `state.to_value()`."""
 
     clock: Clock
     state: Any
@@ -46,8 +46,8 @@ class BoltMachine:
         self._emitter = Emitter(processors, processor, epoch)
         self._node = processor.node.name
         self._is_saving = False
-        self._desired: Clock | None = None  # the clock of a snapshot that must wait for an older save
-        self._waits_at: Clock | None = None  # tuples above this clock wait, because A is not complete
+        self._desired: Clock | None = None  # the clock of a snapshot that cannot begin until an older save has ended
+        self._waits_at: Clock | None = None  # tuples above this clock wait until the state A is complete
         self._waiting: list[Payloads] = []
         self._is_stateless = isinstance(self.bolt.monoid, NoState)
 
@@ -85,7 +85,7 @@ class BoltMachine:
         self._save_if_eligible()
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """Continue after a save. `error` is None if the save succeeded. The states A and B become one state again."""
+        """Merge the states A and B into one state after a save. `error` is None if the save succeeded."""
         self._is_saving, self.save = False, None
         if error is None:
             self.report.stored = clock
@@ -97,11 +97,11 @@ class BoltMachine:
     # -- tuples
 
     def _without_waiting(self, payloads: Payloads, clock: Clock) -> Payloads:
-        """Return the payloads without their tuples above the desired clock.
+        """Return the payloads without their tuples above `clock`, the clock of the snapshot in progress.
 
-        Those tuples are kept until state A is complete.
+        The machine keeps these tuples until the state A is complete.
         """
-        boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # The offsets ascend, so bisection works.
+        boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # `bisect_left` needs ascending offsets.
         if boundary == len(payloads):
             return payloads
         self._waiting.append(payloads.slice(boundary, len(payloads)))
@@ -129,8 +129,8 @@ class BoltMachine:
     def _apply(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
         """Merge tuples into a state, and append the outputs of `transform` for each tuple to `results`.
 
-        Outputs are computed from merge(base, state), or from the state alone if `base` is None. Return the new state
-        and the number of late tuples.
+        `transform` receives merge(base, state), or only `state` if `base` is None. Return the new state and the number
+        of late tuples.
         """
         bolt, monoid = self.bolt, self.bolt.monoid
         lift, absorb, view, transform = bolt.lift, monoid.absorb, monoid.view, bolt.transform
@@ -148,7 +148,7 @@ class BoltMachine:
         return state, 0
 
     def _apply_in_windows(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
-        """Do the work of `_apply` for a bolt with windows, without the contributions to windows that are closed."""
+        """Do the work of `_apply` for a bolt with windows. A tuple does not enter windows that are closed."""
         bolt, windows, closed = self.bolt, self.bolt.windows, self.state.closed
         assert windows is not None and bolt.event_time is not None
         late = 0
@@ -173,7 +173,7 @@ class BoltMachine:
         return state
 
     def _send(self, payloads: Payloads, results: Results) -> None:
-        """Send the results, and the mark of the progress. A result has the same origin as the input tuple."""
+        """Send the results, followed by the low water mark. A result has the same origin as its input tuple."""
         tuples, offsets, numbers = list(chain.from_iterable(results)), payloads.offsets, payloads.numbers
         if not tuples:
             offsets, numbers = [], None
@@ -184,9 +184,10 @@ class BoltMachine:
         self._emit((*payloads.path, self._node), payloads.partition, tuples, offsets, numbers)
 
     def _emit(self, path: tuple[str, ...], partition: TopicPartition, *columns: Any) -> None:
-        """Send tuples, followed by the low water mark of their partition.
+        """Send tuples of one partition, followed by the bolt's low water mark.
 
-        The mark stays below tuples that still wait.
+        If tuples above the clock of a snapshot wait, the mark is at most this clock, because the bolt will send their
+        outputs later.
         """
         mark, times = self.marks.clock, self.watermark.marks()
         if self._waits_at is not None:
@@ -196,18 +197,21 @@ class BoltMachine:
     # -- snapshots
 
     def _split(self) -> None:
-        """Begin the snapshot at the desired clock, as soon as no older save is in progress."""
+        """Begin the snapshot at the desired clock, unless an older save is still in progress.
+
+        In this case, the snapshot begins when the older save has ended, because `saved` calls `_split` again.
+        """
         if self._desired is not None and not self._is_saving:
-            if self._desired != self.report.stored:  # Equal clocks: no tuple has arrived since the last snapshot.
+            if self._desired != self.report.stored:  # If they are equal, this snapshot is already stored.
                 self.state.split(self._desired, self.watermark.time)
                 self._waits_at = None if self._is_stateless else self._desired
             self.report.split, self._desired = self._desired, None
             self._save_if_eligible()
 
     def _save_if_eligible(self) -> None:
-        """Save the state A when no more tuples at or below the desired clock can arrive.
+        """Request a save of the state A if no more tuples at or below the clock of the snapshot can arrive.
 
-        The bolt continues with the state B.
+        Further tuples enter the state B.
         """
         clock = self.state.clock
         if clock is not None and self.state.is_gathering and self.marks.clock.has_reached(clock):
@@ -216,7 +220,10 @@ class BoltMachine:
             self._process_waiting()
 
     def _process_waiting(self) -> None:
-        """Process the tuples that waited above the clock of the snapshot, and send the mark that waited with them."""
+        """Process the tuples that waited because they are above the clock of the snapshot.
+
+        Then send the low water mark, because the bolt held its mark at this clock.
+        """
         waiting, self._waiting = self._waiting, []
         for payloads in waiting:
             self._send(payloads, self._process(payloads))
@@ -225,7 +232,11 @@ class BoltMachine:
             self._emit((self._node,), next(iter(self.marks.clock)), [], [])
 
     def _end_round(self) -> None:
-        """Join the states A and B to one state. The snapshot was given up, because another processor could not save."""
+        """End a snapshot that is still in progress, and merge the states A and B into one state.
+
+        A snapshot is still in progress at the end of a round if another processor could not save, and the negotiator
+        gave the snapshot up.
+        """
         self._desired, self.report.split, self.report.not_saved = None, None, None
         if self.state.clock is not None and not self._is_saving:
             self.state.join()
@@ -233,7 +244,7 @@ class BoltMachine:
 
 
 def _spread(payloads: Payloads, results: Results) -> tuple[list[int], list[Number]]:
-    """Return the offset and the number of each result, for inputs that have no result or several."""
+    """Return the offset and the number of each result. An input tuple may have no result, one result or several."""
     numbers = payloads.numbers or [(0,) * len(payloads.path)] * len(payloads)
     offsets, spread = [], []
     for offset, number, made in zip(payloads.offsets, numbers, results, strict=True):

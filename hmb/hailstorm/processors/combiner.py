@@ -1,14 +1,16 @@
 """The combiner: a sender merges the tuples of a batch by key, before it sends them to a bolt.
 
 **Problem.** A bolt that counts words receives one tuple for each word. The sender selects an instance for each tuple,
-and a channel between two processes encodes and decodes it. This work costs more than the addition of 1 to a count.
+and a channel between two processes encodes and decodes it. This work takes more time than the bolt's own work, which is
+adding 1 to a count.
 
-**Idea.** The states of a bolt are commutative monoids, so neither order nor grouping matters. The sender can merge some
-tuples first, and the bolt then merges the result into its state. MapReduce has the same step, and calls it a combiner.
+**Idea.** The states of a bolt are commutative monoids, so neither the order nor the grouping of merges matters. The
+sender can therefore merge some tuples into one state, and the bolt then merges this state into its own state. MapReduce
+has the same step, and calls it a combiner.
 
-**Mechanism.** The user asks for it with `Bolt.keyed(..., combine=True)`. The sender of a batch then makes one row for
-each key, with the state of all tuples of this key. For the counts of the words `sun fog sun sun`, at offsets 7 to 10:
-
+**Mechanism.** The user switches the combiner on with `Bolt.keyed(..., combine=True)`. The sender of a batch then makes
+one row for each key, with the merged state of all tuples of this key. For example, a batch has the words `sun fog sun
+sun` at the offsets 7 to 10, and the bolt counts words:
     without a combiner            with a combiner
     offset   tuple                offset   tuple
     7        "sun"                10       ("sun", 3)
@@ -16,19 +18,21 @@ each key, with the state of all tuples of this key. For the counts of the words 
     9        "sun"
     10       "sun"
 
-The bolt calls `transform` once for each row. It therefore sends one running value for each key and batch, the last one.
+A bolt that combines calls `transform` once for each row. For each key and batch, it therefore sends one running value,
+which includes all tuples of the batch.
 
-**Snapshots stay exact.** All tuples of a batch come from one partition. A spout pauses for a snapshot between two
-batches, so the clock C of the snapshot never lies within a batch. Either all tuples of a batch are below C, or none is.
-One offset can thus represent the whole batch: its last one.
+**Snapshots stay exact.** All tuples of a batch come from one partition. A spout pauses for a snapshot only between two
+batches, so the clock C of the snapshot never lies within a batch. Either all tuples of a batch are below C, or none of
+them is. The last offset of the batch can therefore represent the whole batch.
 
-**What may follow.** A replay can cut the records into other batches, and then sends other running values. The rule for
-the bolts that follow is therefore the same as without a combiner: only the last value of each key may matter (see
-`bolt`). An `IdempotentSink` after such a bolt would never overwrite the outputs of the old batches, so the topology
-refuses it.
+**What may follow.** A replay can divide the records into other batches. The bolt that combines then sends other running
+values. The rule for the bolts after it is the same as without a combiner: only the last value of each key may matter
+(see the module `bolt`). After a replay, an `IdempotentSink` would not overwrite the outputs of the old batches, because
+the new batches end at other offsets. The topology therefore refuses an `IdempotentSink` after a bolt that combines.
 
-**Gain.** `hmb bench hailstorm` measures the word count with and without the combiner. The documentation's chapter has
-the figures. The gain depends on how often a key occurs in a batch: without repetitions, the combiner is only more work.
+**Gain.** The command `hmb bench hailstorm` measures the word count with and without the combiner. The documentation's
+chapter on Hailstorm has the figures. The gain depends on how often a key occurs in a batch. If no key is repeated, the
+combiner only adds work.
 
 Source: Dean and Ghemawat, "MapReduce" (2004), chapter 4.3, "Combiner Function". The Hailstorm paper has no combiner.
 """
@@ -46,8 +50,8 @@ from hmb.hailstorm.payload import Payloads
 def combine(payloads: Payloads, combining: Combining, node: str) -> tuple[Payloads, list[Any]]:
     """Return payloads with one row (key, state) for each key, and the first tuple of each key, in the same order.
 
-    `node` is the bolt that will receive the rows. There must be at least one tuple. Raises UserCodeError if a function
-    of the user raises.
+    `node` is the name of the bolt that will receive the rows. `payloads` must contain at least one tuple. Raises
+    UserCodeError if a function of the user raises.
     """
     key, lift, absorb = combining.key, combining.lift, combining.states.absorb
     states: dict[Any, Any] = {}

@@ -1,9 +1,10 @@
 """The emitter: it sends the tuples of a spout or a bolt to the instances of the following nodes.
 
-One call to `emit` makes one `Payloads` for each instance of each following node. The tuples are distributed by the
-node's grouping. The mark goes to every instance, also to those that get no tuple.
+One call to `emit` makes one `Payloads` for each instance of each following node. The grouping of the following node
+selects the instance for each tuple. The low water mark goes to every instance, also to an instance without a tuple.
 
-The tuples for a bolt that combines are merged by key before they are distributed (`combiner`).
+If the following node is a bolt that combines, the emitter first merges the tuples by key (module `combiner`), and then
+distributes the merged rows.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hmb.hailstorm.topology import Declaration, Processor, Processors
 
 
 class Follower(NamedTuple):
-    """A following node: the names of its instances, its grouping, and how it combines tuples, if it does."""
+    """A following node: the names of its instances, its router, and its functions for combining tuples, or None."""
 
     node: str
     targets: list[str]
@@ -30,11 +31,11 @@ class Follower(NamedTuple):
 
 
 class Emitter:
-    """Collects the payloads that one processor sends, as pairs of a receiver and payloads, in the order of sending."""
+    """Collects the payloads that one processor sends. `outbox` has (receiver, payloads) pairs in sending order."""
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int) -> None:
         self.outbox: list[tuple[str, Payloads]] = []
-        self.sent = 0  # number of tuples
+        self.sent = 0  # the number of tuples sent; a tuple counts once for each following node
         self._epoch, self._sender = epoch, processor.name
         self._followers = [
             Follower(node.name, processors.targets(node), Router(node.group, node.parallelism), _combining(node))
@@ -51,7 +52,7 @@ class Emitter:
         offsets: list[int],
         numbers: list[Number] | None = None,
     ) -> None:
-        """Send tuples that originate in one partition, and the mark after them."""
+        """Add tuples that originate in one partition, and the low water mark after these tuples, to the outbox."""
         made = Payloads(self._epoch, self._sender, path, partition, mark, tuples, offsets, numbers, times)
         self.sent += len(tuples) * len(self._followers)
         for node, targets, router, combining in self._followers:
@@ -64,7 +65,7 @@ class Emitter:
                 self._distribute(sent, targets, router.instances(routed_by))
 
     def _distribute(self, made: Payloads, targets: list[str], instances: Sequence[int]) -> None:
-        """Send each row to one of the targets. `instances` has the number of the target of each row."""
+        """Add each row to the payloads of one target. `instances` contains, for each row, the number of its target."""
         rows: list[list[int]] = [[] for _ in targets]
         for row, instance in enumerate(instances):
             rows[instance].append(row)

@@ -1,29 +1,30 @@
 """Event-time watermarks: the event time up to which all tuples have arrived.
 
-A low water mark is a clock of offsets. Windows close by times. The spout connects both, because only the spout sees all
-records of its partition, in order:
-
+A low water mark is a clock of offsets, but a window closes at a time. The spout computes times from offsets, because
+only the spout sees all records of its partition, in order. It uses these definitions:
     newest(p, o)       the largest event time of the records of partition p below offset o
-    late               is a record whose event time is before newest(p, o) - allowed lateness. The spout drops it,
-                       counts it and names it.
+    late               a record is late if its event time is before newest(p, o) - allowed lateness. The spout drops
+                       late records, counts them, and logs a warning.
     time mark of p     newest - allowed lateness: p will send no tuple with an earlier event time
 
 Whether a record is late depends only on the records before it in its own partition. Other partitions and the speed of
-the processors have no influence. Every replay therefore finds the same late records, and a batch job over the same
-topic does, too.
+the processors have no influence. Every replay therefore drops the same late records, and a batch job over the same
+topic drops the same records, too.
 
-A spout sends its time mark with its low water mark, and each processor merges the marks of its senders by the minimum.
-A bolt's watermark is the minimum over all partitions. It never goes back.
+A spout sends its time mark together with its low water mark. Each processor keeps, for each partition, the minimum of
+the time marks that its senders have sent. The event-time watermark of a bolt is the minimum over all partitions, and it
+never goes back.
 
-**Idle partitions.** A partition without new records would hold the watermark back forever. After `idle_after` seconds
-at the end of its partition a spout sends the time mark IDLE, which is above all times. A later record of this partition
-can then be older than the watermark. The bolt drops its contribution to the windows that are closed already. Whether a
-partition is idle depends on the time of the run, and a replay may decide otherwise. The bolt therefore saves its
-watermark with its state. A replay from this snapshot then finds the same windows closed.
+**Idle partitions.** A partition without new records would hold the watermark back forever. If a spout finds no record
+for `idle_after` seconds, it therefore sends the time mark IDLE, which is above all times. The event time of the next
+record of this partition can then be before the watermark. Some windows of this record may be closed already, and the
+bolt does not count the record in the closed windows. Whether a partition is idle depends on the time of the run, so a
+replay may decide differently. The bolt therefore saves its watermark with its state. A replay from this snapshot then
+begins with the same closed windows.
 
-**Worked example**, allowed lateness 10: records with times 100, 105, 97, 120, 109 arrive. 97 is in time (105 - 10 =
-95), 109 is late (120 - 10 = 110). The time mark is 110 at the end, and all windows that end at or below 110 can be
-dropped.
+**Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
+97 is in time, because the newest time is 105, and 105 - 10 = 95. The record 109 is late, because the newest time is
+120, and 120 - 10 = 110. At the end the time mark is 110, and all windows that end at or below 110 can be dropped.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 2.3, on low watermarks.
 """
@@ -42,11 +43,11 @@ NO_TIME = -(2**62)  # ms; below every event time
 
 @dataclass
 class PartitionTimes:
-    """The newest event time of one partition, and the number of its late records. Its spout updates both."""
+    """The newest event time of one partition, and the number of its late records. The spout updates both."""
 
     allowed_lateness: int  # ms
     newest: int = NO_TIME  # ms
-    late: int = 0  # number of late records since the topology's first start
+    late: int = 0  # the number of late records since the topology's first start
 
     @property
     def mark(self) -> int:
@@ -73,7 +74,7 @@ class Watermark:
         self._marks = {p: dict.fromkeys(names, NO_TIME) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> None:
-        """Store the time marks of a sender, and advance the watermark."""
+        """Store the time marks in these payloads, and advance the watermark."""
         for partition, time in payloads.times.items():
             self._marks[partition][payloads.sender], self._is_known = time, True
         active = [time for time in self.marks().values() if time != IDLE] if payloads.times else []
@@ -81,7 +82,7 @@ class Watermark:
             self.time = max(self.time, min(active))
 
     def marks(self) -> dict[TopicPartition, int]:
-        """Return the time mark of each partition, which is the minimum of the marks of its upstream processors.
+        """Return the time mark of each partition: the minimum of the time marks that the upstream processors have sent.
 
         The dict is empty if the topology has no event times.
         """

@@ -1,15 +1,17 @@
 """Outputs that a sink holds back until no replay can produce them again.
 
-A sink can write an output to the outside when the snapshot that includes its origin is *complete*: every bolt has saved
-its state at the clock, so no recovery goes back below it. Until then the sink holds the output, and saves it in its own
-snapshot. This is necessary because bolts that are restored from clock C never send the outputs below C again. If the
-sink lost these outputs in a crash, no processor would have them.
+A snapshot at clock C is *complete* when every processor has saved its state at C. No later recovery goes back below C,
+so no replay produces the outputs below C again. A sink that holds outputs back writes an output to the outside when a
+complete snapshot includes the output's origin. Until then, the sink saves the output in its own snapshots. The saved
+outputs are necessary because bolts that start from clock C never send the outputs below C again. If the sink lost these
+outputs in a crash, no processor would have them.
 
+In this example, the outputs t (origin below C) and u (origin above C) arrive at the sink:
     arrives        held                     snapshot at C saved with       C complete
     t at o < C     t                        t                              written, no longer held
     u at o >= C    t, u                     -                              u stays
 
-Held outputs keep the order in which they arrived, also in the snapshot.
+The held outputs keep the order in which they arrived, also in the snapshot.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ from hmb.hailstorm.payload import Payloads
 
 
 class HeldOutputs:
-    """Outputs that a sink holds back until a snapshot contains them, in the order of arrival, with their origins."""
+    """The outputs that a sink holds back until a snapshot contains them, in the order of arrival.
+
+    Each output has its origin: the partition and the offset.
+    """
 
     def __init__(self) -> None:
         self.tuples: list[Any] = []
@@ -38,11 +43,11 @@ class HeldOutputs:
         self.partitions += [payloads.partition] * len(payloads)
 
     def up_to(self, clock: Clock) -> HeldOutputs:
-        """Return a copy with the outputs at or below a clock."""
+        """Return the outputs at or below a clock, as a new object."""
         return self._select(clock, is_included=True)
 
     def after(self, clock: Clock) -> HeldOutputs:
-        """Return a copy with the outputs above a clock.
+        """Return the outputs above a clock, as a new object.
 
         Outputs of partitions that the clock does not contain are included.
         """
@@ -58,7 +63,7 @@ class HeldOutputs:
         return selected
 
     def to_value(self) -> Any:
-        """Return the outputs as the codec stores them."""
+        """Return the outputs as a value that the codec can encode."""
         return [self.tuples, [p.topic for p in self.partitions], [p.partition for p in self.partitions], self.offsets]
 
     @classmethod

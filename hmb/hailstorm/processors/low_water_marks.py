@@ -1,16 +1,19 @@
 """Low water marks: the progress that all upstream processors have made, as one clock.
 
-    low water mark[p] = min over the upstream processors u that p reaches of mark_u[p]
+The low water mark of a processor in partition p is the smallest mark that its upstream processors have sent for p. Only
+the upstream processors count that records of p can reach:
+    low water mark[p] = min over these upstream processors u of mark_u[p]
 
-An example with 2 partitions, and with 3 count bolts that send to topn-0:
-
+In this example, 3 count bolts send to topn-0, and the topic has 2 partitions. The last line is the low water mark of
+topn-0:
     sender                 tags-0   tags-1
     count-0                     7       40
     count-1                     9       38
     count-2                     8       41
     low water mark              7       38
 
-Everything that topn-0 receives from now on originates at offset 7 or above in tags-0, and at 38 or above in tags-1.
+With this low water mark, all tuples that topn-0 has not yet received come from offset 7 or above in tags-0, and from
+offset 38 or above in tags-1.
 
 Source: Hailstorm, chapter 3.4.2, "Low Water Mark", figure 3.
 """
@@ -25,9 +28,9 @@ from hmb.hailstorm.payload import Payloads
 
 
 class LowWaterMarks:
-    """The low water marks that each upstream processor has sent, and the minimum of them for each partition.
+    """The newest low water mark of each upstream processor, and the minimum of these marks for each partition.
 
-    Invariant: neither a mark nor the minimum ever goes back. A rewind begins a new epoch, with a new object.
+    Invariant: neither a mark nor the minimum ever goes back. After a rewind, a new epoch with a new object begins.
     """
 
     def __init__(self, upstreams: Mapping[TopicPartition, frozenset[str]], start: Clock) -> None:
@@ -35,7 +38,7 @@ class LowWaterMarks:
         self._marks = {p: dict.fromkeys(names, start[p]) for p, names in upstreams.items()}
 
     def advance(self, payloads: Payloads) -> bool:
-        """Store the mark of a sender, and return whether the minimum moved.
+        """Store the mark of the sender of these payloads. Return whether the minimum moved in any partition.
 
         Raises AssertionError if the mark went back, which is an internal error.
         """

@@ -1,17 +1,17 @@
 """A participant: one processor through all epochs of its topology.
 
-The machines of this folder exist for one epoch. A participant makes a new machine in each epoch, from the snapshot that
-the negotiator chose:
-
-    Initialize      drop the old machine; register with the clocks of its snapshots (a spout: with its start, too)
+The machines of this folder exist for one epoch. A participant makes a new machine in each epoch, and restores the
+snapshot that the negotiator chose. It reacts to the phases of the master state:
+    Initialize      drop the old machine; register with the clocks of its snapshots (a spout: also with its start)
     SpoutsRewind    make a machine at the clock, restore its snapshot, and report that it is ready
-    then            hand each master state to the machine
+    later phases    pass each master state to the machine
 
-A processor that starts while an epoch is running cannot join it, because its state of this epoch is lost. It registers
-with epoch 0. The negotiator treats such a processor as lost, and begins a new epoch.
+A processor that starts after an epoch began cannot take part in this epoch, because it has no state of this epoch. It
+registers with epoch 0. The negotiator treats such a processor as lost, and begins a new epoch.
 
-The paper's negotiator removes the entries of all processors, "a signal to restart". In this implementation a new epoch
-in the master state is this signal. The epoch also distinguishes old payloads and snapshots from new ones.
+The negotiator of the Hailstorm paper removes the entries of all processors, "a signal to restart". In this
+implementation, a new epoch in the master state is the signal. Processors and stores also use the epoch to refuse
+payloads and snapshots of an older epoch.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Machine = SpoutMachine | BoltMachine | SinkMachine
 
 
 class Participant:
-    """A processor as the negotiator knows it: its machine in the present epoch, and its report in the registry.
+    """A processor as the negotiator sees it: its machine in the present epoch, and its report in the registry.
 
-    `first_offset` returns the offset at which a spout begins if no snapshot exists.
+    The function `first_offset` returns the offset at which a spout begins if no snapshot exists.
     """
 
     spout_machine: type[SpoutMachine] = SpoutMachine
@@ -56,13 +56,14 @@ class Participant:
 
     @property
     def report(self) -> Report:
-        """The value of the registry entry."""
+        """The report that the driver writes to the processor's node in the registry."""
         return self._registration if self.machine is None else self.machine.report
 
     def observe(self, master: MasterState) -> None:
         """React to a new master state: register, restore a snapshot, or pass the master state to the machine.
 
-        Raises SnapshotError if the snapshot cannot be restored, and whatever a sink's target raises when it is opened.
+        Raises SnapshotError if the snapshot cannot be restored. If a sink's target cannot be opened, the exception of
+        the target is raised.
         """
         if master.phase is MasterPhase.INITIALIZE:
             if master.epoch > self.report.epoch:
@@ -80,7 +81,7 @@ class Participant:
         self._registration = Report(address=self._registration.address)
 
     def close(self) -> None:
-        """Release the resources of the machine. Only a sink has one, its target."""
+        """Close the machine. Only the machine of a sink holds a resource, its target."""
         if isinstance(self.machine, SinkMachine):
             self.machine.close()
         self.machine = None

@@ -1,13 +1,12 @@
 """The sink's machine: it writes each tuple at once, or holds outputs back until their snapshot is complete.
 
 A sink saves snapshots as a bolt does. Its state consists of the outputs that it holds back. A sink that writes at once
-saves an empty state with the clock. Even a topology of stateless bolts therefore has a clock to start from.
+saves an empty state. The topology then has a clock to start from, even if none of its bolts has a state.
 
-When a sink starts from a snapshot at clock C, it writes the restored outputs at once: C is complete, otherwise it would
-not have been chosen. A transactional target reports the clock K of its last transaction. The target already contains
-the outputs at or below K:
-
-    K before C    the sink ended after C was complete, and before it wrote. It writes the outputs between K and C now.
+When a sink starts from a snapshot at clock C, it writes the restored outputs at once. C is complete, because the
+negotiator chooses no other clock. The target of a transactional sink returns the clock K of its last transaction. The
+target already contains the outputs at or below K, and three cases exist:
+    K below C     the sink ended after C was complete, and before it wrote. It writes the outputs between K and C now.
     K equal to C  nothing is missing
     K above C     the snapshots are older than the target: a store was lost or exchanged. The sink refuses to start.
 """
@@ -30,7 +29,7 @@ from hmb.hailstorm.topology import Processor, Processors
 class SinkMachine:
     """Runs one instance of a sink during one epoch: it writes outputs, or holds them back until a snapshot is complete.
 
-    The driver calls `open` first, which opens the target and writes restored outputs.
+    The driver first calls `open`, which opens the target and writes the restored outputs.
     """
 
     def __init__(self, processors: Processors, processor: Processor, epoch: int, start: Clock) -> None:
@@ -39,7 +38,7 @@ class SinkMachine:
         self.name, self.epoch = processor.name, epoch
         self.report = Report(epoch)
         self.save: SaveRequest | None = None
-        self.outbox: list[tuple[str, Payloads]] = []  # A sink sends no tuples, so its outbox is always empty.
+        self.outbox: list[tuple[str, Payloads]] = []  # always empty, because a sink sends no tuples
         self.marks = LowWaterMarks(processors.upstreams[processor.name], start)
         self.held = HeldOutputs()
         self.received = self.refused = self.written = 0  # numbers of tuples
@@ -50,13 +49,14 @@ class SinkMachine:
         self._is_saving = False
 
     def restore(self, value: Any) -> None:
-        """Restore the held outputs from a snapshot."""
+        """Restore the outputs that the sink held back when it saved the snapshot."""
         self.held = HeldOutputs.from_value(value)
 
     def open(self, snapshot: Clock | None) -> None:
-        """Open the target, and write restored outputs. `snapshot` is the clock of the restored snapshot.
+        """Open the target, and write the restored outputs. `snapshot` is the clock of the restored snapshot, or None.
 
-        Raises SnapshotError if the target contains outputs above `snapshot`. Errors of the target are raised unchanged.
+        Raises SnapshotError if the target contains outputs above the clock at which this epoch starts. `open` does not
+        catch the exceptions of the target.
         """
         if isinstance(self.sink, TransactionalSink):
             self._target = self.sink.target()
@@ -69,7 +69,7 @@ class SinkMachine:
             self._write_up_to(snapshot)
 
     def observe(self, master: MasterState) -> None:
-        """React to a new master state of this epoch: write complete outputs, or begin a snapshot round."""
+        """React to a new master state of this epoch: write complete outputs, or begin a snapshot."""
         if master.completed is not None:
             self._write_up_to(master.completed)
         self.report.seen = master.number
@@ -79,7 +79,10 @@ class SinkMachine:
             self._save_if_eligible()
 
     def receive(self, payloads: Payloads) -> None:
-        """Write or hold the tuples of an upstream processor. Errors of the user's function are raised unchanged."""
+        """Write the tuples of an upstream processor, or hold them back.
+
+        An exception of the user's function is raised unchanged.
+        """
         if payloads.epoch != self.epoch:
             self.refused += len(payloads)
             return
@@ -98,7 +101,7 @@ class SinkMachine:
         self._save_if_eligible()
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """Continue after a save. `error` is None if the save succeeded."""
+        """Continue after a save has ended. `error` is None if the save succeeded."""
         self._is_saving, self.save = False, None
         if error is None:
             self.report.stored = clock
@@ -107,13 +110,16 @@ class SinkMachine:
         self._save_if_eligible()
 
     def close(self) -> None:
-        """Release the target."""
+        """Close the target."""
         if self._target is not None:
             self._target.close()
             self._target = None
 
     def _save_if_eligible(self) -> None:
-        """Save the outputs at or below the desired clock, when no more of them can arrive."""
+        """Request a save of the held outputs up to the desired clock.
+
+        Do nothing while more outputs below this clock can arrive, or while another save is in progress.
+        """
         clock = self._desired
         if clock is None or self._is_saving or not self.marks.clock.has_reached(clock):
             return
@@ -122,7 +128,7 @@ class SinkMachine:
             self._is_saving, self.save = True, SaveRequest(clock, self.held.up_to(clock))
 
     def _write_up_to(self, clock: Clock) -> None:
-        """Write the held outputs at or below a complete clock, once."""
+        """Write the held outputs at or below a complete clock. If they have been written before, do nothing."""
         if clock == self._completed or isinstance(self.sink, Sink | IdempotentSink):
             return
         outputs = self.held.up_to(clock)

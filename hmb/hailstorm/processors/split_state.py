@@ -1,15 +1,17 @@
-"""The state of a bolt: S, or A and B during a snapshot.
+"""The state of a bolt: one state S, or two states A and B during a snapshot.
 
+The state goes through these stages:
     S           state.a              every tuple enters S
     gathering   state.a = A          tuples at or below the clock enter A; tuples above it wait
     frozen      state.a = A, b = B   A is complete, a saver thread stores it; tuples above the clock enter B
     S           state.a              merge(A, B), when A has been saved
 
-While A is frozen, a saver thread reads it, so no other thread changes it. No change is necessary, because the low water
-mark has reached the clock, and no tuple for A can arrive.
+While A is frozen, a saver thread reads A, so no other thread may change it. No tuple needs to enter A at this time,
+because the low water mark has reached the clock: all tuples for A have arrived.
 
-A bolt also counts late tuples, and it stores the event time up to which it has dropped windows. The count is split as
-the state is. The event time belongs to A alone, because it changes only when a snapshot begins.
+The state of a bolt with windows has two more parts. The first part is the number of late tuples, which is split into A
+and B like the state. The second part is the event time up to which the bolt has dropped windows. This event time
+belongs to A alone, because it changes only when a snapshot begins.
 
 Source: Hailstorm, chapter 3.4.1, "Updating state with incoming tuples".
 """
@@ -24,12 +26,14 @@ from hmb.hailstorm.processors.event_time import NO_TIME
 
 
 class SplitState:
-    """The state of a bolt instance: S, or during a snapshot A (tuples at or below the clock) and B (tuples above it).
+    """The state of a bolt instance: one state S, or two states A and B during a snapshot.
+
+    A contains the tuples at or below the clock of the snapshot, and B the tuples above this clock.
 
     a         S, or A during a snapshot
-    b         B while A is frozen, else None
+    b         B while A is frozen, otherwise None
     clock     the clock of the snapshot in progress, or None
-    closed    windows that end at or below this event time are dropped, in ms
+    closed    windows that end at or below this event time (ms) have been dropped
     """
 
     def __init__(self, bolt: Bolt) -> None:
@@ -37,7 +41,7 @@ class SplitState:
         self.b: Any = None
         self.clock: Clock | None = None
         self.closed = NO_TIME
-        self.late_in_a = self.late_in_b = 0  # numbers of tuples that arrived when all their windows were closed
+        self.late_in_a = self.late_in_b = 0  # numbers of tuples whose windows were all closed
         self._monoid, self._windows = bolt.monoid, bolt.windows
 
     @property
@@ -49,15 +53,15 @@ class SplitState:
         return self.clock is not None and self.b is None
 
     def merged(self) -> Any:
-        """Return S, or during a snapshot the merged state of A and B. The caller may only read it."""
+        """Return S, or during a snapshot the merged state of A and B. The caller may only read the result."""
         return self.a if self.b is None else self._monoid.view(self.a, self.b)
 
     def split(self, clock: Clock, watermark: int) -> None:
-        """Begin a snapshot at a clock. Drop windows that are closed by the event-time watermark first.
+        """Begin a snapshot at `clock`. Before that, drop the windows that end at or below `watermark`.
 
-        All spouts are paused at `clock` at this moment, so the watermark is that of tuples at or below the clock.
-        Windows must not be dropped later, with a watermark of tuples above the clock. A replay from the clock would
-        bring back tuples that are in time.
+        At this moment all spouts are paused at `clock`, so the watermark comes only from tuples at or below `clock`.
+        Windows must not be dropped at a later time of the round, with a watermark that comes from tuples above `clock`.
+        A replay from `clock` could contain tuples of these windows that are not late.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark
@@ -65,21 +69,21 @@ class SplitState:
         self.clock = clock
 
     def freeze(self) -> None:
-        """Note that the state A is complete. All further tuples enter the state B."""
+        """Mark the state A as complete. All later tuples enter the state B."""
         self.b = self._monoid.empty()
 
     def join(self) -> None:
-        """End the snapshot: merge the states A (before the clock) and B (after it) into one state."""
+        """End the snapshot: merge the states A and B into one state."""
         if self.b is not None:
             self.a = self._monoid.absorb(self.a, self.b)
         self.late_in_a += self.late_in_b
         self.b, self.clock, self.late_in_b = None, None, 0
 
     def to_value(self) -> Any:
-        """Return A as the codec stores it."""
+        """Return A, the event time of the dropped windows, and the number of late tuples as a value for the codec."""
         return [self._monoid.to_value(self.a), self.closed, self.late_in_a]
 
     def restore(self, value: Any) -> None:
-        """Continue with the state A of a snapshot, as `to_value` returned it."""
+        """Continue with the state A of a snapshot. `value` is what `to_value` returned for this snapshot."""
         state, self.closed, self.late_in_a = value
         self.a = self._monoid.from_value(state)

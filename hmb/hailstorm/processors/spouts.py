@@ -1,7 +1,7 @@
-"""The spout's machine: it makes tuples of records, and pauses and rewinds when the negotiator requests it.
+"""The spout's machine: it makes tuples from records, and pauses and rewinds when the negotiator requests it.
 
-A driver reads the partition and calls `take` with records and with the offset after them. That offset also moves over
-offsets without records, so the clock and the mark pass transaction markers and compacted records.
+A driver reads the partition, and calls `take` with records and with the offset after them. This offset also moves past
+offsets without records. The clock and the low water mark therefore move past transaction markers and compacted records.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SpoutMachine:
         self._times.newest, self._times.late = value
 
     def observe(self, master: MasterState) -> None:
-        """React to a new master state of this epoch: flow, pause, or save the event times."""
+        """React to a new master state of this epoch: read on, pause, or request a save of the event times."""
         self.is_flowing = master.lets_spouts_flow
         self.report.position = None if self.is_flowing else self.position
         self.report.seen = master.number
@@ -74,7 +74,7 @@ class SpoutMachine:
                 self.save = SaveRequest(master.clock, EventTimesSnapshot(self._times))
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """Continue after a save. `error` is None if the save succeeded."""
+        """Report the end of a save. `error` is None if the save succeeded."""
         self.save = None
         if error is None:
             self.report.stored = clock
@@ -97,7 +97,7 @@ class SpoutMachine:
             self._emit([], [])
 
     def _converted(self, records: Sequence[ConsumerRecord]) -> tuple[list[Any], list[int]]:
-        """Return the tuples and their offsets. Records for which `convert` returns None are left out."""
+        """Return the tuples of the records and their offsets. Leave out records for which `convert` returns None."""
         convert = self.spout.convert
         tuples: list[Any] = []
         try:
@@ -115,15 +115,15 @@ class SpoutMachine:
         return tuples, offsets
 
     def _convert_or_refuse(self, record: ConsumerRecord) -> Any:
-        """Return the record's tuple, or None after adding the record to the dead letters."""
+        """Return the tuple of a record. If `convert` raises, add the record to the dead letters, and return None."""
         try:
             return self.spout.convert(record)
-        except Exception as error:  # noqa: BLE001  # of the user's function; it goes to the dead-letter topic
+        except Exception as error:  # noqa: BLE001  # `convert` can raise anything; the record becomes a dead letter.
             self.dead_letters.append((record, error))
             return None
 
     def _in_time(self, tuples: list[Any], offsets: list[int]) -> tuple[list[Any], list[int]]:
-        """Return the tuples that are not late."""
+        """Return the tuples that are not late, and their offsets."""
         event_time = self.spout.event_time
         assert event_time is not None
         kept_tuples, kept_offsets = [], []
@@ -149,7 +149,7 @@ class SpoutMachine:
 
 
 class EventTimesSnapshot:
-    """The newest event time of a partition and its number of late records, at one clock."""
+    """The snapshot of a spout with event times: its newest event time, and its number of late records."""
 
     def __init__(self, times: PartitionTimes) -> None:
         self._value = [times.newest, times.late]

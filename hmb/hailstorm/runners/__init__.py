@@ -1,4 +1,4 @@
-"""The runners: threads, sockets and clocks around the machines of a topology.
+"""The runners: the threads, sockets and clocks that drive the state machines of a topology.
 
 The machines of `hmb.hailstorm.processors` make all decisions, but they have no thread and no connection. A runner gives
 each processor a thread with a mailbox, reads the topics, carries payloads, saves snapshots in the background and
@@ -12,27 +12,26 @@ watches the registry:
                           | saved         v  save
                         saver thread, snapshot store
 
-A mailbox is bounded. A sender waits while the receiver's mailbox is full, so a slow sink slows down the spouts, and
-memory stays bounded. A deadlock is impossible, because the topology has no cycle. Only a new epoch interrupts a waiting
-sender.
+A mailbox holds a limited number of payloads. If the mailbox of a receiver is full, the sender waits. A slow sink
+therefore slows down the spouts, and the memory that payloads use is limited. The waiting senders cannot cause a
+deadlock, because the topology has no cycle. Only a new epoch interrupts a sender that waits.
 
-Payloads travel in batches. Python runs one thread of a process at a time, so each batch costs two or three changes of
-threads, and each batch for another process costs two system calls. A spout therefore takes up to 2,000 records at once.
+Payloads travel in batches, because each batch has a fixed cost. Python runs one thread of a process at a time, so each
+batch costs two or three switches between threads. Each batch for another process also costs two system calls. A spout
+therefore takes up to 2,000 records at once.
 
 A processor can run in a thread, in another process or on another machine:
-
     run(topology)                all processors as threads of this process
     run(topology, workers=4)     distributed over 4 processes of this machine, which are started again when they die
     serve(topology, "count-0")   one processor in this process, as in the paper (chapter 5.1); start the others yourself
     on_spark(topology, spark)    the same topology as a query of Spark's Structured Streaming
 
 Read in this order:
-
-- `transport/`          the mailboxes of the processors, and how payloads reach them
+- `transport/`          the mailboxes of the processors, and the ways on which payloads reach them
 - `processor_thread`    the loop of one processor
 - `negotiator_thread`   the loop of the negotiator
 - `base`, `threads`     start a topology, start crashed processors again, return the result
-- `processes`, `worker` the same with processes
+- `processes`, `worker` the same with processes instead of threads
 - `spark/`              the same topology on Spark
 
 Source: Hailstorm, chapter 5, "Implementation Details".
@@ -64,13 +63,13 @@ def start(
     grace_period: float | None = 1.0,
     **options: Any,
 ) -> Runner:
-    """Start a topology, and return its runner, to be used in a `with` block.
+    """Start a topology, and return its runner, which should be used in a `with` block.
 
-    Without `store`, snapshots do not survive this process. `workers` is the number of processes over which the
-    processors are distributed. Without `workers` each processor is a thread. `until="end"` ends the topology when it
-    has read all records that the topics hold now. `grace_period` is the time between two snapshots in seconds. If it is
-    None, the only snapshot is taken at the end. `options` are further fields of `RunSettings`. Raises TopologyError if
-    the topology cannot run.
+    If `store` is None, the snapshots are lost when this process ends. `workers` is the number of processes over which
+    the processors are distributed. If `workers` is None, each processor is a thread of this process. With `until="end"`
+    the topology ends when it has read all records that the topics contain now. `grace_period` is the time (s) between
+    two snapshots. If `grace_period` is None, the topology takes only one snapshot, at its end. `options` are further
+    fields of `RunSettings`. Raises TopologyError if the topology cannot run.
     """
     settings = RunSettings(bootstrap_servers, until, NegotiatorSettings(grace_period), **options)
     if workers is None:
@@ -81,10 +80,10 @@ def start(
 
 
 def run(topology: Topology, bootstrap_servers: str, store: SnapshotStore | None = None, **options: Any) -> RunResult:
-    """Run a topology until it ends, and return the result. The arguments are those of `start`.
+    """Run a topology until it ends, and return the result. The arguments are the same as those of `start`.
 
-    Ctrl-C ends the topology with a last snapshot; a second Ctrl-C ends it at once. Raises HailstormError if the
-    topology ends with an error.
+    The first Ctrl-C makes the topology take a last snapshot and end. A second Ctrl-C ends it at once. Raises
+    HailstormError if the topology ends with an error.
     """
     with start(topology, bootstrap_servers, store, **options) as runner:
         try:

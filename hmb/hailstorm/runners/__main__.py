@@ -1,13 +1,13 @@
 """The program of a worker process: `python -m hmb.hailstorm.runners`.
 
-The program reads one line of JSON from its standard input. The line names the processors that it has to run:
-
+The program reads one line of JSON from its standard input. The line names the processors that the worker process has to
+run:
     {"topology": "trending:topology", "processors": ["words-0", "count-0"], "registry": ["127.0.0.1", 41234],
      "store": "/path/of/snapshots", "settings": {...}}
 
-The program ends with exit code 0 when the topology has ended. If a processor crashes, the program prints the reason on
-one line and ends with exit code 1. The parent process then starts it again. The program also ends when its standard
-input is closed, so that no worker survives its parent.
+When the topology has ended, the program ends with exit code 0. If a processor crashes, the program prints the reason on
+one line and ends with exit code 1. The parent process then starts the program again. When the parent process ends, the
+standard input of the program is closed, and the program ends, too. No worker process therefore survives its parent.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from hmb.hailstorm.snapshots import open_store
 
 
 def end_with_the_parent() -> None:
-    """End this process when its standard input is closed."""
+    """Start a thread that ends this process when its standard input is closed."""
 
     def wait() -> None:
-        while os.read(0, 4096):  # A read through sys.stdin would hold its lock when the process ends.
+        while os.read(0, 4096):  # A thread that reads `sys.stdin` holds a lock that Python needs at its end.
             pass
         os._exit(ENDED_BY_PARENT)
 
@@ -41,7 +41,8 @@ def end_with_the_parent() -> None:
 
 def main() -> int:
     """Run the processors that standard input names, and return the exit code."""
-    # Ctrl-C reaches all processes, but only the parent may end the topology.
+    # Ctrl-C sends SIGINT to the parent and to all workers. The workers ignore it, because only the parent may end the
+    # topology.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.basicConfig(format=f"%(asctime)s worker {os.getpid()}: %(message)s")
     request = json.loads(sys.stdin.buffer.readline())

@@ -1,4 +1,4 @@
-"""The base class of all runners: topics, registry, negotiator, and waiting for the end."""
+"""The base class of all runners: it checks the topics, runs the registry and the negotiator, and waits for the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import Processors, Topology
 
 LOGGER = logging.getLogger(__name__)
-END_TIMEOUT = 2.0  # seconds from the end of the negotiator until processors must have ended
+END_TIMEOUT = 2.0  # seconds that a runner waits for the processors after the negotiator has ended
 LOOK_INTERVAL = 0.02  # seconds between two checks for crashed processors
 
 
@@ -28,7 +28,8 @@ class Runner:
             ...
             result = runner.stop()
 
-    `wait` returns when the topology has ended; `stop` ends it with a last snapshot. Leaving the block ends it at once.
+    `wait` waits until the topology has ended. `stop` requests a last snapshot and the end, and then waits. At the end
+    of the `with` block, the topology ends at once, without a last snapshot.
     """
 
     negotiator_thread: type[NegotiatorThread] = NegotiatorThread
@@ -45,35 +46,36 @@ class Runner:
         self.registry = LocalRegistry()
         self.restarts = RestartLimit(settings.max_restarts)
         self._checked = CheckedStore(store, topics)
-        self._snapshots_before = 0  # number of complete snapshots of negotiators that have crashed
+        self._snapshots_before = 0  # complete snapshots of the negotiators that have crashed
         self._is_closed = self._stop_requested = False
-        self._waiting_since = (0, 0.0)  # the epoch that waits for processors, and the time (s) since which it waits
+        self._waiting_since = (0, 0.0)  # the epoch that waits for processors, and when (s) it began to wait
         self._ended_at: float | None = None
         self.negotiator = self._start_negotiator()
 
     @property
     def master(self) -> MasterState | None:
-        """The newest master state."""
+        """The newest master state, or None before the first one."""
         return self.negotiator.last
 
     @property
     def living(self) -> dict[str, Report]:
-        """The reports of the living processors."""
+        """The newest reports of the living processors."""
         return self.negotiator.living
 
     @property
     def snapshots(self) -> int:
-        """The number of complete snapshots."""
+        """The number of complete snapshots in this run."""
         return self._snapshots_before + self.negotiator.snapshots
 
     def waits_for(self) -> list[str]:
-        """Return the names of the processors whose answer the present phase waits for."""
+        """Return the names of the processors that have not yet answered in the present phase."""
         return self.negotiator.waits_for()
 
     def wait(self, timeout: float | None = None) -> RunResult:
-        """Wait until the topology has ended. Until then, start crashed processors again.
+        """Wait until the topology has ended, and return the result. Meanwhile, start crashed processors again.
 
-        Raises HailstormError if the topology ended with an error, TimeoutError if it has not ended in time.
+        Raises HailstormError if the topology ended with an error, TimeoutError if it has not ended within `timeout`
+        seconds.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         while not self.has_ended():
@@ -85,19 +87,20 @@ class Runner:
         return self._result()
 
     def stop(self, timeout: float | None = None) -> RunResult:
-        """Take a last snapshot, end the topology, and return the result."""
+        """Request a last snapshot and the end of the topology, wait for the end, and return the result."""
         self.request_stop()
         return self.wait(timeout)
 
     def request_stop(self) -> None:
-        """Request a last snapshot and the end of the topology, and return at once."""
+        """Request a last snapshot and the end of the topology. Do not wait for the end."""
         self._stop_requested = True
         self.negotiator.request_stop()
 
     def supervise(self) -> None:
-        """Start crashed processors and a crashed negotiator again. End the topology if they crash without progress.
+        """Start crashed processors and a crashed negotiator again.
 
-        Raises HailstormError if the negotiator cannot use the snapshot store.
+        If they crash too often without progress, end the topology. If the negotiator crashed with a HailstormError, for
+        example because the snapshot store failed, raise this error.
         """
         if self._is_closed or self.negotiator.has_ended:
             return
@@ -114,10 +117,10 @@ class Runner:
         self._look_for_silence()
 
     def has_ended(self) -> bool:
-        """Return whether the negotiator has ended, and all processors have ended or had END_TIMEOUT for it.
+        """Return whether the topology has ended: the negotiator has ended, and no processor runs any more.
 
-        The timeout is for a processor that starts while the negotiator ends, because this processor does not learn of
-        the end.
+        A processor that starts while the negotiator ends never receives the last master state, and does not end. The
+        method therefore also returns True when END_TIMEOUT seconds have passed since the negotiator ended.
         """
         if not self.negotiator.has_ended or self.negotiator.is_alive():
             return False
@@ -145,18 +148,18 @@ class Runner:
         raise NotImplementedError
 
     def _end_processors(self) -> None:
-        """End all processors at once."""
+        """End all processors at once, without a last snapshot."""
         raise NotImplementedError
 
     def _are_processors_running(self) -> bool:
         raise NotImplementedError
 
     def _processor_error(self) -> Exception | None:
-        """Return the exception of a processor that crashed after the last snapshot."""
+        """Return the exception of a processor that crashed and was not started again, or None."""
         raise NotImplementedError
 
     def _replace_silent(self, names: list[str]) -> None:
-        """End processors that have not joined the present epoch in time. They are then started again."""
+        """Handle processors that have not registered for the present epoch in time. This method only logs a warning."""
         LOGGER.warning("the topology waits for %s: not registered for too long", ", ".join(names))
 
     # -- methods that all runners share
@@ -169,7 +172,7 @@ class Runner:
         return negotiator
 
     def _look_for_silence(self) -> None:
-        """Notice processors that hang: they do not register for a new epoch."""
+        """If processors have not registered for a new epoch within the start timeout, replace them: they hang."""
         master, now = self.master, time.monotonic()
         epoch, since = self._waiting_since
         if master is None or master.phase is not MasterPhase.INITIALIZE or master.epoch != epoch:

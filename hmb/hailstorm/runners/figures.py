@@ -1,4 +1,4 @@
-"""The figures in a processor's report, for displays: progress, sizes, counts."""
+"""The figures in a processor's report: numbers that displays show, such as progress, sizes and counts."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from hmb.hailstorm.processors.spouts import SpoutMachine
 
 
 def figures_of(machine: Machine | None, queued: int) -> dict[str, Any]:
-    """Return numbers about a processor, for example its queue, which the live display of a topology shows.
+    """Return the figures of a processor's machine. The live display of a topology shows them. `queued` is one of them.
 
-    tuples     number of tuples that it has sent (a spout) or received since the epoch began
-    position   a spout's next offset
+    tuples     the number of tuples that a spout has sent, or that another processor has received, in this epoch
+    position   the next offset of a spout
     mark       the low water mark of a bolt or a sink, as the codec stores a clock
-    size       entries of a bolt's state, or outputs that a sink holds back
-    late       number of tuples or records that were dropped because they were late
-    refused    number of tuples of an older epoch
-    queued     number of payloads in the mailbox
+    size       the number of entries in a bolt's state, or of outputs that a sink holds back
+    late       the number of records or tuples that the processor dropped because they were late
+    refused    the number of tuples that the processor refused because they belong to an older epoch
+    queued     the number of payloads in the mailbox
     """
     if isinstance(machine, SpoutMachine):
         return {"tuples": machine.sent, "position": machine.position, "late": machine.late_count}

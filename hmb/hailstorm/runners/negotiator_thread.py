@@ -1,8 +1,8 @@
-"""The loop of the negotiator: look at the registry, take a step, publish the master state.
+"""The loop of the negotiator: read the registry, take a step, publish the master state.
 
-Several negotiators may run. Each tries to create the `master` node; the one that succeeds is elected, and the others
-wait until the node disappears. The elected negotiator reads the registry whenever an entry changes. It also reads the
-registry every 50 ms, because the end of the grace period or of the patience changes no entry.
+Several negotiators may run. Each negotiator tries to create the node `master`. The negotiator that succeeds is elected,
+and the others wait until the node disappears. The elected negotiator reads the registry whenever a value changes. It
+also takes a step every 50 ms, because the end of the grace period or of the patience changes no value in the registry.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from hmb.hailstorm.registry.sessions import LIVING, MASTER
 from hmb.hailstorm.topology import NEGOTIATOR, Processors
 
 LOGGER = logging.getLogger(__name__)
-LOOK_INTERVAL = 0.05  # seconds
+LOOK_INTERVAL = 0.05  # seconds after which the negotiator tries a step, even if no value has changed
 
 
 class NegotiatorThread(threading.Thread):
     """Runs the negotiator until the topology has ended.
 
-    last        the newest master state that it published, or None
-    snapshots   number of complete snapshots
+    last        the newest master state that this negotiator has published, or None
+    snapshots   the number of snapshots that have become complete
     error       the exception that ended the thread, or None
     """
 
@@ -47,26 +47,26 @@ class NegotiatorThread(threading.Thread):
 
     @property
     def living(self) -> dict[str, Report]:
-        """The reports of all living processors."""
+        """The newest reports of all living processors."""
         return dict(self._living)
 
     def waits_for(self) -> list[str]:
-        """Return the names of the processors whose answer the present phase waits for."""
+        """Return the names of the processors that have not yet answered in the present phase."""
         view = RegistryView(self._living, time.monotonic())
         return [] if self._negotiator is None else self._negotiator.waits_for(view)
 
     def request_stop(self) -> None:
-        """Take a last snapshot, and end the topology."""
+        """Ask the negotiator to take a last snapshot and to end the topology."""
         self._stop_requested = True
         self._changed.set()
 
     def end_with(self, error: str) -> None:
-        """End the topology with an error, without a last snapshot."""
+        """Ask the negotiator to end the topology with an error, without a last snapshot."""
         self._end_error = error
         self._changed.set()
 
     def kill(self) -> None:
-        """End this thread at once; the topology goes on when another negotiator is elected."""
+        """End this thread soon. The topology continues when another negotiator is elected."""
         self._is_killed = True
         self._changed.set()
 
@@ -84,7 +84,7 @@ class NegotiatorThread(threading.Thread):
         return self.last is not None and self.last.phase is MasterPhase.ENDED
 
     def _serve_a_session(self) -> None:
-        """Negotiate until the session is lost or the topology has ended."""
+        """Open a session, wait for the election, and take steps until the session is lost or the topology has ended."""
         self._living.clear()
         session = self._registry.join(NEGOTIATOR)
         negotiator = self._negotiator = Negotiator(self._processors, self._store, self._settings)
@@ -102,7 +102,7 @@ class NegotiatorThread(threading.Thread):
             session.close()
 
     def step(self, negotiator: Negotiator, session: RegistrySession) -> bool:
-        """Take a step if its event has occurred. Return whether the negotiator took a step."""
+        """Take at most one step, and publish the new master state. Return whether the negotiator took a step."""
         view = RegistryView(self._living, time.monotonic(), session.is_alive, self._stop_requested)
         try:
             master = negotiator.end_with(self._end_error) if self._end_error else negotiator.step(view)
@@ -134,7 +134,10 @@ class NegotiatorThread(threading.Thread):
         self._changed.clear()
 
     def _wait_for_the_others(self) -> None:
-        """Keep the master node until all processors have seen the end of the topology and have left."""
+        """Keep the node `master` until all processors have left the registry.
+
+        All processors can then see that the topology has ended. The negotiator waits at most `patience` seconds.
+        """
         deadline = time.monotonic() + self._settings.patience
         while self._living and not self._is_killed and time.monotonic() < deadline:
             self._wait()

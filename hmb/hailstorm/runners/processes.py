@@ -1,15 +1,15 @@
 """The processors of a topology distributed over worker processes of this machine.
 
-Python runs one thread at a time, so more threads do not make a topology faster, but more processes do. The parent
-process runs the registry server and the negotiator, and starts the workers:
+Python runs only one thread of a process at a time. More threads therefore do not make a topology faster, but more
+processes do. The parent process runs the registry server and the negotiator, and starts the worker processes:
 
     this process                 worker 0                         worker 1
     registry server  <---------  tags-0, count-0, topn-0          tags-1, count-1
     negotiator                        |  ^                             |  ^
                                       +--+---- channels (TCP) ---------+--+
 
-Instance i of each node runs in worker i modulo the number of workers. A worker that dies is started again, and the
-topology recovers from its last complete snapshot.
+Instance i of each node runs in worker i modulo the number of workers. If a worker dies, the parent process starts it
+again, and the topology recovers from its last complete snapshot.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from hmb.hailstorm.topology import Topology
 
 LOGGER = logging.getLogger(__name__)
 ENDED_BY_PARENT = 3  # the exit code of a worker whose standard input was closed
-END_TIMEOUT = 10.0  # seconds for a worker to end
+END_TIMEOUT = 10.0  # seconds in which a worker must end before the parent process kills it
 
 
 class WorkerProcess:
-    """A worker process, and the line that it prints when it crashes."""
+    """A worker process, and the line with the reason that it prints when a processor crashes."""
 
     def __init__(self, request: dict[str, Any], names: Sequence[str]) -> None:
         self.names, self._request = names, request
@@ -45,15 +45,15 @@ class WorkerProcess:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(request).encode() + b"\n")
-        self.process.stdin.flush()  # The pipe stays open, because the worker ends when it is closed.
+        self.process.stdin.flush()  # The worker ends when this pipe is closed, so the pipe stays open.
 
     @property
     def exit_code(self) -> int | None:
-        """The exit code, negative for a signal; None while the worker runs."""
+        """The exit code, or -N if the signal N ended the worker. None while the worker runs."""
         return self.process.poll()
 
     def why(self) -> str:
-        """Return the reason why the worker ended, as text."""
+        """Return the reason why the worker ended: its last printed line, the signal, or the exit code."""
         assert self.process.stdout is not None
         printed = "" if self.process.stdout.closed else self.process.stdout.read().decode(errors="replace").strip()
         code = self.process.returncode
@@ -64,7 +64,7 @@ class WorkerProcess:
         return WorkerProcess(self._request, self.names)
 
     def end(self) -> None:
-        """End the worker, and release its pipes."""
+        """End the worker, and close the pipes to it."""
         assert self.process.stdin is not None and self.process.stdout is not None
         if self.process.stdin.closed:
             return
@@ -78,10 +78,10 @@ class WorkerProcess:
 
 
 class ProcessRunner(Runner):
-    """A topology in worker processes. A worker that dies or hangs is replaced."""
+    """A topology in worker processes. If a worker dies or hangs, the runner starts a new worker instead."""
 
     def __init__(self, topology: Topology, settings: RunSettings, store: SnapshotStore, workers: int) -> None:
-        """Start the topology. Raises TopologyError if other processes cannot import it, or cannot open the store."""
+        """Start the topology. Raises TopologyError if other processes cannot import the topology or open the store."""
         if workers < 1:
             raise TopologyError(f"a topology runs in at least 1 worker, not {workers}")
         location = getattr(store, "location", None)

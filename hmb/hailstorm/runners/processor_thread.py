@@ -1,15 +1,15 @@
 """The loop of one processor: take a notice or payloads, call the machine, send its outbox.
 
 Every pass through the loop has four steps:
-
     1. take a notice or payloads from the mailbox; a spout that flows takes records from its partition
-    2. hand them to the participant or its machine
+    2. pass them to the participant or its machine
     3. send the outbox, send dead letters, begin a save
     4. publish the report, if it has changed
 
-An error in the user's code is published as the report's `failure`, as are all errors that a restart does not repair.
-The negotiator then ends the topology. Any other exception ends the thread and its session. The negotiator notices the
-missing node and begins a new epoch, and the runner starts the processor again.
+If the user's code raises an exception, the processor publishes it as the `failure` in its report. It does the same with
+every other error that a restart does not repair. The negotiator then ends the topology. Any other exception ends the
+thread and its session. The processor's node then disappears from the registry, the negotiator begins a new epoch, and
+the runner starts the processor again.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ LOGGER = logging.getLogger(__name__)
 HOLDING = (HeldBackSink, TransactionalSink)  # sinks that write when a snapshot is complete
 FIGURES_INTERVAL = 0.5  # seconds between two reports of figures
 IDLE_TIMEOUT = 0.25  # seconds that a processor waits for work before it checks its session
-NODE_TIMEOUT = 30.0  # seconds until the node of a processor's predecessor must have disappeared
+NODE_TIMEOUT = 30.0  # seconds that a restarted processor waits until the node of its previous thread disappears
 
 
 class ProcessorThread(threading.Thread):
     """Runs one processor until the topology ends, the processor crashes, or `stop` is called.
 
-    error       the exception that ended it, or None
-    has_ended   whether the topology has ended, so that no restart is needed
+    error       the exception that ended the thread, or None
+    has_ended   whether the topology has ended; the runner does not start this processor again
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ProcessorThread(threading.Thread):
         self._session: RegistrySession | None = None
         self._reader: PartitionReader | None = None
         self._dead_letters: Producer | None = None
-        self._machine: Machine | None = None  # the machine to whose position the reader moved last
+        self._machine: Machine | None = None  # the machine of the present epoch, after the reader moved to its position
         self._saving: Any = None  # the request of the save in progress
         self._published: Report | None = None
         self._figures_at = self._record_at = 0.0
@@ -83,7 +83,7 @@ class ProcessorThread(threading.Thread):
         self._is_stopped = False
 
     def stop(self) -> None:
-        """End the thread soon, without a last snapshot."""
+        """Make the thread end soon, without a last snapshot."""
         self._is_stopped = True
         self._mailbox.close()
 
@@ -99,7 +99,7 @@ class ProcessorThread(threading.Thread):
             self._release()
 
     def step(self) -> None:
-        """Take a payload or a notice from the mailbox, let the machine process it, and send the results."""
+        """Take payloads or a notice from the mailbox, let the machine process them, and send the results."""
         work = self._next_work()
         try:
             self._do(work)
@@ -115,7 +115,7 @@ class ProcessorThread(threading.Thread):
     # -- the four steps
 
     def _next_work(self) -> Callable[[], None] | None:
-        """Return the next work as a function. Return None if the mailbox is empty and the spout does not read."""
+        """Return the next work as a function. Return None if the mailbox is empty and no spout can read."""
         machine = self._participant.machine
         reads = isinstance(machine, SpoutMachine) and machine.is_flowing and self._failure is None
         item = self._mailbox.take(0.0 if reads else IDLE_TIMEOUT)
@@ -154,7 +154,7 @@ class ProcessorThread(threading.Thread):
             machine.receive(payloads)
 
     def _read(self) -> None:
-        """Pass new records to the spout's machine, and detect an idle partition and the end of a bounded topic."""
+        """Pass new records to the spout's machine. Report to it an idle partition and the end of a bounded topic."""
         machine, reader = self._participant.machine, self._reader
         assert isinstance(machine, SpoutMachine) and reader is not None
         records, next_offset = reader.poll()
@@ -171,7 +171,7 @@ class ProcessorThread(threading.Thread):
             return
         self._saving = None
         if isinstance(notice.error, StaleEpochError):
-            raise notice.error  # This epoch has ended, so its results must not be stored.
+            raise notice.error  # A newer epoch has begun, so this machine must not continue.
         if notice.error is not None:
             LOGGER.warning("%s", notice.error)
         notice.machine.saved(notice.clock, str(notice.error) if notice.error else None)
@@ -195,7 +195,7 @@ class ProcessorThread(threading.Thread):
         self._publish()
 
     def _is_obsolete(self) -> bool:
-        """Whether the payloads that are being sent belong to an epoch that has ended."""
+        """Return whether the payloads in the outbox are obsolete: a newer epoch has begun, or the thread ends."""
         return self._is_stopped or self._mailbox.newest_epoch > self._participant.report.epoch
 
     # -- saving
@@ -207,11 +207,11 @@ class ProcessorThread(threading.Thread):
         threading.Thread(target=self._save, args=(machine, clock, state), name=name, daemon=True).start()
 
     def _save(self, machine: Machine, clock: Clock, state: Any) -> None:
-        """Encode and store a state. The saver thread calls this method."""
+        """Encode and store a state. A separate saver thread calls this method."""
         error: Exception | None = None
         try:
             self._store.save(machine.epoch, machine.name, clock, encode(state.to_value()))
-        except Exception as caught:  # noqa: BLE001  # it is handed to the processor's thread
+        except Exception as caught:  # noqa: BLE001  # The processor's thread gets every exception in the notice.
             error = caught
         self._mailbox.notify(SaveNotice(machine, clock, error))
 
@@ -222,7 +222,7 @@ class ProcessorThread(threading.Thread):
         return self._reader.first_offset()
 
     def _send_dead_letters(self, machine: SpoutMachine) -> None:
-        """Send the records for which `convert` raised to the dead-letter topic, and wait for the acknowledgment."""
+        """Send the records for which `convert` raised to the dead-letter topic, and wait for the acknowledgments."""
         topic = machine.spout.dead_letters
         if not machine.dead_letters or topic is None:
             return
@@ -252,7 +252,7 @@ class ProcessorThread(threading.Thread):
     # -- the registry
 
     def _register(self) -> None:
-        """Open a session and create this processor's node; then watch the master state."""
+        """Open a session, create this processor's node in the registry, and watch the master state."""
         name = self._processor.name
         spout = self._processor.node.runs
         if self._processor.partition is not None and isinstance(spout, Spout):
@@ -270,9 +270,10 @@ class ProcessorThread(threading.Thread):
             self._mailbox.notify(MasterState.from_value(decode(value)))
 
     def _publish(self) -> None:
-        """Write the report into the registry if it has changed. Update its figures every FIGURES_INTERVAL.
+        """Write the report into the registry if it has changed.
 
-        Raises SessionExpiredError if the session has ended. A processor without a session receives no master state.
+        Every FIGURES_INTERVAL seconds, update the figures of the report first. Raises SessionExpiredError if the
+        session has ended, because a processor without a session receives no master state.
         """
         assert self._session is not None
         if not self._session.is_alive and not self.has_ended:
@@ -288,7 +289,10 @@ class ProcessorThread(threading.Thread):
             self._published = replace(report)
 
     def _release(self) -> None:
-        """End the session, so that the negotiator notices, and close the machine and the clients."""
+        """End the session, and close the participant and the clients.
+
+        Without a session, the processor's node disappears, and the negotiator learns that the processor has ended.
+        """
         self._mailbox.close()
         if self._session is not None:
             self._session.close()

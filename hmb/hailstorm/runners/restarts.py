@@ -1,8 +1,9 @@
-"""The limit of restarts: when a runner ends a topology whose processors crash again and again.
+"""The limit of restarts: a runner ends a topology whose processors crash again and again.
 
-Some crashes have a temporary cause, for example a broker that restarts. The processor then succeeds in a later epoch,
-and the topology makes progress. Other crashes repeat at the same record, without any progress. The complete clock
-measures progress, so only crashes since its last change count.
+Some crashes have a temporary cause, for example a broker that restarts. The crashed processor then succeeds in a later
+epoch, and the topology makes progress. Other crashes repeat at the same record, and the topology makes no progress. A
+topology makes progress when its newest complete clock changes. The runner therefore counts only the restarts after the
+last change of this clock.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from hmb.hailstorm.master import MasterState
 
 
 class RestartLimit:
-    """Counts how often processors were restarted without a new complete snapshot.
+    """Counts the restarts of processors since the last complete snapshot. Too many restarts end the topology.
 
-    Too many restarts end the topology.
-
-    `problem` is an error message as soon as more than `limit` restarts are counted.
+    When more than `limit` restarts are counted, `problem` becomes an error message. Until then, `problem` is None. If
+    `limit` is None, the number of restarts is not limited.
     """
 
     def __init__(self, limit: int | None) -> None:
@@ -26,7 +26,7 @@ class RestartLimit:
         self._completed: Clock | None = None
 
     def note(self, master: MasterState | None, why: str) -> None:
-        """Count a restart. `master` is the newest master state."""
+        """Count a restart for the reason `why`. `master` is the newest master state."""
         completed = master.completed if master is not None else None
         if completed != self._completed and self._completed is not None:
             self._count = 0

@@ -17,17 +17,17 @@ Until = Literal["end"] | None
 
 @dataclass(frozen=True)
 class RunSettings:
-    """How a topology runs. Times are in seconds.
+    """The options of a run. Times are in seconds.
 
     bootstrap_servers   brokers of the cluster that holds the topics
-    until               "end": end with a last snapshot when the spouts have read the records that exist at the start
+    until               "end": the topology ends when the spouts have read all records that exist at the start
     negotiator          the settings of the negotiator: grace period and patience
-    poll_records        records that a spout takes at once: larger batches are faster, smaller ones sooner at the sink.
-                        A processor reacts to the negotiator only between two batches
-    poll_timeout        how long a spout waits for records before it looks at its mailbox
-    restart_pause       how long a runner waits before it starts a crashed processor again
-    start_timeout       the time within which a processor must register for a new epoch; else its worker is replaced
-    max_restarts        the largest number of restarts of crashed processors without progress; None: no limit
+    poll_records        the most records that a spout takes at once. Larger batches are faster, but smaller batches
+                        reach the sink sooner. A processor reacts to the negotiator only between two batches
+    poll_timeout        the time that a spout waits for records before it looks at its mailbox
+    restart_pause       the time that a runner waits before it starts a crashed processor again
+    start_timeout       the time in which a processor must register for a new epoch; otherwise its worker is replaced
+    max_restarts        the most restarts of crashed processors without progress; None: no limit
     """
 
     bootstrap_servers: str
@@ -44,7 +44,7 @@ class RunSettings:
 class RunResult:
     """The result of a run.
 
-    completed   the clock of its last complete snapshot
+    completed   the clock of the last complete snapshot
     states      bolt name -> the merged state of all its instances at this clock
     snapshots   the number of complete snapshots
     epochs      the number of starts of the topology: 1, and one more for each recovery
@@ -59,8 +59,8 @@ class RunResult:
 def saved_states(processors: Processors, store: SnapshotStore, clock: Clock | None = None) -> dict[str, Any]:
     """Return the state of each bolt, merged from the snapshots of all its instances.
 
-    `clock` is a clock for which every instance has stored its snapshot; by default it is the newest one of these.
-    Raises SnapshotError if a snapshot is missing.
+    `clock` is a clock at which every instance has saved a snapshot. By default, it is the newest complete clock. Raises
+    SnapshotError if a snapshot is missing.
     """
     at = clock or store.completed()
     states: dict[str, Any] = {}

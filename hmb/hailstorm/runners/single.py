@@ -1,8 +1,8 @@
-"""Runs some processors, or the negotiator, in this process.
+"""Runs some processors of a topology, or its negotiator, in this process.
 
-The paper runs a topology on several machines in this way. The user starts every processor, by hand or with the service
-manager of its machine. The registry holds the address of each processor, so the processors find each other. A processor
-that is started again on another machine registers its new address.
+In the Hailstorm paper, a topology runs on several machines in this way. The user starts every processor, by hand or
+with the service manager of its machine. The registry contains the address of each processor, so the processors find
+each other. If a processor is started again on another machine, it registers its new address.
 
 Source: Hailstorm, chapter 5.1, "Running Processors", and chapter 6, "Next Steps".
 """
@@ -21,7 +21,7 @@ from hmb.hailstorm.runners.worker import Worker
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import NEGOTIATOR, Processors, Topology
 
-LOOK_INTERVAL = 0.05  # seconds
+LOOK_INTERVAL = 0.05  # seconds between two checks whether the negotiator has ended
 
 
 def serve(
@@ -32,10 +32,11 @@ def serve(
     registry: Registry,
     host: str = "127.0.0.1",
 ) -> None:
-    """Run the named processors, or only "negotiator", until the topology ends. Other processors connect to `host`.
+    """Run the named processors until the topology ends. If the only name is "negotiator", run the negotiator instead.
 
-    Raises TopologyError for an unknown name, and HailstormError if the topology ends with an error. If a processor
-    crashes, its exception is raised, and the caller must start the processor again.
+    Processors in other processes connect to the address `host`. Raises TopologyError for an unknown name, and
+    HailstormError if the topology ends with an error. If a processor crashes, `serve` raises its exception, and the
+    caller must start the processor again.
     """
     if list(names) == [NEGOTIATOR]:
         negotiate(topology, settings, store, registry)

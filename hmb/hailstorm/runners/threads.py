@@ -1,4 +1,4 @@
-"""All processors of a topology as threads of this process."""
+"""A runner that runs all processors of a topology as threads of this process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class ThreadRunner(Runner):
-    """A topology whose processors are threads. A thread that crashes is replaced."""
+    """A topology whose processors are threads. If a thread crashes, the runner starts a new thread instead."""
 
     processor_thread: type[ProcessorThread] = ProcessorThread
 

@@ -11,14 +11,14 @@ from hmb.hailstorm.errors import SnapshotError, TopologyError
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import Processors, Topology
 
-NO_ID = "00000000-0000-0000-0000-000000000000"  # Brokers before Kafka 2.8 return this id for every topic.
+NO_ID = "00000000-0000-0000-0000-000000000000"  # Brokers older than Kafka 2.8 return this id for every topic.
 
 
 class SourceTopics:
-    """The topics that the spouts read, with their ids and partitions at the start of the topology."""
+    """The topics that the spouts read, with the ids and the partitions that they had at the start of the topology."""
 
     def __init__(self, bootstrap_servers: str, topology: Topology) -> None:
-        """Look up the ids and the partitions of the topics. Raises TopologyError if a topic does not exist."""
+        """Request the ids and the partitions of the topics. Raises TopologyError if a topic does not exist."""
         self._servers = bootstrap_servers
         self._names = sorted(spout.topic for spout in topology.spouts.values())
         found = self._describe()
@@ -26,7 +26,7 @@ class SourceTopics:
         self.ids = {name: topic_id for name, (topic_id, _) in found.items()}
 
     def check(self) -> None:
-        """Raise TopologyError if a topic was created again, or has more partitions than at the start."""
+        """Raise TopologyError if a topic was created again, or if its partitions have changed since the start."""
         for name, (topic_id, numbers) in self._describe().items():
             if topic_id != self.ids[name]:
                 raise TopologyError(
@@ -40,7 +40,10 @@ class SourceTopics:
                 )
 
     def fingerprint(self, processors: Processors) -> dict[str, Any]:
-        """Return the values that a snapshot must match: the shape of the topology, and the ids of its topics."""
+        """Return the values that must be equal when a snapshot is loaded.
+
+        The values are the shape of the topology and the ids of its topics.
+        """
         shape = processors.fingerprint()
         known = {name: topic_id for name, topic_id in self.ids.items() if topic_id != NO_ID}
         topics = {f"topic {name}": {"id": topic_id} for name, topic_id in known.items()}
@@ -64,8 +67,8 @@ def _numbers(partitions: Iterable[Any]) -> list[int]:
 class CheckedStore:
     """A snapshot store that checks the topics before it records a snapshot as complete.
 
-    If a topic was created again since the start, the snapshot may contain records of the old and the new topic. The
-    store then never completes the snapshot.
+    If a topic was deleted and created again since the start, a snapshot may contain records of the old topic and of the
+    new topic. The store then never records this snapshot as complete.
     """
 
     def __init__(self, store: SnapshotStore, topics: SourceTopics) -> None:
@@ -78,7 +81,7 @@ class CheckedStore:
         return self._store.completed()
 
     def complete(self, epoch: int, clock: Clock) -> None:
-        """Record a complete snapshot after a check of the topics.
+        """Check the topics, and then record the snapshot as complete.
 
         Raises TopologyError if a topic has changed, SnapshotError if no broker answers.
         """

@@ -16,11 +16,11 @@ from hmb.hailstorm.runners.transport.post import RemotePost
 from hmb.hailstorm.snapshots import SnapshotStore
 from hmb.hailstorm.topology import Processors, Topology
 
-LOOK_INTERVAL = 0.02  # seconds
+LOOK_INTERVAL = 0.02  # seconds between two checks for crashed processors
 
 
 class Worker:
-    """Runs some processors in threads of this process. Its post sends payloads to the processors of other workers."""
+    """Runs some processors in threads of this process. A `RemotePost` connects them with those of other workers."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class Worker:
         registry: Registry,
         host: str = "127.0.0.1",
     ) -> None:
-        """Start the processors. Other processes connect to this one at `host`."""
+        """Start the processors. Processors of other workers connect to this process at the address `host`."""
         topics = SourceTopics(settings.bootstrap_servers, topology)
         processors = Processors(topology, topics.partitions)
         store.claim(topics.fingerprint(processors))
@@ -48,14 +48,14 @@ class Worker:
             thread.start()
 
     def wait(self) -> None:
-        """Return when the topology has ended. Raises the exception of a processor that crashed."""
+        """Wait until the topology has ended. If a processor crashes, raise its exception."""
         while any(thread.is_alive() for thread in self.threads):
             self._raise_crash()
             time.sleep(LOOK_INTERVAL)
         self._raise_crash()
 
     def close(self) -> None:
-        """End all threads, without a last snapshot."""
+        """End all threads of this worker, without a last snapshot."""
         for thread in self.threads:
             thread.stop()
         self._post.close()

@@ -1,36 +1,35 @@
 """Runs a topology on Spark: `on_spark` translates the topology into queries of Structured Streaming.
 
-One machine is not enough for every topic. Spark distributes the same topology over a cluster. Spark's checkpoint
-replaces the snapshots, and Spark's driver replaces the negotiator. The functions of the topology stay the same, and so
-does the result, because the states are commutative monoids.
-
+One machine is too small for some topics. Spark distributes the same topology over a cluster. Spark's checkpoint
+replaces the snapshots of Hailstorm, and Spark's driver replaces the negotiator. The functions of the topology do not
+change. The results do not change either, because the states are commutative monoids. Each node of the topology becomes
+a part of a query:
     node of the topology            part of the query
     spout                           readStream.format("hmb"), and `convert` in mapInPandas
     bolt without a state            `transform` in mapInPandas
     bolt with a state               group by instance, and transformWithStateInPandas; one value of state an instance
     sink                            foreachBatch; Spark's driver calls the sink's function
 
-Each row that goes from one node to the next is one tuple with its origin. An idempotent sink therefore receives the
-same identities as without Spark:
-
+Each row that goes from one node to the next node contains one tuple and its origin. An idempotent sink therefore
+receives the same identities as without Spark. An example of such a row:
     topic  partition  offset  path          number   item
     words  0          7       lines/split   [0, 3]   the tuple, encoded by Hailstorm's codec (bytes)
 
 Spark takes the records in micro-batches. For each instance, a bolt reads its state from the state store, processes all
-tuples of the batch, and writes the state back. If Spark does not see the commit of a batch, it repeats the batch with
-the old state. States are therefore exact. A sink can receive a repeated batch again, so each output reaches a sink at
-least once. With an `IdempotentSink` the results are exact. `HeldBackSink` and `TransactionalSink` are refused: the
-checkpoint has no place for their outputs.
+tuples of the batch, and writes the state back. If a crash happens before Spark has committed a batch, Spark repeats the
+batch with the old state. The states are therefore exact. A sink may receive a batch again, so each output reaches a
+sink at least once. An `IdempotentSink` still has exact results. `HeldBackSink` and `TransactionalSink` are refused,
+because the checkpoint of Spark cannot store the outputs that they hold back.
 
-**Late tuples.** Hailstorm's spouts drop late records, and its bolts drop closed windows. On Spark a bolt keeps every
-window and drops nothing. Without late records both results are equal. Otherwise only Spark's result includes the late
-records.
+**Late tuples.** Without Spark, the spouts drop late records, and the bolts drop closed windows. On Spark, a bolt keeps
+every window and drops nothing. If no record is late, both results are equal. If some records are late, only Spark's
+result includes them.
 
-**Combiners.** On Spark each tuple reaches its bolt on its own, also with `combine=True`. The states are equal. The bolt
-sends a running value for each tuple, which is more than with a combiner.
+**Combiners.** On Spark, each tuple reaches its bolt separately, even with `combine=True`. The states are the same as
+with a combiner. The bolt sends one running value for each tuple, which is more than with a combiner.
 
-`transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain several of these
-operators. Spark refuses a second one of the older operator `applyInPandasWithState`.
+The operator `transformWithState` needs Spark's RocksDB state store, and Python's `protobuf`. One query can contain
+several of these operators. The older operator `applyInPandasWithState` can occur only once in a query.
 
 Source: Hailstorm, chapter 6, "Next Steps", which suggests jobs on a cluster; SPARK-45939 (transformWithState).
 """
@@ -67,7 +66,7 @@ Row = tuple[str, int, int, str, Number, bytes]
 
 
 class SparkRecord(NamedTuple):
-    """A record as Spark's workers see it, with the fields of a `ConsumerRecord` that `convert` uses."""
+    """A record as Spark's workers read it, with the fields of a `ConsumerRecord` that `convert` uses."""
 
     topic: str
     partition: int
@@ -83,9 +82,9 @@ def on_spark(
 ) -> list[StreamingQuery]:
     """Start one streaming query for each sink of a topology, and return the queries.
 
-    `checkpoint` is a directory in which each query gets a directory of its own. The next start continues there. With
-    `until_end` a query ends after the last record that the topics hold when it starts. Raises TopologyError for a sink
-    that Spark cannot run.
+    `checkpoint` is a directory. Each query has its own directory inside it, and continues from this directory at its
+    next start. With `until_end`, a query ends after it has read all records that the topics contain at its start.
+    Raises TopologyError for a sink that Spark cannot run.
     """
     nodes = topology.in_order()
     sinks = [node for node in nodes if isinstance(node.runs, Sink | IdempotentSink)]
@@ -153,7 +152,7 @@ def _converted(frame: pd.DataFrame, name: str, convert: Callable[[Any], Any]) ->
 
 
 def _bolt(node: Declaration, bolt: Bolt, frame: DataFrame) -> DataFrame:
-    """Return the output rows of a bolt for the rows of its upstream nodes."""
+    """Return the rows that a bolt sends. `frame` contains the rows that the bolt receives."""
     name, transform, group, parallelism = node.name, bolt.transform, node.group, node.parallelism
     if isinstance(bolt.monoid, NoState):
 
@@ -183,7 +182,7 @@ _COLUMNS = ["topic", "partition", "offset", "path", "number", "item"]
 
 
 def _frames(frames: Frames, rows: Callable[[pd.DataFrame], Iterator[Row]]) -> Frames:
-    """Apply `rows` to each data frame, and yield its rows as a new data frame."""
+    """Call `rows` with each data frame, and yield the rows that it returns as a new data frame."""
     import pandas as pd
 
     for frame in frames:
@@ -194,7 +193,7 @@ def _frames(frames: Frames, rows: Callable[[pd.DataFrame], Iterator[Row]]) -> Fr
 
 
 def _writer(node: Declaration) -> Callable[[DataFrame, int], None]:
-    """Return the function that writes a micro-batch."""
+    """Return a function that passes each row of a micro-batch to the sink."""
     sink = node.runs
 
     def write(frame: DataFrame, _batch: int) -> None:

@@ -1,7 +1,7 @@
-"""A stateful bolt as Spark's `StatefulProcessor`: one value of state for each instance of the bolt.
+"""A stateful bolt as Spark's `StatefulProcessor`: Spark stores one state for each instance of the bolt.
 
-Only this module imports PySpark at the top. Spark's workers import it.
-
+Only this module imports PySpark when it is loaded. Spark's workers load this module. Spark stores the states as pairs
+of a key and a state:
     key     instance       0, 1, ... parallelism - 1
     state   one value      the bolt's state, encoded by Hailstorm's codec
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class BoltProcessor(StatefulProcessor):
-    """The bolt on Spark: merges each tuple into the state, and returns the outputs of `transform`."""
+    """A bolt that runs on Spark: it merges each tuple into the state, and returns the outputs of `transform`."""
 
     def __init__(self, name: str, bolt: Bolt) -> None:
         self._name, self._bolt = name, bolt
@@ -31,7 +31,7 @@ class BoltProcessor(StatefulProcessor):
         self._stored = handle.getValueState("state", STATE)
 
     def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:
-        """Process the tuples that a micro-batch has for one instance."""
+        """Process the tuples of a micro-batch that belong to one instance."""
         bolt = self._bolt
         stored = self._stored.get()  # The state is None before the first micro-batch.
         state = bolt.monoid.empty() if stored is None else bolt.monoid.from_value(decode(bytes(stored[0])))
@@ -45,4 +45,4 @@ class BoltProcessor(StatefulProcessor):
         self._stored.update((encode(bolt.monoid.to_value(state)),))
 
     def close(self) -> None:
-        """Do nothing: the processor holds nothing open."""
+        """Do nothing, because this class holds no resources."""

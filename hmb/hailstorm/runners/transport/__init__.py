@@ -1,21 +1,20 @@
-"""The transport between processors: how payloads reach the thread of a processor.
+"""The transport between processors: the ways on which payloads reach the thread of a processor.
 
-Problem: the processors of a topology run in threads, in processes or on several machines. Their code must not depend
-on where the receiver runs, and a slow receiver must slow down its senders.
+Problem: the processors of a topology run in threads, in processes or on several machines. The code of a processor must
+not depend on the place where the receiver runs. If a receiver is slow, its senders must slow down, too.
 
-Idea: each processor has one bounded mailbox. A sender passes a payload to the `Post`, which finds the mailbox of the
-receiver in this process or sends the payload through a socket. A spout has no upstream processor, so it reads its
-payloads from a partition of a topic::
-
+Idea: each processor has one mailbox, which holds a limited number of payloads. A sender passes payloads to the `Post`.
+If the receiver runs in this process, the post puts the payloads into the mailbox of the receiver. Otherwise the post
+sends the payloads through a socket. A spout has no upstream processor, so it reads records from a partition of a
+topic:
     sender's outbox  ->  Post        ->  mailbox in this process         ->  thread of the receiver
                      ->  RemotePost  ->  socket -> mailbox in process 2  ->  thread of the receiver
     partition of a topic             ->  PartitionReader                 ->  thread of the spout
 
-Example: "split-0" runs in process 1 and sends a payload to "count-0" in process 2. `RemotePost` writes the payload to
+Example: "split-0" runs in process 1 and sends payloads to "count-0" in process 2. `RemotePost` writes the payloads to
 the socket of process 2. If the mailbox of "count-0" is full, process 2 stops reading the socket, and "split-0" waits.
 
 Read in this order:
-
     mailbox           the queue of a processor: payloads and notices
     post              from an outbox to the receiver's mailbox, in this process or through a socket
     partition_reader  a consumer of one partition, which notices expired and recreated topics

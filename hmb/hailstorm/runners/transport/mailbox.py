@@ -1,8 +1,9 @@
 """A mailbox: the queue of a processor, with payloads and notices.
 
-Payloads of upstream processors wait in the order of their arrival. Their number is bounded. Notices (a new master
-state, the end of a save) are few, and the processor takes them first. A processor that has many payloads must still
-pause, split its state or begin a new epoch at once.
+Payloads of upstream processors wait in the mailbox in the order of their arrival. The mailbox holds a limited number of
+payloads. Notices (a new master state, the end of a save) are few, and the processor takes them before the payloads.
+Even with many payloads in its mailbox, a processor must be able to pause, to split its state or to begin a new epoch at
+once.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ from hmb.hailstorm.master import MasterState
 from hmb.hailstorm.payload import Payloads
 from hmb.hailstorm.processors.participant import Machine
 
-CAPACITY = 16  # payloads; each contains the tuples of one poll of a spout
+CAPACITY = 16  # the most `Payloads` in a mailbox; each of them contains tuples of one batch of a spout
 CHECK_INTERVAL = 0.05  # seconds after which a waiting sender checks again whether its epoch has ended
 
 
 class SaveNotice(NamedTuple):
-    """The notice that the saver thread has ended a save of this processor, with an error or without one."""
+    """The notice that the saver thread has ended a save of this processor. `error` is None if the save succeeded."""
 
     machine: Machine
     clock: Clock
@@ -34,10 +35,10 @@ Notice = MasterState | SaveNotice
 
 
 class Mailbox:
-    """The mailbox of one processor. Any thread may put something in; the processor's thread takes it out."""
+    """The mailbox of one processor. Any thread may add payloads and notices; only the processor's thread takes them."""
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        self.newest_epoch = 0  # the newest epoch of the master states that have arrived
+        self.newest_epoch = 0  # the highest epoch among the master states that have arrived
         self._capacity = capacity
         self._notices: deque[Notice] = deque()
         self._payloads: deque[Payloads] = deque()
@@ -50,9 +51,9 @@ class Mailbox:
         return len(self._payloads)
 
     def put(self, payloads: Payloads, is_obsolete: Callable[[], bool] = lambda: False) -> bool:
-        """Add payloads as soon as the mailbox has room.
+        """Add payloads, and return True. While the mailbox is full, wait.
 
-        Return False if it is closed, or if the payloads became obsolete.
+        Return False if the mailbox is closed, or if the payloads are obsolete before the mailbox has room.
         """
         with self._lock:
             while len(self._payloads) >= self._capacity and not self._is_closed:
@@ -66,7 +67,7 @@ class Mailbox:
             return True
 
     def notify(self, notice: Notice) -> None:
-        """Add a notice."""
+        """Add a notice, without waiting."""
         with self._lock:
             if isinstance(notice, MasterState):
                 self.newest_epoch = max(self.newest_epoch, notice.epoch)
@@ -74,7 +75,10 @@ class Mailbox:
             self._filled.notify()
 
     def take(self, timeout: float) -> Notice | Payloads | None:
-        """Return the next notice, or else the next payloads; None if nothing arrives within `timeout` seconds."""
+        """Return the next notice, or the next payloads if no notice waits.
+
+        Return None if nothing arrives within `timeout` seconds, or if the mailbox is closed and empty.
+        """
         deadline = time.monotonic() + timeout
         with self._lock:
             while not self._notices and not self._payloads:
@@ -89,7 +93,7 @@ class Mailbox:
             return payloads
 
     def close(self) -> None:
-        """Refuse all payloads and notices from now on, and wake waiting senders."""
+        """Drop the payloads in the mailbox, refuse all later payloads, and wake the senders that wait."""
         with self._lock:
             self._is_closed = True
             self._payloads.clear()

@@ -1,13 +1,12 @@
 """A consumer of one partition, for a spout.
 
-Two changes of a topic would silently make counts wrong. The reader raises an error for both, and the error ends the
-topology:
-
-- Records *expired* before the spout read them: the topic's retention deleted the offsets after the clock.
+Two changes of a topic would make counts wrong without any error message. The reader raises an error for each of them,
+and the error ends the topology:
+- Records *expired* before the spout read them: the topic's retention deleted records at or after the clock.
 - The topic was *created again*: its log ends before the clock.
 
-If a topic was created again and already has more records than before, the reader cannot distinguish it from the old
-topic. The module `topics` therefore compares the ids of the topics, too.
+The reader cannot detect every topic that was created again. If the new topic already has more records than the old
+topic had, it looks like the old topic. The module `topics` therefore also compares the ids of the topics.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from hmb.hailstorm.spout import Spout
 
 
 class PartitionReader:
-    """Reads one partition from a given offset. One thread uses it."""
+    """Reads one partition from a given offset. Only one thread may use it."""
 
     def __init__(self, partition: TopicPartition, spout: Spout, settings: RunSettings) -> None:
         self._partition, self._spout, self._settings = partition, spout, settings
@@ -34,13 +33,13 @@ class PartitionReader:
         self._end = self._end_offset() if settings.until == "end" else None
 
     def first_offset(self) -> int:
-        """Return the offset at which a topology without snapshots begins."""
+        """Return the offset at which the spout begins if no snapshot exists."""
         if self._spout.offset == "latest":
             return self._end_offset()
         return self._consumer.beginning_offsets([self._partition])[self._partition]
 
     def seek(self, offset: int) -> None:
-        """Continue reading at an offset. Raises TopologyError if the log does not contain this offset."""
+        """Continue reading at `offset`. Raises TopologyError if the log does not contain this offset."""
         start = self._consumer.beginning_offsets([self._partition])[self._partition]
         if offset < start:
             raise TopologyError(self._expired(offset, start))
@@ -67,7 +66,7 @@ class PartitionReader:
         return records, self._consumer.position(self._partition)
 
     def is_at_end(self, position: int) -> bool:
-        """Return whether the spout has read all records of a bounded topic."""
+        """Return whether the spout has read all records of a bounded topic. `position` is the spout's next offset."""
         return self._end is not None and position >= self._end
 
     def close(self) -> None:

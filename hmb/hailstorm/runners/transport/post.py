@@ -1,18 +1,17 @@
 """The post: carries payloads from a processor's outbox to the receiver's mailbox.
 
-If the receiver runs in the same process, the post puts the payloads into its mailbox. Receivers in other
-processes are reached through a *channel*: one TCP connection for each pair of sender and receiver. A sender that shared
-one connection among several receivers would stop for all of them when one mailbox is full. Two such processes could
-wait for each other forever.
-
+If the receiver runs in the same process, the post puts the payloads into its mailbox. If the receiver runs in another
+process, the post sends the payloads through a *channel*: one TCP connection for each pair of sender and receiver. One
+connection for several receivers would have a disadvantage. If the mailbox of one receiver were full, the sender could
+not send to the other receivers either. Two such processes could wait for each other forever. The frames of a channel:
     sender -> receiver    ["to", receiver, sender], then payloads, one frame each (`hmb.hailstorm.wire`)
 
-A channel delivers all payloads in order, or it breaks. A sender whose channel has broken does not open it again in the
-same epoch, because some payloads may be lost. The sender leaves the epoch instead, and all records above the last
-snapshot are replayed.
+A channel delivers all payloads in order, or it breaks. When a channel has broken, some payloads may be lost, so the
+sender does not connect again in the same epoch. Instead, the sender leaves the epoch. The negotiator then begins a new
+epoch, and the spouts replay all records above the last snapshot.
 
-The address of a receiver is in its registry entry, so a processor can continue on another machine (the paper's next
-step, chapter 6).
+The registry entry of a receiver contains its address. A processor that is started again on another machine can
+therefore be reached. (The Hailstorm paper suggests this as its next step, chapter 6.)
 
 Source: Hailstorm, chapter 5.2, "Network Processing".
 """
@@ -35,7 +34,7 @@ from hmb.hailstorm.runners.transport.mailbox import CHECK_INTERVAL, Mailbox
 from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
-CONNECT_TIMEOUT = 5.0  # seconds
+CONNECT_TIMEOUT = 5.0  # seconds in which a receiver must accept a connection
 LOOK_INTERVAL = 0.005  # seconds after which a sender checks again whether a receiver has registered
 
 
@@ -44,14 +43,14 @@ class BrokenChannelError(HailstormError):
 
 
 class Post:
-    """Delivers payloads between the processors of one process. It has the mailbox of each processor by name."""
+    """Delivers payloads between the processors of one process. It knows the mailbox of each processor by its name."""
 
     def __init__(self) -> None:
         self._mailboxes: dict[str, Mailbox] = {}
         self._lock = threading.Lock()  # guards the dict of mailboxes
 
     def open_mailbox(self, name: str) -> Mailbox:
-        """Return a new mailbox for a processor that starts. Drop the payloads in the mailbox of its previous start."""
+        """Return a new mailbox for a processor that starts. If the processor has an old mailbox, close the old one."""
         mailbox = Mailbox()
         with self._lock:
             before = self._mailboxes.get(name)
@@ -61,30 +60,31 @@ class Post:
         return mailbox
 
     def deliver(self, receiver: str, payloads: Payloads, is_obsolete: Callable[[], bool]) -> None:
-        """Put payloads into the receiver's mailbox, and wait while it is full. Drop payloads that became obsolete.
+        """Put payloads into the receiver's mailbox, and wait while the mailbox is full.
 
-        Drop payloads for a processor that does not run, too, because the epoch cannot be completed without this
-        processor. Raises BrokenChannelError if payloads may have been lost on their way to a processor that runs.
+        If the payloads become obsolete, or the receiver does not run, drop the payloads. Without this receiver the
+        epoch cannot be completed, so the payloads are not needed. Raises BrokenChannelError if payloads for a running
+        receiver may be lost.
         """
         mailbox = self._mailboxes.get(receiver)
         if mailbox is not None:
             mailbox.put(payloads, is_obsolete)
 
     def close(self) -> None:
-        """Close all mailboxes."""
+        """Close the mailboxes of all processors."""
         for mailbox in list(self._mailboxes.values()):
             mailbox.close()
 
 
 class RemotePost(Post):
-    """A post that also reaches processors in other processes. It listens at `address` for their payloads."""
+    """A post that also reaches processors in other processes. It receives their payloads at its `address`."""
 
     def __init__(self, session: RegistrySession, host: str = "127.0.0.1") -> None:
-        """`session` shows the addresses of the receivers. Other processes connect to `host`."""
+        """Listen at the address `host`. The registry of `session` contains the addresses of the receivers."""
         super().__init__()
         self._listener = socket.create_server((host, 0), backlog=128)
         self.address: tuple[str, int] = self._listener.getsockname()[:2]
-        self._addresses: dict[str, tuple[int, tuple[str, int]]] = {}  # for each receiver: its epoch and its address
+        self._addresses: dict[str, tuple[int, tuple[str, int]]] = {}  # receiver -> (its epoch, its address)
         self._channels: dict[tuple[str, str], Channel] = {}
         self._is_closed = False
         session.watch(LIVING, self._watch)
@@ -108,7 +108,10 @@ class RemotePost(Post):
         super().close()
 
     def _open(self, receiver: str, payloads: Payloads, is_obsolete: Callable[[], bool]) -> Channel | None:
-        """Return a channel for this epoch; None if the epoch ends before the receiver can be reached."""
+        """Return a new channel to the receiver for this epoch. Wait until the receiver has registered for the epoch.
+
+        Return None if the epoch ends while this method waits.
+        """
         before = self._channels.pop((payloads.sender, receiver), None)
         if before is not None:
             before.close()
@@ -143,7 +146,7 @@ class RemotePost(Post):
             ).start()
 
     def _receive(self, connection: FrameSocket) -> None:
-        """Put everything that arrives on one channel into the receiver's mailbox."""
+        """Put all payloads that arrive on one channel into the receiver's mailbox, until the channel ends."""
         try:
             what, receiver, sender = connection.receive()
             if what != "to":
@@ -162,7 +165,7 @@ class Channel:
     """A connection that carries the payloads of one sender to one receiver in another process, during one epoch."""
 
     def __init__(self, address: tuple[str, int], receiver: str, sender: str, epoch: int) -> None:
-        """Connect. Raises BrokenChannelError."""
+        """Connect to the receiver. Raises BrokenChannelError if the receiver cannot be reached."""
         self.epoch = epoch
         self._receiver = receiver
         try:
@@ -173,11 +176,14 @@ class Channel:
             raise BrokenChannelError(f"{receiver} cannot be reached: {error}") from error
 
     def send(self, payloads: Payloads, is_obsolete: Callable[[], bool]) -> None:
-        """Send payloads, and wait while the receiver's mailbox is full. Raises BrokenChannelError."""
+        """Send payloads, and wait while the receiver's mailbox is full.
+
+        Raises BrokenChannelError if the connection breaks.
+        """
         try:
             self._socket.send(payloads.to_value(), is_obsolete)
         except TimeoutError:
-            self.close()  # The epoch has ended, so the channel is not used again.
+            self.close()  # A timeout is raised only when the payloads are obsolete, so nobody needs the channel.
         except OSError as error:
             self.close()
             raise BrokenChannelError(f"the channel to {self._receiver} is broken: {error}") from error
