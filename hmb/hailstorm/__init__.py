@@ -21,7 +21,6 @@ The parts of a topology, and the path of its tuples from left to right:
                         +---- registry: master state, written by the negotiator
 
 The smallest Hailstorm program counts the words of the topic `lines`:
-
     import hmb
     from hmb.hailstorm import Bolt, Sink, Spout, Sum, Topology, run
 

@@ -111,9 +111,9 @@ class Bolt:
         """Return a bolt with one state of `monoid` for each key.
 
         If `transform` is None, the bolt sends (key, result) for each tuple, where `result` is the new result of the
-        tuple's key. The grouping of the bolt's node should use the same key. With `combine=True`, the senders merge the
-        tuples of a batch before they send them. The bolt then calls `transform` once for each key of a batch, and
-        passes the key instead of a tuple.
+        tuple's key. The grouping of the bolt's node should return the same key as the function `key`. With
+        `combine=True`, the senders merge the tuples of a batch before they send them. The bolt then calls `transform`
+        once for each key of a batch, and passes the key instead of a tuple.
         """
 
         def running_result(name: Any, states: Any) -> list[Any]:

@@ -38,7 +38,7 @@ EncodedClock = list[tuple[str, int, int]]  # topic, partition, offset
 
 
 class Clock(Mapping[TopicPartition, int]):
-    """A point in the input of a topology: for each partition, the offset of the next record. A clock never changes.
+    """A point in the input of a topology: for each partition, the next offset to read. A clock never changes.
 
     Invariants: offsets are not negative. Two clocks are compared only if they have the same partitions.
     """
@@ -103,7 +103,7 @@ class Clock(Mapping[TopicPartition, int]):
         )
 
     def moved(self, offsets: Mapping[TopicPartition, int]) -> Clock:
-        """Return a copy of this clock with these new offsets. The other partitions keep their offsets."""
+        """Return a copy of this clock with the new offsets in `offsets`. The other partitions keep their offsets."""
         return Clock({**self._offsets, **offsets})
 
     def to_value(self) -> EncodedClock:

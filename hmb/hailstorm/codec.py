@@ -45,12 +45,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from hmb.hailstorm.errors import CodecError
 
-MAX_DEPTH = 100  # the most containers inside each other
+MAX_DEPTH = 100  # the most levels of containers inside containers
 SMALL_INT = 1 << 63
 # The letters of the module struct for signed integers of 1, 2, 4 and 8 bytes. Each letter is followed by the smallest
 # positive number that is too large for this width.
 INT_WIDTHS = (("b", 1 << 7), ("h", 1 << 15), ("i", 1 << 31), ("q", 1 << 63))
-WIDTH = {letter: struct.calcsize(">" + letter) for letter in "bhiqd"}  # letter -> bytes of one value
+WIDTH = {letter: struct.calcsize(">" + letter) for letter in "bhiqd"}  # letter of struct -> size of a value in bytes
 FLOAT = struct.Struct(">d")
 
 T = TypeVar("T")
@@ -268,7 +268,8 @@ def _encode_column(out: bytearray, values: Sequence[Any], depth: int) -> None:
 def _encode_lengths(out: bytearray, values: Sequence[str | bytes]) -> None:
     """Append the lengths of the values as a column of ints.
 
-    Lengths are always ints, so this function does not check their types, which saves a sixth of the time of a column.
+    Lengths are always ints, so this function does not check their types. Without this check, encoding a column takes a
+    sixth less time.
     """
     lengths = list(map(len, values))
     width = _int_width(0, max(lengths)) or ""

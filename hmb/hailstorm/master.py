@@ -55,7 +55,8 @@ class MasterPhase(Enum):
 class MasterState:
     """The phase of the topology, its clock and its epoch.
 
-    The negotiator writes this value to the registry's node `master`.
+    The negotiator writes this value to the registry's node `master`. If a line below has the name of a phase before a
+    colon, the field is used only in this phase.
 
     epoch        the number of this start of the topology; each recovery begins a new epoch
     number       the number of this master state in its epoch, from 0

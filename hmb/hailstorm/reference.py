@@ -65,7 +65,7 @@ def _import(name: str) -> ModuleType:
 def _load_file(path: Path) -> ModuleType:
     """Run a file as a module that is not `__main__`, so that its `if __name__ == "__main__"` part does not run."""
     path = path.absolute()
-    name = f"{FILE_PREFIX}{path.stem}_{crc32(bytes(path)):08x}"  # Two files in different folders may have one name.
+    name = f"{FILE_PREFIX}{path.stem}_{crc32(bytes(path)):08x}"  # The CRC separates two files with the same name.
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)

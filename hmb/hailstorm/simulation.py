@@ -64,7 +64,7 @@ class Save:
 
 @dataclass
 class Hung:
-    """A negotiator that hung, and that lost its session during this time."""
+    """A negotiator that hung, and lost its session while it hung."""
 
     negotiator: Negotiator
     # The newest reports of all processors that the negotiator read before it hung. The simulation copies them when the
@@ -142,7 +142,7 @@ class Simulation:
     # -- the possible actions
 
     def _actions(self) -> Iterator[tuple[str, Action]]:
-        """Yield all possible actions, each with the name of the channel or processor that makes progress by it."""
+        """Yield all possible actions, each with the name of the channel or processor that the action advances."""
         yield "negotiator", self._negotiate
         for (sender, receiver), queue in self._channels.items():
             if queue and self._participants[receiver].machine is not None:
@@ -229,7 +229,7 @@ class Simulation:
         """Let a negotiator that hung take one more step.
 
         The negotiator decides from the values that it read from the registry before it hung. The simulation ignores the
-        master state that it returns, because a registry refuses writes of a lost session.
+        master state that the negotiator returns, because a registry refuses writes of a lost session.
         """
         hung, self._hung = self._hung, None
         assert hung is not None and hung.living is not None
@@ -293,7 +293,7 @@ class Simulation:
         states: dict[str, Any] = {}
         for participant in self._participants.values():
             self._count_refused(participant)
-            while self._unseen[participant.name]:  # Only after the last master state do sinks write their last outputs.
+            while self._unseen[participant.name]:  # Sinks write their last outputs when they see the last master state.
                 self._watch(participant)
             machine = participant.machine
             if isinstance(machine, BoltMachine):

@@ -38,7 +38,7 @@ class Target(Protocol):
     """An outside system that stores outputs and a clock in one transaction. Only one thread may use it."""
 
     def open(self, sink: str, epoch: int) -> Clock | None:
-        """Prevent writes of older epochs of this sink instance, and return the clock of its last transaction.
+        """Prevent writes of older epochs of this sink instance, and return the clock of the last transaction.
 
         Return None if no transaction has committed.
         """

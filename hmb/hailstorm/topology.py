@@ -9,7 +9,7 @@ its parallelism. The example of the Hailstorm paper finds trending hashtags:
     topology.bolt("topn", local_top, after="count", parallelism=2)
     topology.sink("console", Sink(print), after="topn")
 
-    nodes              processors, with 2 partitions
+The topic `hashtags` has 2 partitions, so the nodes of this example run as these processors:
     tags               tags-0 tags-1
     count              count-0 count-1 count-2
     topn               topn-0 topn-1
@@ -255,7 +255,7 @@ class Processors:
         return [each.name for each in self.by_name.values() if each.node is node]
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return the values that must be equal when a snapshot is loaded.
+        """Return the values that must be the same when a snapshot is saved and when it is loaded.
 
         The values are the topology's name and version, its nodes, their inputs and parallelism, and the topics of its
         spouts.

@@ -49,7 +49,7 @@ class Monoid(Generic[S]):
         return state
 
     def absorb(self, a: S, b: S) -> S:
-        """Return merge(a, b). This method may change `a` and keep parts of `b`, so the caller uses only the result."""
+        """Return merge(a, b). This method may change `a` and keep parts of `b`. The caller must use only the result."""
         return self.merge(a, b)
 
     def view(self, a: S, b: S) -> S:
@@ -57,7 +57,7 @@ class Monoid(Generic[S]):
         return self.merge(a, b)
 
     def to_value(self, state: S) -> Any:
-        """Return the state as a value that the codec stores."""
+        """Return the state as a value that the codec can store."""
         return state
 
     def from_value(self, value: Any) -> S:

@@ -23,7 +23,7 @@ V = TypeVar("V")
 class MergedMap(Mapping[Any, Any]):
     """A read-only map that shows two maps of states as if they were merged.
 
-    When a key is read that both maps contain, `MergedMap` merges the two states of this key.
+    If both maps contain a key, `MergedMap` merges the two states of this key when a caller reads the key.
     """
 
     __slots__ = ("_a", "_b", "_values")
@@ -91,7 +91,7 @@ class MapOf(Monoid[dict[Any, Any]]):
 
 
 class SetOf(Monoid[set[Any]]):
-    """Sets of hashable values under union."""
+    """Sets of hashable values. Two sets merge by union."""
 
     def empty(self) -> set[Any]:
         return set()

@@ -132,8 +132,8 @@ class Quantiles(MapOf):
     """Estimates of the quantiles of numbers, for example the median. A state maps buckets to counts.
 
     Bucket i of the positive numbers holds the numbers in (g**(i-1), g**i], with g = (1 + error) / (1 - error). The
-    sketch returns the middle of a bucket, which differs from each number of this bucket by at most the share `error` of
-    the number. The key of a bucket is (1, i) for positive numbers, (-1, i) for negative numbers, and (0, 0) for 0.
+    sketch returns the middle of a bucket, which differs from each number of this bucket by at most `error` times the
+    number. The key of a bucket is (1, i) for positive numbers, (-1, i) for negative numbers, and (0, 0) for 0.
     """
 
     def __init__(self, error: float = 0.01) -> None:
@@ -152,7 +152,7 @@ class Quantiles(MapOf):
         return {(1 if value > 0 else -1, math.ceil(math.log(abs(value)) / self._log)): 1}
 
     def quantile(self, state: Mapping[tuple[int, int], int], q: float) -> float | None:
-        """Return the number such that a share `q` (0 to 1) of all numbers is at or below it.
+        """Return an estimate of the `q` quantile. A share `q` (0 to 1) of all numbers is at or below this value.
 
         For example, `q` = 0.5 returns the median. The method returns None for an empty state.
         """

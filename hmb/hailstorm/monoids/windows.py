@@ -29,7 +29,7 @@ Session = tuple[int, int, Any]  # the first and the last event time in ms, and t
 
 
 class WindowsOf(MapOf):
-    """A map whose entries belong to windows of event time. A bolt can therefore drop the windows that have ended."""
+    """A map whose entries belong to windows of event time. A bolt can drop the windows that have ended."""
 
     def expire(self, state: dict[Any, Any], watermark: int) -> dict[Any, Any]:
         """Return the state without the windows that end at or below `watermark`, a time in ms."""
@@ -71,8 +71,7 @@ class Tumbling(Sliding):
 class SessionList(Monoid[list[Session]]):
     """The sessions of one key, in order of time.
 
-    Invariant: two sessions are at least `gap` ms apart. Their order and their borders therefore do not depend on the
-    order of merges.
+    Invariant: two sessions of the list are at least `gap` ms apart, because `merge` joins closer sessions.
     """
 
     def __init__(self, gap: int, values: Monoid[Any]) -> None:
@@ -107,7 +106,7 @@ class SessionList(Monoid[list[Session]]):
 
 
 class Sessions(WindowsOf):
-    """Sessions by key. A session is a group of values of one key that follow each other by less than `gap` ms.
+    """Sessions by key. In a session, less than `gap` ms lie between each value and the next value of the key.
 
     A state maps each key to the list of its sessions.
     """

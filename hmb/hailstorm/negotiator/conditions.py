@@ -55,10 +55,13 @@ class Situation:
     savers: Iterable[str]  # the names of the processors that save snapshots
     everyone: Iterable[str]  # the names of all processors
     since: float  # the time (s) at which the present phase began
-    stale: str | None = None  # the reason why the snapshot store refused this epoch; None if it did not refuse it
+    stale: str | None = None  # the reason why the snapshot store refused this epoch; None if it accepts it
 
     def report(self, name: str) -> Report:
-        """Return the processor's report of the present epoch. Return an empty report if no such report exists."""
+        """Return the processor's report of the present epoch.
+
+        If the processor has not written a report in this epoch, return an empty report.
+        """
         report = self.view.living.get(name)
         return report if report is not None and report.epoch == self.state.epoch else Report()
 
@@ -85,7 +88,7 @@ class Situation:
         return [failure for name in self.everyone if (failure := self.report(name).failure)]
 
     def not_saved(self) -> list[str]:
-        """Return, for each processor that could not save its snapshot at the present clock, the reason."""
+        """Return the reasons why processors could not save their snapshots at the present clock."""
         clock = self.state.clock
         pairs = [self.report(name).not_saved for name in self.savers]
         return [why for saved_at, why in filter(None, pairs) if saved_at == clock]

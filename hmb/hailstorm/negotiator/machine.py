@@ -55,13 +55,13 @@ class Negotiator:
         self._processors, self._store, self._settings = processors, store, settings
         self._savers = [name for name, processor in processors.by_name.items() if processor.saves]
         self._since = 0.0
-        self._stale: str | None = None  # the reason why the store refused the epoch; None if it did not refuse it
+        self._stale: str | None = None  # the reason why the store refused the present epoch; None if it accepts it
 
     def step(self, view: RegistryView) -> MasterState | None:
-        """Take at most one step of the table, and return the new master state. Return None if no event has occurred.
+        """Take at most one step of the negotiator's table, and return the new master state.
 
-        If the store refuses this negotiator's epoch, `step` also returns None. Raises SnapshotError if the store cannot
-        record an epoch or a complete clock.
+        Return None if no event of the table has occurred, or if the snapshot store refuses this negotiator's epoch.
+        Raises SnapshotError if the store cannot record an epoch or a complete clock.
         """
         situation = self._situation(view)
         for step in self.steps:
@@ -71,7 +71,7 @@ class Negotiator:
                     self._take(step, situation)
                 except StaleEpochError as error:
                     self.state, self._stale = before, str(error)
-                    return None  # The next `step` begins a new epoch, if this negotiator is still elected.
+                    return None  # The next call of `step` begins a new epoch, if this negotiator is still elected.
                 return self.state
         return None
 

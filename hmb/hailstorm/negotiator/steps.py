@@ -18,7 +18,10 @@ from hmb.hailstorm.master import MasterPhase
 
 
 class NegotiatorEvent(Enum):
-    """An event of the table. The negotiator detects it from the registry, or from the time that has passed."""
+    """An event of the negotiator's table.
+
+    The negotiator detects an event from the contents of the registry, or from the time that has passed.
+    """
 
     ELECTED = "the negotiator gets the master node"
     SESSION_LOST = "the negotiator's session ends, and its master node disappears"
@@ -40,7 +43,10 @@ class NegotiatorEvent(Enum):
 
 
 class Step(NamedTuple):
-    """One row of the table: an arrow of the state machine. `action` names a method of `Negotiator`, or is None."""
+    """One row of the negotiator's table, which is one arrow of the state machine.
+
+    `action` is the name of a method of `Negotiator`, or None.
+    """
 
     before: MasterPhase
     event: NegotiatorEvent

@@ -42,12 +42,12 @@ class BoltMachine:
         self.state = SplitState(self.bolt)
         upstreams = processors.upstreams[processor.name]
         self.marks, self.watermark = LowWaterMarks(upstreams, start), Watermark(upstreams)
-        self.received = self.refused = 0  # numbers of tuples; a bolt refuses tuples of an older epoch
+        self.received = self.refused = 0  # numbers of tuples; refused: because of an older epoch
         self._emitter = Emitter(processors, processor, epoch)
         self._node = processor.node.name
         self._is_saving = False
         self._desired: Clock | None = None  # the clock of a snapshot that cannot begin until an older save has ended
-        self._waits_at: Clock | None = None  # tuples above this clock wait until the state A is complete
+        self._waits_at: Clock | None = None  # tuples above this clock wait until the state to save is complete
         self._waiting: list[Payloads] = []
         self._is_stateless = isinstance(self.bolt.monoid, NoState)
 
@@ -85,7 +85,11 @@ class BoltMachine:
         self._save_if_eligible()
 
     def saved(self, clock: Clock, error: str | None = None) -> None:
-        """Merge the states A and B into one state after a save. `error` is None if the save succeeded."""
+        """Handle the end of a save. `error` is None if the save succeeded.
+
+        During the save, tuples above `clock` entered a second state. The saved state and the second state now become
+        one state.
+        """
         self._is_saving, self.save = False, None
         if error is None:
             self.report.stored = clock
@@ -99,18 +103,18 @@ class BoltMachine:
     def _without_waiting(self, payloads: Payloads, clock: Clock) -> Payloads:
         """Return the payloads without their tuples above `clock`, the clock of the snapshot in progress.
 
-        The machine keeps these tuples until the state A is complete.
+        The machine keeps the tuples above `clock` until the state that it will save is complete.
         """
-        boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # `bisect_left` needs ascending offsets.
+        boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # The offsets ascend, as bisection needs.
         if boundary == len(payloads):
             return payloads
         self._waiting.append(payloads.slice(boundary, len(payloads)))
         return payloads.slice(0, boundary)
 
     def _process(self, payloads: Payloads) -> Results:
-        """Merge the tuples into the state S, or during a snapshot into A or B.
+        """Merge the tuples into the state, and return the outputs of `transform` for each tuple.
 
-        Return the outputs of `transform` for each tuple.
+        During a snapshot, tuples at or below its clock enter the state A, and tuples above its clock enter the state B.
         """
         state, results = self.state, cast(Results, [])
         try:
@@ -197,9 +201,9 @@ class BoltMachine:
     # -- snapshots
 
     def _split(self) -> None:
-        """Begin the snapshot at the desired clock, unless an older save is still in progress.
+        """If no older save is in progress, begin the snapshot at the desired clock.
 
-        In this case, the snapshot begins when the older save has ended, because `saved` calls `_split` again.
+        If an older save is in progress, `saved` calls `_split` again at the end of this save.
         """
         if self._desired is not None and not self._is_saving:
             if self._desired != self.report.stored:  # If they are equal, this snapshot is already stored.
@@ -209,9 +213,9 @@ class BoltMachine:
             self._save_if_eligible()
 
     def _save_if_eligible(self) -> None:
-        """Request a save of the state A if no more tuples at or below the clock of the snapshot can arrive.
+        """Request a save of the state if no more tuples at or below the clock of the snapshot can arrive.
 
-        Further tuples enter the state B.
+        All later tuples are above the clock. They enter a second state, which is not part of the snapshot.
         """
         clock = self.state.clock
         if clock is not None and self.state.is_gathering and self.marks.clock.has_reached(clock):
@@ -222,7 +226,7 @@ class BoltMachine:
     def _process_waiting(self) -> None:
         """Process the tuples that waited because they are above the clock of the snapshot.
 
-        Then send the low water mark, because the bolt held its mark at this clock.
+        While they waited, the bolt held its low water mark at this clock. Now send the present low water mark.
         """
         waiting, self._waiting = self._waiting, []
         for payloads in waiting:
@@ -232,10 +236,10 @@ class BoltMachine:
             self._emit((self._node,), next(iter(self.marks.clock)), [], [])
 
     def _end_round(self) -> None:
-        """End a snapshot that is still in progress, and merge the states A and B into one state.
+        """End a snapshot that is still in progress at the end of a round, and merge the states A and B into one state.
 
-        A snapshot is still in progress at the end of a round if another processor could not save, and the negotiator
-        gave the snapshot up.
+        A snapshot is still in progress if another processor could not save, so that the negotiator gave the snapshot
+        up.
         """
         self._desired, self.report.split, self.report.not_saved = None, None, None
         if self.state.clock is not None and not self._is_saving:

@@ -43,13 +43,13 @@ class HeldOutputs:
         self.partitions += [payloads.partition] * len(payloads)
 
     def up_to(self, clock: Clock) -> HeldOutputs:
-        """Return the outputs at or below a clock, as a new object."""
+        """Return the outputs whose origins are at or below `clock`, as a new object."""
         return self._select(clock, is_included=True)
 
     def after(self, clock: Clock) -> HeldOutputs:
-        """Return the outputs above a clock, as a new object.
+        """Return the outputs whose origins are above `clock`, as a new object.
 
-        Outputs of partitions that the clock does not contain are included.
+        Outputs of partitions that `clock` does not contain are included.
         """
         return self._select(clock, is_included=False)
 

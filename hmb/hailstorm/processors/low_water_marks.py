@@ -30,7 +30,8 @@ from hmb.hailstorm.payload import Payloads
 class LowWaterMarks:
     """The newest low water mark of each upstream processor, and the minimum of these marks for each partition.
 
-    Invariant: neither a mark nor the minimum ever goes back. After a rewind, a new epoch with a new object begins.
+    Invariant: neither a mark nor the minimum ever goes back. When the spouts rewind, a new epoch begins, with a new
+    `LowWaterMarks` object.
     """
 
     def __init__(self, upstreams: Mapping[TopicPartition, frozenset[str]], start: Clock) -> None:

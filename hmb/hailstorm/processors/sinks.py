@@ -69,7 +69,7 @@ class SinkMachine:
             self._write_up_to(snapshot)
 
     def observe(self, master: MasterState) -> None:
-        """React to a new master state of this epoch: write complete outputs, or begin a snapshot."""
+        """React to a new master state of this epoch: write the outputs of a complete snapshot, or begin a snapshot."""
         if master.completed is not None:
             self._write_up_to(master.completed)
         self.report.seen = master.number
@@ -116,7 +116,7 @@ class SinkMachine:
             self._target = None
 
     def _save_if_eligible(self) -> None:
-        """Request a save of the held outputs up to the desired clock.
+        """Request a save of the outputs that the sink holds back, up to the clock of the requested snapshot.
 
         Do nothing while more outputs below this clock can arrive, or while another save is in progress.
         """
@@ -128,7 +128,10 @@ class SinkMachine:
             self._is_saving, self.save = True, SaveRequest(clock, self.held.up_to(clock))
 
     def _write_up_to(self, clock: Clock) -> None:
-        """Write the held outputs at or below a complete clock. If they have been written before, do nothing."""
+        """Write the outputs that the sink has held back and whose origins are at or below a complete clock.
+
+        If the sink has written them before, do nothing.
+        """
         if clock == self._completed or isinstance(self.sink, Sink | IdempotentSink):
             return
         outputs = self.held.up_to(clock)

@@ -41,7 +41,7 @@ class SplitState:
         self.b: Any = None
         self.clock: Clock | None = None
         self.closed = NO_TIME
-        self.late_in_a = self.late_in_b = 0  # numbers of tuples whose windows were all closed
+        self.late_in_a = self.late_in_b = 0  # numbers of tuples that came after all their windows were closed
         self._monoid, self._windows = bolt.monoid, bolt.windows
 
     @property
@@ -53,15 +53,15 @@ class SplitState:
         return self.clock is not None and self.b is None
 
     def merged(self) -> Any:
-        """Return S, or during a snapshot the merged state of A and B. The caller may only read the result."""
+        """Return the whole state: during a snapshot, the merged state of A and B. The caller must only read it."""
         return self.a if self.b is None else self._monoid.view(self.a, self.b)
 
     def split(self, clock: Clock, watermark: int) -> None:
         """Begin a snapshot at `clock`. Before that, drop the windows that end at or below `watermark`.
 
         At this moment all spouts are paused at `clock`, so the watermark comes only from tuples at or below `clock`.
-        Windows must not be dropped at a later time of the round, with a watermark that comes from tuples above `clock`.
-        A replay from `clock` could contain tuples of these windows that are not late.
+        Later in the snapshot, the watermark also comes from tuples above `clock`, and windows must not be dropped with
+        it. A replay from `clock` could contain tuples of these windows that are not late.
         """
         if self._windows is not None and watermark > self.closed:
             self.closed = watermark
@@ -69,7 +69,7 @@ class SplitState:
         self.clock = clock
 
     def freeze(self) -> None:
-        """Mark the state A as complete. All later tuples enter the state B."""
+        """Mark the state A as complete: it contains all tuples at or below the clock. Other tuples enter B."""
         self.b = self._monoid.empty()
 
     def join(self) -> None:

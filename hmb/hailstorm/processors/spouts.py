@@ -82,7 +82,10 @@ class SpoutMachine:
             self.report.not_saved = (clock, error)
 
     def take(self, records: Sequence[ConsumerRecord], next_offset: int) -> None:
-        """Send the tuples of these records, and a mark at `next_offset`. Raises UserCodeError if `convert` raises."""
+        """Send the tuples of these records, and a low water mark at `next_offset`.
+
+        Raises UserCodeError if `convert` raises.
+        """
         tuples, offsets = self._converted(records)
         if self.spout.event_time is not None:
             tuples, offsets = self._in_time(tuples, offsets)

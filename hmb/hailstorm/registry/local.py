@@ -48,7 +48,7 @@ class LocalRegistry:
 
 @dataclass(eq=False)
 class LocalSession:
-    """A session in this process. A thread owns the session, or a connection of the registry server owns it."""
+    """A session in this process: the session of a thread, or of a connection to the registry server."""
 
     registry: LocalRegistry
     name: str

@@ -47,7 +47,7 @@ class RemoteSession:
         self._socket = FrameSocket.connect(address, ANSWER_TIMEOUT)
         self._answers: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
         self._watches: list[tuple[str, Watch]] = []
-        self._lock = threading.Lock()  # held during a request, so that the next answer belongs to this request
+        self._lock = threading.Lock()  # held from a request to its answer, so each answer belongs to one request
         self._ended = threading.Event()
         self._socket.send(["join", name])
         self._timeout = float(self._socket.receive()[1])

@@ -34,7 +34,7 @@ from hmb.hailstorm.wire import FrameSocket
 
 LOGGER = logging.getLogger(__name__)
 MOST_OUTGOING = 10_000  # the most answers and changes that wait in the queue of one client
-SESSION_TIMEOUT = 5.0  # seconds without a heartbeat; a living but busy process sends one in this time
+SESSION_TIMEOUT = 5.0  # seconds without a heartbeat until a session ends; long enough for a busy process
 
 
 class RegistryServer:
@@ -121,7 +121,7 @@ class RegistryConnection(threading.Thread):
         except queue.Full:
             who = self._session and self._session.name
             LOGGER.warning("the session of %s has ended: the client reads nothing", who)
-            self._socket.close()  # The reading thread then gets an error, and ends the session.
+            self._socket.close()  # The reading thread gets an error from the closed socket, and ends the session.
 
     def _serve(self, request: Any) -> None:
         what, *arguments = request
@@ -156,4 +156,4 @@ class RegistryConnection(threading.Thread):
             while (value := self._outgoing.get()) is not None:
                 self._socket.send(value)
         except OSError:
-            self._socket.close()  # The reading thread then gets an error, and ends the session.
+            self._socket.close()  # The reading thread gets an error from the closed socket, and ends the session.

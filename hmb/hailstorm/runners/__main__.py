@@ -32,7 +32,7 @@ def end_with_the_parent() -> None:
     """Start a thread that ends this process when its standard input is closed."""
 
     def wait() -> None:
-        while os.read(0, 4096):  # A thread that reads `sys.stdin` holds a lock that Python needs at its end.
+        while os.read(0, 4096):  # A thread that reads `sys.stdin` holds a lock that Python needs when the process ends.
             pass
         os._exit(ENDED_BY_PARENT)
 

@@ -22,7 +22,7 @@ LOOK_INTERVAL = 0.02  # seconds between two checks for crashed processors
 
 
 class Runner:
-    """A topology that runs: it starts the processors and the negotiator, and starts them again after a crash.
+    """Runs a topology: starts its processors and its negotiator, and starts them again after a crash.
 
         with ThreadRunner(topology, settings, store) as runner:
             ...
@@ -48,7 +48,7 @@ class Runner:
         self._checked = CheckedStore(store, topics)
         self._snapshots_before = 0  # complete snapshots of the negotiators that have crashed
         self._is_closed = self._stop_requested = False
-        self._waiting_since = (0, 0.0)  # the epoch that waits for processors, and when (s) it began to wait
+        self._waiting_since = (0, 0.0)  # the epoch that waits for its processors, and the start (s) of this wait
         self._ended_at: float | None = None
         self.negotiator = self._start_negotiator()
 
@@ -172,7 +172,7 @@ class Runner:
         return negotiator
 
     def _look_for_silence(self) -> None:
-        """If processors have not registered for a new epoch within the start timeout, replace them: they hang."""
+        """Replace processors that have not registered for a new epoch within the start timeout, because they hang."""
         master, now = self.master, time.monotonic()
         epoch, since = self._waiting_since
         if master is None or master.phase is not MasterPhase.INITIALIZE or master.epoch != epoch:

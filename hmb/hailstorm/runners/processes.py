@@ -2,7 +2,6 @@
 
 Python runs only one thread of a process at a time. More threads therefore do not make a topology faster, but more
 processes do. The parent process runs the registry server and the negotiator, and starts the worker processes:
-
     this process                 worker 0                         worker 1
     registry server  <---------  tags-0, count-0, topn-0          tags-1, count-1
     negotiator                        |  ^                             |  ^
@@ -37,7 +36,7 @@ END_TIMEOUT = 10.0  # seconds in which a worker must end before the parent proce
 
 
 class WorkerProcess:
-    """A worker process, and the line with the reason that it prints when a processor crashes."""
+    """A worker process. When one of its processors crashes, the worker prints the reason on one line, and ends."""
 
     def __init__(self, request: dict[str, Any], names: Sequence[str]) -> None:
         self.names, self._request = names, request

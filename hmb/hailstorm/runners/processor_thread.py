@@ -75,7 +75,7 @@ class ProcessorThread(threading.Thread):
         self._session: RegistrySession | None = None
         self._reader: PartitionReader | None = None
         self._dead_letters: Producer | None = None
-        self._machine: Machine | None = None  # the machine of the present epoch, after the reader moved to its position
+        self._machine: Machine | None = None  # the machine at whose position the reader began to read
         self._saving: Any = None  # the request of the save in progress
         self._published: Report | None = None
         self._figures_at = self._record_at = 0.0
@@ -115,7 +115,10 @@ class ProcessorThread(threading.Thread):
     # -- the four steps
 
     def _next_work(self) -> Callable[[], None] | None:
-        """Return the next work as a function. Return None if the mailbox is empty and no spout can read."""
+        """Return the next work as a function.
+
+        Return None if the mailbox is empty and this processor is not a spout that may read.
+        """
         machine = self._participant.machine
         reads = isinstance(machine, SpoutMachine) and machine.is_flowing and self._failure is None
         item = self._mailbox.take(0.0 if reads else IDLE_TIMEOUT)
@@ -154,7 +157,10 @@ class ProcessorThread(threading.Thread):
             machine.receive(payloads)
 
     def _read(self) -> None:
-        """Pass new records to the spout's machine. Report to it an idle partition and the end of a bounded topic."""
+        """Pass new records to the spout's machine.
+
+        Also report to the machine when the partition is idle, and when a bounded topic has been read to its end.
+        """
         machine, reader = self._participant.machine, self._reader
         assert isinstance(machine, SpoutMachine) and reader is not None
         records, next_offset = reader.poll()

@@ -40,7 +40,7 @@ class SourceTopics:
                 )
 
     def fingerprint(self, processors: Processors) -> dict[str, Any]:
-        """Return the values that must be equal when a snapshot is loaded.
+        """Return the values that must be the same when a snapshot is saved and when it is loaded.
 
         The values are the shape of the topology and the ids of its topics.
         """

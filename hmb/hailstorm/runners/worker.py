@@ -20,7 +20,7 @@ LOOK_INTERVAL = 0.02  # seconds between two checks for crashed processors
 
 
 class Worker:
-    """Runs some processors in threads of this process. A `RemotePost` connects them with those of other workers."""
+    """Runs some processors in threads of this process. Sockets connect them with the processors of other workers."""
 
     def __init__(
         self,

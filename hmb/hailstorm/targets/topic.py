@@ -30,7 +30,7 @@ Encode = Callable[[Any], tuple[bytes | None, bytes | None]]  # takes an output; 
 class TopicTarget:
     """A target that writes the outputs to a topic, and commits the clock in the same transaction.
 
-    name      the name of the topology; a part of the group's name, so that sinks of two topologies use two groups
+    name      the name of the topology; the clock is committed as offsets of the group `hailstorm-<name>-<sink>`
     encode    takes an output; returns the key and the value of its record
     """
 

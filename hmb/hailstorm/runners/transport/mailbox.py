@@ -75,7 +75,7 @@ class Mailbox:
             self._filled.notify()
 
     def take(self, timeout: float) -> Notice | Payloads | None:
-        """Return the next notice, or the next payloads if no notice waits.
+        """Return the next notice, or the next payloads if the mailbox has no notice.
 
         Return None if nothing arrives within `timeout` seconds, or if the mailbox is closed and empty.
         """

@@ -183,7 +183,7 @@ class Channel:
         try:
             self._socket.send(payloads.to_value(), is_obsolete)
         except TimeoutError:
-            self.close()  # A timeout is raised only when the payloads are obsolete, so nobody needs the channel.
+            self.close()  # The payloads are obsolete, because their epoch has ended, so the channel is not needed.
         except OSError as error:
             self.close()
             raise BrokenChannelError(f"the channel to {self._receiver} is broken: {error}") from error
