@@ -13,22 +13,23 @@ The word count of the Hailstorm paper is this bolt, whose state maps words to co
         lift=lambda pair: {pair[0]: pair[1]},                           # ("love", 1) -> {"love": 1}
     )
 
-A bolt with a monoid of the library counts the same words faster, because it does not copy the map for each tuple:
-`Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])`.
+A bolt with a monoid of the library counts words faster than a bolt with its own function `merge`, because it does not
+copy the map for each tuple: `Bolt.keyed(Sum(), key=lambda pair: pair[0], value=lambda pair: pair[1])`.
 
 The four functions of a bolt (`transform`, `empty`, `merge` and `lift`) must be pure: their results depend only on their
 arguments. `lift` returns a new state at each call. `transform` may read the state, but must not change it. The tuples
 that `transform` returns must not contain parts of the state that can change. The function `hailstorm.check` tests these
 rules.
 
-**What may follow a bolt.** The function `transform` of a bolt computes its outputs from a running state. These outputs
-depend on the order in which tuples of different partitions arrive. In one run, a tuple of partition 0 raises the count
-of #love to 101, and in the next run a tuple of partition 1 does.
+**What may follow a bolt.** The function `transform` of a bolt computes its outputs from a running state, for example
+from the present count of a word. These outputs depend on the order in which tuples of different partitions arrive. In
+one run, a tuple of partition 0 raises the count of #love to 101, and in the next run a tuple of partition 1 does.
 
-A bolt that receives running values of another bolt still gets exact results if its state depends only on the *last*
-value of each key below the clock. Two kinds of states have this property: the newest value by version (`Newest`), and
-the maximum of a value that only grows (`TopN`, `Max`). Sums, counts and means of running values do not have it, nor
-does the top n by a running mean. The function `hailstorm.check` finds and names bolts without this property.
+A bolt may receive running values of another bolt, for example the new count of a word after each occurrence. The
+receiving bolt still gets exact results if its state depends only on the *last* value of each key below the clock. Two
+kinds of states have this property: the newest value by version (`Newest`), and the maximum of a value that only grows
+(`TopN`, `Max`). Sums, counts and means of running values do not have it, nor does the top n by a running mean. The
+function `hailstorm.check` finds and names bolts without this property.
 
 **Combining.** A bolt with `combine=True` does not receive every tuple separately. The processors that send to this bolt
 merge the tuples of a batch by their keys, and send one state for each key. Combining saves time, and the bolt sends

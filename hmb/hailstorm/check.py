@@ -2,14 +2,16 @@
 
 Nothing in Python can prove that a `merge` is commutative. The function `check` searches for a counterexample instead.
 It makes states from sample tuples, and applies the laws to them. If a law does not hold, the problem that `check`
-returns names the law and the states:
+returns names the law and the states.
+
+The function `check` has two forms:
     check(bolt, tuples)          checks the laws of the bolt's monoid, and the purity of its functions
-    check(topology, records)     checks each bolt in this way, with the tuples that reach it; then checks the topology
+    check(topology, records)     checks each bolt like this, with the tuples that reach it; then checks the topology
 
 The check of a topology also runs the topology in the simulation, in many orders of events and with crashes. All runs
-must end with the same states. These runs find a mistake that the laws cannot show. For example, a bolt may sum up the
-running values of another bolt. Both bolts obey the laws, but the sum depends on the order in which tuples of different
-partitions arrive.
+must end with the same states. These runs find a mistake that a check of each single bolt cannot find. For example, a
+bolt may sum up the running values of another bolt. Both bolts obey the laws, but the sum depends on the order in which
+tuples of different partitions arrive.
 
 An empty list of problems means that `check` found no counterexample. With more samples, it may still find one.
 """

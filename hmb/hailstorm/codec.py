@@ -28,13 +28,13 @@ therefore writes the whole column in one call of `struct` or `join`:
                                  t        arity, then as many columns: tuples of one arity, item i in column i
                                  v        values, each with its tag: everything else
 
-For example, the dict {"sun": 2, "fog": 1} has 18 bytes. They are written here with numbers in decimal:
+For example, the dict {"sun": 2, "fog": 1} has 18 bytes. This is their content, with numbers in decimal:
     m                            a dict follows
     2 s (2 b 3 3) 6 "sunfog"     the column of keys: 2 strings, the column of their lengths, 6 bytes of text
     2 b 2 1                      the column of values: 2 ints of 1 byte each
 
 Limits: before the decoder allocates memory, it compares every count and length with the number of bytes that are left.
-The codec accepts at most 100 containers inside each other.
+The codec accepts at most 100 levels of containers inside containers.
 """
 
 from __future__ import annotations

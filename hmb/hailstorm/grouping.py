@@ -4,9 +4,9 @@ A node with parallelism 3 has three instances. A *grouping function* maps a tupl
 modulo 3 is the number of the instance, so all tuples of one key reach the same instance. For example, all tuples with
 #love reach the instance `count-2`, so the count of #love there is complete.
 
-The sender and the receiver of a tuple may be different processes that were started at different times. The hash must be
-the same in all of them. Python's `hash` of a string is salted, and therefore differs from process to process. Hailstorm
-takes the CRC-32 of the encoded key.
+The sender and the receiver of a tuple may be different processes that were started at different times. The hash of a
+key must be the same in all processes. Python's `hash` of a string is salted, and therefore differs from process to
+process. Hailstorm uses the CRC-32 of the encoded key as the hash instead.
 
 Source: Hailstorm, chapter 3, "Hailstorm Overview" (grouping functions).
 """

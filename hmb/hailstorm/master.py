@@ -6,8 +6,9 @@ node `living/<name>`, and the negotiator watches the reports. The master state a
 reader that missed earlier values therefore needs only the newest value.
 
 A report answers one master state, and names the number of this master state. The negotiator counts the answer only if
-this number is the number of the current master state. Without this rule, a slow spout could be misunderstood: its
-report of the previous pause would count as an answer, although the spout is about to read further.
+this number is the number of the current master state. Without this rule, a slow spout would cause wrong results. Its
+report of the previous pause would count as an answer to the current pause, although the spout may still read some
+records before it pauses again.
 
 Each side writes the values that the other side reads:
     negotiator   writes  master             reads   living/*

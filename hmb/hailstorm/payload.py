@@ -1,9 +1,9 @@
 """The payload: a tuple on its way through the topology, with its origin and the sender's low water mark.
 
 A tuple alone does not show whether it belongs to a snapshot. A *payload* therefore adds the origin of the tuple. The
-origin is the partition and the offset of the record from which the spout made the first tuple. A bolt copies the origin
-from each tuple that it receives to each tuple that it sends for it. Every tuple of the topology can therefore be
-compared with a clock.
+origin is the partition and the offset of the record from which the spout made the first tuple. When a bolt computes
+output tuples from an input tuple, it copies the origin of the input tuple to them. Every tuple of the topology can
+therefore be compared with a clock.
 
 One record may become several tuples at a sink, because a bolt returns zero or more tuples, and because a topology may
 have several paths. Four values identify a tuple: its partition, its offset, its path and its *number*. The path names
@@ -23,8 +23,8 @@ time than a bolt's work on this payload. These are the columns and fields of one
     mark        tags-0: 11, tags-1: 40           the sender's low water mark after these payloads
     times       tags-0: 1398902400000            partition -> an event time in ms, sent together with the mark
 
-A `Payloads` object without tuples contains only the mark. It reports the progress of the sender to a receiver that gets
-no tuples from this sender.
+A `Payloads` object may have no tuples. With its mark, it then reports only the progress of the sender, to a receiver
+that gets no tuples from this sender.
 
 Source: Hailstorm, chapter 3.3, "Spouts", and chapter 3.4.2, "Low Water Mark".
 """

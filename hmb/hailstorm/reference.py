@@ -1,8 +1,8 @@
 """References to topologies: `module:name`, or `path/to/file.py:name`.
 
 One process cannot send a topology to another process, because a topology contains functions. Instead, the other process
-imports the module that defines the topology. In this module, `name` must be a `Topology`, or a function without
-arguments that returns a `Topology`.
+imports the module that defines the topology. A reference contains the module (or its file) and a name in this module.
+This name must belong to a `Topology`, or to a function without arguments that returns a `Topology`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The sink: the node that writes tuples to the outside world. Four kinds of sinks write differently after a crash.
+"""The sink: the node that writes tuples to the outside world. Each kind of sink has its own guarantee for crashes.
 
 Only a sink changes the outside world, and a replay cannot undo these changes. The Hailstorm paper does not solve this
 problem ("non-idempotent operations may have unexpected results", chapter 3.5). Hailstorm has four kinds of sinks:
@@ -7,7 +7,7 @@ problem ("non-idempotent operations may have unexpected results", chapter 3.5). 
     IdempotentSink        calls write(id, tuple) at once. After a crash an output is written again with the same id. A
                           target that overwrites by id therefore holds each output once.
     HeldBackSink          calls write(tuples, clock) when a snapshot is complete, with outputs that no replay can
-                          produce again. A crash before the next snapshot repeats the last call, tuples and clock.
+                          produce again. After a crash it may repeat its last call, with the same tuples and clock.
     TransactionalSink     commits outputs and clock in one transaction of the target when a snapshot is complete.
                           Exactly once: the clock shows a restarted sink which outputs the target already has.
 

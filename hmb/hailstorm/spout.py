@@ -5,13 +5,13 @@ processor. Each of these processors has one position, and the clock has one offs
 
 The function `convert` makes one tuple from one record. If the topology does not need a record, `convert` returns None.
 `convert` must be pure, because a replay calls it again for the same record. By default (`isolation_level`) a spout
-reads only committed records. If a spout read a record and the producer then aborted it, the record could not be removed
-from a state.
+reads only committed records. If a spout read a record and the producer then aborted it, the states that include the
+record could not be corrected.
 
 If `convert` raises an exception for a record, the topology stops, because a count that silently leaves records out is
-wrong. If `dead_letters` names a topic, the spout sends the record to this topic instead, and continues. The headers of
-the sent record (the dead letter) contain the origin of the record and the error. A replay sends the record again, so
-the dead-letter topic can contain it more than once.
+wrong. If `dead_letters` names a topic, the spout does not stop, but sends the record to this topic, and continues. The
+headers of the sent record (the dead letter) contain the origin of the record and the error. A replay sends the record
+again, so the dead-letter topic can contain it more than once.
 
 Source: Hailstorm, chapter 3.3, "Spouts". The paper's `convertFn` receives only the value of a record. `convert`
 receives the whole record, so it can use the key, the headers and the timestamp.

@@ -3,7 +3,7 @@
 The negotiator changes the master state according to the table `steps.STEPS`. The documentation draws its picture of the
 state machine from the same table. A round takes one snapshot. If nothing fails, a round has the same parts as in the
 Hailstorm paper. First, data flows for a grace period. Then the spouts pause, and their positions become the clock of
-the snapshot. Then data flows again. When every bolt has saved its state at this clock, the snapshot is complete.
+the snapshot. Then data flows again. When every processor has saved its state at this clock, the snapshot is complete.
 
 The paper's round has an error, and one additional step corrects it. In the paper, the spouts resume as soon as the
 negotiator has chosen the clock, but a bolt may learn of the clock later. A tuple above the clock can therefore reach a
@@ -24,7 +24,7 @@ clock below the newest complete clock, so a sink may write all outputs up to thi
 snapshot at the newest complete clock, the negotiator ends the topology with an error.
 
 **Failures.** If a processor reports a failure (an exception of the user's code, or records that have expired), the
-negotiator ends the topology. A restart would not help, because it would fail at the same record.
+negotiator ends the topology. A restart would not help, because the topology would fail again at the same record.
 
 **State.** The negotiator itself keeps no state between runs, as in the paper. The epoch and the newest complete clock
 are in the snapshot store, and all other values are in the registry. A second negotiator waits until it can create the

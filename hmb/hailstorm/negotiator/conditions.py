@@ -7,7 +7,8 @@ therefore makes the same decision as a negotiator that saw every change.
 In each phase, the negotiator waits at most `patience` seconds for the answers of the processors. If a processor has not
 answered after this time, the negotiator treats the processor as lost, and begins a new epoch. `patience` therefore
 limits the backlog of a bolt. A bolt reports its snapshot only after it has processed all tuples below the clock. If
-these tuples take longer than `patience`, the epoch ends first, and the replay sends the same tuples again.
+this work takes longer than `patience`, the epoch ends before the bolt has saved its snapshot. The replay then sends the
+same tuples again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The negotiator's table: each row has a phase, an event, the phase to which the event leads, and an action.
 
 `Negotiator` takes its steps from this table, and the documentation draws the picture of the state machine from it. The
-order of the rows matters. Several rows can have the same first phase, and the negotiator takes the first row whose
+order of the rows matters. Several rows can begin with the same phase, and the negotiator takes the first row whose
 event has occurred. A lost session therefore has priority over all other events, and a failure has priority over a
 restart.
 

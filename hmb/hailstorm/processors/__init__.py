@@ -4,7 +4,7 @@ Each machine of this folder does the work of one processor in one epoch. A drive
 changes, when payloads arrive, and when a save has ended. After each call, the driver reads from the machine's fields
 which payloads to send, which state to save, and what to report. A machine never waits, reads the time or opens a file.
 The runners drive these machines with threads and sockets. The module `hmb.hailstorm.simulation` drives the same
-machines with a seeded random order of events. The methods on the left, and the fields on the right:
+machines with a seeded random order of events. The left side shows the methods of a machine, the right side its fields:
     observe(master)     the registry has a new master state     outbox   payloads to send, in order
     receive(payloads)   an upstream processor has sent these    save     a state to save in the background, or None
     saved(clock)        the save has ended                      report   the value of the registry entry
@@ -17,9 +17,10 @@ S to A, and adds an empty state B. Each tuple from partition p at offset o enter
     low water mark reaches C   no tuple below C can arrive any more: A is saved in the background
     saved                      S = merge(A, B)
 
-The Hailstorm paper computes the outputs of all tuples from merge(A, B). In this implementation, the outputs of tuples
-at or below C are computed from A alone. The next bolt merges these outputs into its own state A, which it saves as its
-snapshot at C. If an output were computed from merge(A, B), this snapshot would contain tuples above C.
+During a snapshot at clock C, a bolt has a state A (tuples at or below C) and a state B (tuples above C). The Hailstorm
+paper computes the outputs of all tuples from merge(A, B). In this implementation, the outputs of tuples at or below C
+are computed from A alone. The next bolt merges these outputs into its own state A, which it saves as its snapshot at C.
+If an output were computed from merge(A, B), this snapshot would contain tuples above C.
 
 **The low water mark.** The low water mark of a processor is a clock below which the processor will send nothing more.
 Each payload contains the low water mark of its sender. A channel keeps the order of its payloads. A bolt takes the

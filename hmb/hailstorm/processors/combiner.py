@@ -1,8 +1,8 @@
 """The combiner: a sender merges the tuples of a batch by key, before it sends them to a bolt.
 
-**Problem.** A bolt that counts words receives one tuple for each word. The sender selects an instance for each tuple,
-and a channel between two processes encodes and decodes it. This work takes more time than the bolt's own work, which is
-adding 1 to a count.
+**Problem.** A bolt that counts words receives one tuple for each word. For each tuple, the sender selects an instance,
+and a channel between two processes encodes and decodes the tuple. This work takes more time than the bolt's own work,
+which is adding 1 to a count.
 
 **Idea.** The states of a bolt are commutative monoids, so neither the order nor the grouping of merges matters. The
 sender can therefore merge some tuples into one state, and the bolt then merges this state into its own state. MapReduce

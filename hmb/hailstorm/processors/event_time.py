@@ -23,8 +23,9 @@ replay may decide differently. The bolt therefore saves its watermark with its s
 begins with the same closed windows.
 
 **Worked example.** The allowed lateness is 10, and records with the times 100, 105, 97, 120 and 109 arrive. The record
-97 is in time, because the newest time is 105, and 105 - 10 = 95. The record 109 is late, because the newest time is
-120, and 120 - 10 = 110. At the end the time mark is 110, and all windows that end at or below 110 can be dropped.
+97 is in time: the newest time before it is 105, and 97 is above 105 - 10 = 95. The record 109 is late: the newest time
+before it is 120, and 109 is below 120 - 10 = 110. At the end the time mark is 110, and all windows that end at or below
+110 can be dropped.
 
 Source: Akidau et al., "The Dataflow Model" (2015), chapter 2.3, on low watermarks.
 """

@@ -2,7 +2,7 @@
 
 The machines of this folder exist for one epoch. A participant makes a new machine in each epoch, and restores the
 snapshot that the negotiator chose. It reacts to the phases of the master state:
-    Initialize      drop the old machine; register with the clocks of its snapshots (a spout: also with its start)
+    Initialize      drop the old machine; report the clocks of the stored snapshots (a spout: also its first offset)
     SpoutsRewind    make a machine at the clock, restore its snapshot, and report that it is ready
     later phases    pass each master state to the machine
 

@@ -1,13 +1,14 @@
 """The state of a bolt: one state S, or two states A and B during a snapshot.
 
-The state goes through these stages:
+S is the whole state. During a snapshot, A contains the tuples at or below its clock, and B contains the tuples above
+its clock. The state goes through these stages:
     S           state.a              every tuple enters S
     gathering   state.a = A          tuples at or below the clock enter A; tuples above it wait
     frozen      state.a = A, b = B   A is complete, a saver thread stores it; tuples above the clock enter B
     S           state.a              merge(A, B), when A has been saved
 
-While A is frozen, a saver thread reads A, so no other thread may change it. No tuple needs to enter A at this time,
-because the low water mark has reached the clock: all tuples for A have arrived.
+While the state A of a snapshot is frozen, a saver thread reads A, so no other thread may change it. No tuple needs to
+enter A at this time. The low water mark has reached the clock of the snapshot, so all tuples for A have arrived.
 
 The state of a bolt with windows has two more parts. The first part is the number of late tuples, which is split into A
 and B like the state. The second part is the event time up to which the bolt has dropped windows. This event time

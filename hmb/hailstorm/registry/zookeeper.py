@@ -6,8 +6,8 @@ The nodes of a topology are nodes of ZooKeeper:
 
 ZooKeeper has the sessions, ephemeral nodes and watches that a registry needs (module `sessions`). Each session is a
 separate ZooKeeper client, so ZooKeeper removes the nodes of this session when the client ends. When a session writes to
-a node, the request names the version of the node that the session wrote last. If the node has another version, because
-another session has deleted and created it in the meantime, ZooKeeper refuses the write.
+a node, the request contains the version of the node after the session's previous write. If another session has created
+the node again since then, ZooKeeper refuses the write.
 
 When a connection is lost, the client library kazoo opens a new ZooKeeper session automatically. A processor must not
 continue with the new session, because its nodes may have disappeared together with the old session. A

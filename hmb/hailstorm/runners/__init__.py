@@ -15,9 +15,9 @@ A mailbox holds a limited number of payloads. If the mailbox of a receiver is fu
 therefore slows down the spouts, and the memory that payloads use is limited. The waiting senders cannot cause a
 deadlock, because the topology has no cycle. Only a new epoch interrupts a sender that waits.
 
-Payloads travel in batches, because each batch has a fixed cost. Python runs one thread of a process at a time, so each
-batch costs two or three switches between threads. Each batch for another process also costs two system calls. A spout
-therefore takes up to 2,000 records at once.
+Payloads travel in batches, because each batch has a fixed cost, whatever its size. Python runs one thread of a process
+at a time, so each batch costs two or three switches between threads. Each batch for another process also costs two
+system calls. A spout therefore takes up to 2,000 records at once.
 
 A processor can run in a thread, in another process or on another machine:
     run(topology)                all processors as threads of this process
@@ -26,7 +26,7 @@ A processor can run in a thread, in another process or on another machine:
     on_spark(topology, spark)    the same topology as a query of Spark's Structured Streaming
 
 Read in this order:
-- `transport/`          the mailboxes of the processors, and the ways on which payloads reach them
+- `transport/`          the mailboxes of the processors, and the transport of payloads to them
 - `processor_thread`    the loop of one processor
 - `negotiator_thread`   the loop of the negotiator
 - `base`, `threads`     start a topology, start crashed processors again, return the result

@@ -1,7 +1,7 @@
 """Runs some processors of a topology, or its negotiator, in this process.
 
-In the Hailstorm paper, a topology runs on several machines in this way. The user starts every processor, by hand or
-with the service manager of its machine. The registry contains the address of each processor, so the processors find
+In the Hailstorm paper, the processors of a topology run on several machines. The user starts every processor, by hand
+or with the service manager of its machine. The registry contains the address of each processor, so the processors find
 each other. If a processor is started again on another machine, it registers its new address.
 
 Source: Hailstorm, chapter 5.1, "Running Processors", and chapter 6, "Next Steps".

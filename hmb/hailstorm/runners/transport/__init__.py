@@ -1,4 +1,4 @@
-"""The transport between processors: the ways on which payloads reach the thread of a processor.
+"""The transport between processors: it brings payloads to the thread of the processor that receives them.
 
 Problem: the processors of a topology run in threads, in processes or on several machines. The code of a processor must
 not depend on the place where the receiver runs. If a receiver is slow, its senders must slow down, too.

@@ -2,8 +2,8 @@
 
 Two changes of a topic would make counts wrong without any error message. The reader raises an error for each of them,
 and the error ends the topology:
-- Records *expired* before the spout read them: the topic's retention deleted records at or after the clock.
-- The topic was *created again*: its log ends before the clock.
+- Records *expired*: the topic's retention deleted records that the spout has not read yet.
+- The topic was *created again*: its log ends before the offset at which the spout has to continue.
 
 The reader cannot detect every topic that was created again. If the new topic already has more records than the old
 topic had, it looks like the old topic. The module `topics` therefore also compares the ids of the topics.
