@@ -36,8 +36,8 @@ merge the tuples of a batch by their keys, and send one state for each key. Comb
 fewer running values: one for each key and batch. The essay of `processors.combiner` explains why the states of the bolt
 stay exact.
 
-Source: Hailstorm, chapter 3.4, "Bolts". The names there are transformTupleFn, emptyState, mergeFn and
-tupleToStateConverter.
+Source: Hailstorm, chapter 3.4, "Bolts". The paper calls the functions of a bolt transformTupleFn, emptyState, mergeFn
+and tupleToStateConverter.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ offsets.
 Clocks are only partially ordered. C <= D holds if C[p] <= D[p] for every partition p. For the two clocks (4, 0) and (3,
 1), neither (4, 0) <= (3, 1) nor (3, 1) <= (4, 0) holds.
 
-Source: Hailstorm, chapter 3.3.1, "Clock"; Jackson, "Exactly Once Semantics" (the paper's reference 12); for the vector
-of offsets as the state of a reader also Kafka 0.7 design, "Consumer state".
+Source: Hailstorm, chapter 3.3.1, "Clock"; Jackson, "Exactly Once Semantics" (the paper's reference 12). Kafka 0.7
+design, "Consumer state", also describes the state of a reader as a set of offsets.
 """
 
 from __future__ import annotations

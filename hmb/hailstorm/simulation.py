@@ -15,9 +15,9 @@ make progress much more slowly than others. The possible actions:
 A processor that has not yet seen a new epoch continues in the old epoch, like a process that hung. All processors of
 the new epoch must refuse payloads of the old epoch, and the store must refuse its snapshots.
 
-The topology, the records and the seed determine a run completely, so a seed that fails will fail again. A run takes a
-few milliseconds. The function `hailstorm.check` uses the simulation to find bolts whose results depend on the order of
-events. The tests use the simulation to find errors of Hailstorm.
+The topology, the records and the seed determine a run completely. If a run fails, a run with the same seed fails again.
+A run takes a few milliseconds. The function `hailstorm.check` uses the simulation to find bolts whose results depend on
+the order of events. The tests use the simulation to find errors of Hailstorm.
 """
 
 from __future__ import annotations
@@ -276,7 +276,7 @@ class Simulation:
     # -- results
 
     def _take_results(self, participant: Participant) -> None:
-        """Send the payloads in a machine's outbox, begin the save that the machine requests, and publish its report."""
+        """Send the payloads that a processor has put out, begin the save that it requests, and publish its report."""
         machine = participant.machine
         if machine is not None:
             for receiver, payloads in machine.outbox:

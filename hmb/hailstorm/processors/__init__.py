@@ -1,10 +1,11 @@
 """The processors: spouts, bolts and sinks as state machines without threads.
 
-Each machine of this folder does the work of one processor in one epoch. A driver calls a machine when the master state
-changes, when payloads arrive, and when a save has ended. After each call, the driver reads from the machine's fields
-which payloads to send, which state to save, and what to report. A machine never waits, reads the time or opens a file.
-The runners drive these machines with threads and sockets. The module `hmb.hailstorm.simulation` drives the same
-machines with a seeded random order of events. The left side shows the methods of a machine, the right side its fields:
+Each state machine of this folder does the work of one processor in one epoch. A driver calls a state machine when the
+master state changes, when payloads arrive, and when a save has ended. After each call, the driver reads from the fields
+of the state machine which payloads to send, which state to save, and what to report. A state machine never waits, reads
+the time or opens a file. The runners drive the state machines with threads and sockets. The module
+`hmb.hailstorm.simulation` drives them with a seeded random order of events. The left side shows the methods of a state
+machine, the right side its fields:
     observe(master)     the registry has a new master state     outbox   payloads to send, in order
     receive(payloads)   an upstream processor has sent these    save     a state to save in the background, or None
     saved(clock)        the save has ended                      report   the value of the registry entry
@@ -38,11 +39,11 @@ in which the rule of the Hailstorm paper fails:
 Read in this order:
 - `low_water_marks`   the minimum of the marks of the upstream processors
 - `emitter`           sends tuples and marks to the instances of the following nodes
-- `spouts`            the machine of a spout: makes payloads of records, pauses and rewinds
-- `split_state`       the state of a bolt: S, or A and B
-- `bolts`             the machine of a bolt, with the steps of a snapshot
+- `spouts`            the state machine of a spout: makes payloads of records, pauses and rewinds
+- `split_state`       the state of a bolt: one state, or two states during a snapshot
+- `bolts`             the state machine of a bolt, with the steps of a snapshot
 - `held_outputs`      outputs that a sink holds back until a snapshot is complete
-- `sinks`             the machine of a sink
+- `sinks`             the state machine of a sink
 - `participant`       one processor through all epochs of its topology
 - `combiner`          merges the tuples of a batch before they are sent; an optimisation, skip it in a first reading
 - `event_time`        event-time watermarks, late tuples, idle partitions; skip it in a first reading

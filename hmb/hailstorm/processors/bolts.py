@@ -1,4 +1,4 @@
-"""The bolt's machine: it merges each tuple into the state, sends the results of `transform`, and saves snapshots."""
+"""The bolt's state machine: merges each tuple into the state, sends the results of `transform`, and saves snapshots."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class BoltMachine:
     def _without_waiting(self, payloads: Payloads, clock: Clock) -> Payloads:
         """Return the payloads without their tuples above `clock`, the clock of the snapshot in progress.
 
-        The machine keeps the tuples above `clock` until the state that it will save is complete.
+        The bolt keeps the tuples above `clock` until the state that it will save is complete.
         """
         boundary = bisect_left(payloads.offsets, clock[payloads.partition])  # The offsets ascend, as bisection needs.
         if boundary == len(payloads):
@@ -152,7 +152,10 @@ class BoltMachine:
         return state, 0
 
     def _apply_in_windows(self, tuples: Sequence[Any], state: Any, base: Any, results: Results) -> tuple[Any, int]:
-        """Do the work of `_apply` for a bolt with windows. A tuple does not enter windows that are closed."""
+        """Merge tuples into a state of windows, and append the outputs of `transform` for each tuple to `results`.
+
+        A tuple does not enter windows that are closed. The parameters and the result are the same as those of `_apply`.
+        """
         bolt, windows, closed = self.bolt, self.bolt.windows, self.state.closed
         assert windows is not None and bolt.event_time is not None
         late = 0
@@ -169,7 +172,10 @@ class BoltMachine:
     def _apply_combined(
         self, transform: Transform, rows: Sequence[tuple[Any, Any]], state: Any, base: Any, results: Results
     ) -> Any:
-        """Do the work of `_apply` for rows (key, state) that a sender has combined. Return the new state."""
+        """Merge rows (key, state) of a combining sender into `state`, and append the outputs for each row to `results`.
+
+        The parameters are the same as those of `_apply`. Return the new state.
+        """
         monoid = self.bolt.monoid
         state = monoid.absorb(state, monoid.from_value(dict(rows)))
         seen = state if base is None else monoid.view(base, state)
@@ -190,8 +196,8 @@ class BoltMachine:
     def _emit(self, path: tuple[str, ...], partition: TopicPartition, *columns: Any) -> None:
         """Send tuples of one partition, followed by the bolt's low water mark.
 
-        If tuples above the clock of a snapshot wait, the mark is at most this clock, because the bolt will send their
-        outputs later.
+        Tuples above the clock of a snapshot may still wait, and the bolt sends their outputs later. In this case, the
+        mark is at most this clock.
         """
         mark, times = self.marks.clock, self.watermark.marks()
         if self._waits_at is not None:

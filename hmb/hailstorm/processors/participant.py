@@ -1,10 +1,10 @@
 """A participant: one processor through all epochs of its topology.
 
-The machines of this folder exist for one epoch. A participant makes a new machine in each epoch, and restores the
-snapshot that the negotiator chose. It reacts to the phases of the master state:
-    Initialize      drop the old machine; report the clocks of the stored snapshots (a spout: also its first offset)
-    SpoutsRewind    make a machine at the clock, restore its snapshot, and report that it is ready
-    later phases    pass each master state to the machine
+The state machines of this folder exist for one epoch. A participant makes a new state machine in each epoch, and
+restores the snapshot that the negotiator chose. A participant reacts to the phases of the master state:
+    Initialize      drop the old state machine; report the clocks of the stored snapshots (a spout: also its start)
+    SpoutsRewind    make a state machine at the clock, restore its snapshot, and report that it is ready
+    later phases    pass each master state to the state machine
 
 A processor that starts after an epoch began cannot take part in this epoch, because it has no state of this epoch. It
 registers with epoch 0. The negotiator treats such a processor as lost, and begins a new epoch.
@@ -32,7 +32,7 @@ Machine = SpoutMachine | BoltMachine | SinkMachine
 
 
 class Participant:
-    """A processor as the negotiator sees it: its machine in the present epoch, and its report in the registry.
+    """A processor as the negotiator sees it: its state machine in the present epoch, and its report in the registry.
 
     The function `first_offset` returns the offset at which a spout begins if no snapshot exists.
     """
@@ -60,7 +60,7 @@ class Participant:
         return self._registration if self.machine is None else self.machine.report
 
     def observe(self, master: MasterState) -> None:
-        """React to a new master state: register, restore a snapshot, or pass the master state to the machine.
+        """React to a new master state: register, restore a snapshot, or pass the master state to the state machine.
 
         Raises SnapshotError if the snapshot cannot be restored. If a sink's target cannot be opened, the exception of
         the target is raised.
@@ -81,7 +81,7 @@ class Participant:
         self._registration = Report(address=self._registration.address)
 
     def close(self) -> None:
-        """Close the machine. Only the machine of a sink holds a resource, its target."""
+        """Close the state machine of the present epoch. Only a sink's state machine holds a resource, its target."""
         if isinstance(self.machine, SinkMachine):
             self.machine.close()
         self.machine = None

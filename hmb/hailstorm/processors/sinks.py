@@ -1,4 +1,4 @@
-"""The sink's machine: it writes each tuple at once, or holds outputs back until their snapshot is complete.
+"""The sink's state machine: writes each tuple at once, or holds outputs back until their snapshot is complete.
 
 A sink saves snapshots as a bolt does. Its state consists of the outputs that it holds back. A sink that writes at once
 saves an empty state. The topology then has a clock to start from, even if none of its bolts has a state.

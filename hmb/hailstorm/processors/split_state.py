@@ -1,4 +1,4 @@
-"""The state of a bolt: one state S, or two states A and B during a snapshot.
+"""The state of a bolt: usually one state S, but two states A and B during a snapshot.
 
 S is the whole state. During a snapshot, A contains the tuples at or below its clock, and B contains the tuples above
 its clock. The state goes through these stages:
@@ -81,7 +81,7 @@ class SplitState:
         self.b, self.clock, self.late_in_b = None, None, 0
 
     def to_value(self) -> Any:
-        """Return A, the event time of the dropped windows, and the number of late tuples as a value for the codec."""
+        """Return the state A, the end of the dropped windows, and the number of late tuples, for the codec."""
         return [self._monoid.to_value(self.a), self.closed, self.late_in_a]
 
     def restore(self, value: Any) -> None:

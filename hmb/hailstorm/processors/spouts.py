@@ -1,4 +1,4 @@
-"""The spout's machine: it makes tuples from records, and pauses and rewinds when the negotiator requests it.
+"""The spout's state machine: makes tuples from records, and pauses and rewinds when the negotiator requests it.
 
 A driver reads the partition, and calls `take` with records and with the offset after them. This offset also moves past
 offsets without records. The clock and the low water mark therefore move past transaction markers and compacted records.

@@ -115,7 +115,10 @@ class RegistryConnection(threading.Thread):
         self._server.forget(self)
 
     def _send(self, value: Any) -> None:
-        """Add an answer or a change to the queue. If the queue is full, the client does not read: end the session."""
+        """Add an answer or a change to the queue.
+
+        If the queue is full, the client does not read its answers. Then end the session.
+        """
         try:
             self._outgoing.put_nowait(value)
         except queue.Full:

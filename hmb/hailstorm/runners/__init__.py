@@ -1,7 +1,7 @@
 """The runners: the threads, sockets and clocks that drive the state machines of a topology.
 
-The machines of `hmb.hailstorm.processors` make all decisions, but they have no thread and no connection. A runner gives
-each processor a thread with a mailbox, reads the topics, carries payloads, saves snapshots in the background and
+The state machines of `hmb.hailstorm.processors` make all decisions, but they have no thread and no connection. A runner
+gives each processor a thread with a mailbox, reads the topics, carries payloads, saves snapshots in the background and
 watches the registry:
                         registry:  master, living/*
                           |  watch        ^  report

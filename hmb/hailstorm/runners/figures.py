@@ -11,7 +11,7 @@ from hmb.hailstorm.processors.spouts import SpoutMachine
 
 
 def figures_of(machine: Machine | None, queued: int) -> dict[str, Any]:
-    """Return the figures of a processor's machine. The live display of a topology shows these figures.
+    """Return the figures of a processor, which the live display of a topology shows.
 
     tuples     the number of tuples that a spout has sent, or that another processor has received, in this epoch
     position   the next offset of a spout

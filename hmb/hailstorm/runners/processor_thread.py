@@ -1,8 +1,8 @@
-"""The loop of one processor: take a notice or payloads, call the machine, send its outbox.
+"""The loop of one processor: take a notice or payloads, call the processor's state machine, send its outbox.
 
 Every pass through the loop has four steps:
     1. take a notice or payloads from the mailbox; a spout that flows takes records from its partition
-    2. pass them to the participant or its machine
+    2. pass them to the participant or to its state machine
     3. send the outbox, send dead letters, begin a save
     4. publish the report, if it has changed
 
@@ -99,7 +99,7 @@ class ProcessorThread(threading.Thread):
             self._release()
 
     def step(self) -> None:
-        """Take payloads or a notice from the mailbox, let the machine process them, and send the results."""
+        """Take payloads or a notice from the mailbox, let the state machine process them, and send the results."""
         work = self._next_work()
         try:
             self._do(work)
@@ -157,9 +157,9 @@ class ProcessorThread(threading.Thread):
             machine.receive(payloads)
 
     def _read(self) -> None:
-        """Pass new records to the spout's machine.
+        """Pass new records to the spout's state machine.
 
-        Also report to the machine when the partition is idle, and when a bounded topic has been read to its end.
+        Also report to it when the partition is idle, and when a bounded topic has been read to its end.
         """
         machine, reader = self._participant.machine, self._reader
         assert isinstance(machine, SpoutMachine) and reader is not None
@@ -177,7 +177,7 @@ class ProcessorThread(threading.Thread):
             return
         self._saving = None
         if isinstance(notice.error, StaleEpochError):
-            raise notice.error  # A newer epoch has begun, so this machine must not continue.
+            raise notice.error  # A newer epoch has begun, so this processor must not continue.
         if notice.error is not None:
             LOGGER.warning("%s", notice.error)
         notice.machine.saved(notice.clock, str(notice.error) if notice.error else None)

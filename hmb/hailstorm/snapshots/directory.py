@@ -17,10 +17,10 @@ The store writes a snapshot file under a temporary name, syncs the file, renames
 that has its final name is therefore complete, even if the process crashes at any moment. The CRC detects damage that
 happens later on the disk. The number in a file's name grows with each snapshot of a processor.
 
-The store checks the epoch and renames the file under one lock. If a process hangs before it takes the lock, and a new
-epoch begins, the process cannot rename its file any more. The process does not hold the lock while it writes the state.
-If a process hangs while it holds the lock, it blocks the store. Other processes wait at most 10 seconds for the lock,
-and then raise an error.
+The store checks the epoch and renames the file while it holds a lock. If a process hangs before it takes the lock, and
+a new epoch begins, the process cannot rename its file any more. The process does not hold the lock while it writes the
+state. If a process hangs while it holds the lock, it blocks the store. Other processes wait at most 10 seconds for the
+lock, and then raise an error.
 """
 
 from __future__ import annotations
