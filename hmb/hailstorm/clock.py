@@ -95,7 +95,7 @@ class Clock(Mapping[TopicPartition, int]):
     def minimum(self, other: Clock) -> Clock:
         """Return a clock with the lower of the two offsets of each partition.
 
-        A partition that only one of the two clocks has keeps its offset.
+        If only one of the two clocks has a partition, the result has the offset from this clock.
         """
         return Clock(
             self._offsets

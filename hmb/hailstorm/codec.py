@@ -71,9 +71,9 @@ _NAMES: dict[str, RegisteredType] = {}
 def register(cls: type[T], name: str, to_value: Callable[[T], Any], from_value: Callable[[Any], T]) -> None:
     """Let the codec store objects of the class `cls`, under the name `name`. Subclasses are not included.
 
-    The encoded bytes contain `name` instead of the module of the class, so they stay readable when the class moves.
-    `to_value` returns a value that the codec supports. Every process of the topology must register the class. Raises
-    ValueError if another class has this name.
+    The encoded bytes contain `name` instead of the module of the class. The bytes therefore stay readable when the
+    class moves to another module. `to_value` returns a value that the codec supports. Every process of the topology
+    must register the class. Raises ValueError if another class has this name.
     """
     known = _NAMES.get(name)
     if known is not None and _TYPES.get(cls) is not known:

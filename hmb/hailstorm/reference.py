@@ -21,7 +21,7 @@ FILE_PREFIX = "hailstorm_topology_"  # the name of a module that is loaded from 
 
 
 def load_topology(reference: str) -> Topology:
-    """Import the module of a reference, and return its topology. Raises TopologyError if this is not possible."""
+    """Return the topology that `reference` (`module:name`) names. Raises TopologyError if it cannot be imported."""
     place, colon, name = reference.rpartition(":")
     if not colon or not place or not name:
         raise TopologyError(f"{reference!r} does not name a topology: write module:name or path/to/file.py:name")

@@ -42,11 +42,13 @@ class FrameSocket:
         self._socket.settimeout(seconds)
 
     def send(self, value: Any, gives_up: Callable[[], bool] = lambda: False) -> None:
-        """Send a value. Raises OSError if the connection is broken, CodecError if the value is unknown or too large.
+        """Send a value, and wait while the receiver reads too slowly.
 
         If the receiver reads too slowly, the socket cannot accept more bytes. After each timeout, `send` calls
         `gives_up`, and tries again while `gives_up` returns False. When `gives_up` returns True, `send` raises
         TimeoutError. The connection cannot be used any more, because only a part of the frame may have been sent.
+
+        Raises OSError if the connection is broken, CodecError if the value cannot be encoded or is too large.
         """
         content = encode(value)
         if len(content) > MAX_FRAME:

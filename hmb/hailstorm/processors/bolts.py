@@ -232,7 +232,8 @@ class BoltMachine:
     def _process_waiting(self) -> None:
         """Process the tuples that waited because they are above the clock of the snapshot.
 
-        While they waited, the bolt held its low water mark at this clock. Now send the present low water mark.
+        While they waited, the bolt held its low water mark at this clock. The bolt now sends its present low water
+        mark.
         """
         waiting, self._waiting = self._waiting, []
         for payloads in waiting:
