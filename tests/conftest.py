@@ -5,6 +5,12 @@ import signal
 import tempfile
 from pathlib import Path
 
+from hypothesis import HealthCheck, settings
+
+# A busy machine generates examples slowly, and this must not fail a test. Hypothesis's own profile stays the parent.
+settings.register_profile("hmb", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("hmb")
+
 # A process inherits ignored signals: a shell ignores SIGINT in the background, and nohup ignores SIGHUP. The tests send
 # both signals to their processes, so no process may ignore them.
 for each, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
