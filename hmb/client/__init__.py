@@ -2,8 +2,7 @@
 
 A client must send most requests to one particular broker: the leader of a partition, the coordinator of a group or of a
 transaction, or the controller. These roles move from broker to broker, and brokers fail and restart. The client library
-therefore has three layers above the protocol::
-
+therefore has three layers above the protocol:
     Producer   Consumer   Admin             records, groups, topics
         |         |         |
     Cluster, CoordinatorConnection          the right broker: metadata, coordinators, retries
@@ -21,7 +20,6 @@ the topic, and adds the record to a batch. A second thread, the router, finds th
 `Cluster`: broker 2. The sender thread for broker 2 then sends the batch in a Produce request.
 
 Read the modules in this order:
-
 1. `connection`: the connection to one broker, with its helpers `socket_stream` and `reconnecting`.
 2. `metadata`: the brokers and the leaders of partitions.
 3. `producing`: the producer, from `send` to the result.

@@ -6,8 +6,7 @@ reads the next response. `send` does both: it sends one request and waits for it
 
 The second rule of a connection: each request contains a version number, and client and broker must both support this
 version of the request. A new connection therefore begins with an ApiVersions request. The response lists the versions
-that the broker supports. The client then uses the highest version that both sides support (KIP-35)::
-
+that the broker supports. The client then uses the highest version that both sides support (KIP-35):
     ApiVersions  ----->
                  <-----  Produce 3 to 12, Fetch 4 to 16, ...
     Fetch v16    ----->

@@ -1,7 +1,6 @@
 """The exceptions that the client library raises. An error code in a broker's response becomes an exception here.
 
-All exceptions of HMB can be imported from `hmb`, and `except hmb.HmbError` catches all of them::
-
+All exceptions of HMB can be imported from `hmb`, and `except hmb.HmbError` catches all of them:
     HmbError
       KafkaError            a broker refuses a request, or a record can never be sent; `code` is Kafka's error code
       ConnectionFailed      a broker cannot be reached or does not answer in time; a kind of Python's ConnectionError

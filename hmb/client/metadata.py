@@ -2,8 +2,7 @@
 
 A client sends records to the *leader* of a partition, and fetches records from the leader. A client starts with the
 address of any broker, a *bootstrap server*. The client sends a Metadata request to this broker, with the names of the
-topics that it needs. The response contains the addresses of all brokers and the id of each partition's leader::
-
+topics that it needs. The response contains the addresses of all brokers and the id of each partition's leader:
     Metadata(["weather"])  ----->  localhost:9092 (bootstrap server)
                            <-----  brokers 1 = host-a:9092, 2 = host-b:9092
                                    weather-0: leader 1, epoch 5; weather-1: leader 2, epoch 3

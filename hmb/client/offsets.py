@@ -1,7 +1,6 @@
 """Ways to name an offset, such as "earliest" or a time. The client asks the brokers for the number of the offset.
 
-An application can name an offset in these ways::
-
+An application can name an offset in these ways:
     "earliest", "latest"    the first offset of the log, and the offset after the last record
     1234                    the offset 1234
     -10                     10 offsets before the end of the log

@@ -6,8 +6,7 @@ would make thousands of attempts a second. When the broker runs again, all its c
 The idea is *exponential backoff with jitter*. After the first failed attempt to connect to an address, the client waits
 50 ms before the next attempt. Each further failure doubles this pause, up to 0.8 s. The client makes each pause up to
 20 % shorter or longer at random, so that many clients do not connect at the same moment. When a broker runs again, each
-client connects within one second::
-
+client connects within one second:
     failures in a row      1      2      3      4      5 and more
     pause in ms           50    100    200    400    800             (each plus or minus 20 %)
 

@@ -3,8 +3,7 @@
 Brokers restart, and partitions and groups move to other brokers. For a moment, requests then fail: the connection is
 lost, or the response contains a retriable error code. The client sends such a request again, until a time limit is
 over. The arguments of `with_retries` are the function to repeat, the time limit for each error, and the pause before
-the next attempt. For example, with a limit of 0.25 s and a pause of 0.1 s::
-
+the next attempt. For example, with a limit of 0.25 s and a pause of 0.1 s:
     time in s    0.0        0.1        0.2        0.3
     attempt      fails      fails      fails      fails: `with_retries` raises its error
 

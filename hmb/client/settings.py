@@ -1,8 +1,7 @@
 """How a client declares its settings: one line for each setting, with its type, default, Kafka name and purpose.
 
 `Producer` and `Consumer` take their settings as keyword arguments. A typed dictionary declares these keyword arguments,
-so that a type checker knows the name and the type of each setting::
-
+so that a type checker knows the name and the type of each setting:
     class ProducerSettings(TypedDict, total=False):
         linger_ms: Annotated[float, Declared(5, "linger.ms", milliseconds, "How long (ms) a batch waits for records.")]
 

@@ -1,7 +1,6 @@
 """Administration: describes and changes the topics, settings, groups, committed offsets and brokers of a cluster.
 
-The class `Admin` has one method for each task. The method sends its request to a broker that can answer it::
-
+The class `Admin` has one method for each task. The method sends its request to a broker that can answer it:
     broker                   answers requests about
     any broker               lists of topics, settings of topics
     the controller           creation and deletion of topics
@@ -15,13 +14,11 @@ or raises it if it is a KafkaError. If the broker is too old for a method, the m
 UNSUPPORTED_VERSION. The message contains the name of the missing API.
 
 Read in this order:
-
 1. `base`: finds the right broker for a request, and retries after temporary errors.
 2. `topics`: creates, lists, describes and deletes topics.
 3. `groups` and `group_offsets`: the members and the committed offsets of groups.
 
 The other modules have the same structure. You can skip them when you read this folder for the first time:
-
 - `configs`: the settings of topics, brokers, loggers and groups.
 - `lag`: how many records a group has not read yet, and new committed offsets for a group.
 - `records`: finds the offset for a timestamp, and deletes records.

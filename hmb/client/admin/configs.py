@@ -3,8 +3,7 @@
 The value of a setting can come from several places: from the topic itself, from the settings of this broker, from the
 settings of all brokers, from the broker's file `server.properties`, and from Kafka's defaults. The first of these
 places that has a value decides. A response also contains the *synonyms* of a setting. They are the values in all these
-places, in the same order::
-
+places, in the same order:
     retention.ms of topic "events"
         topic "events"        3600000      <- the value in use
         all brokers         604800000

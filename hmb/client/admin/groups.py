@@ -2,7 +2,6 @@
 
 A broker lists only the groups that it coordinates. So to list all groups, the admin sends a request to each broker. To
 describe a group, it sends a request to the group's coordinator. Kafka has several types of groups:
-
 - In a *classic* group, one of the members assigns the partitions. The coordinator returns each assignment as bytes, and
   this module decodes the assignments of consumers.
 - In a *consumer* group (KIP-848) the coordinator assigns the partitions. It returns the current and the target

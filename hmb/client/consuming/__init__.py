@@ -2,8 +2,7 @@
 
 The problem: an application could fetch records, process them, and only then fetch the next records. It would wait for
 the network for a large part of its time. The consumer therefore has one request to each leader in flight, even while
-the application processes earlier records. A call of `poll` uses these parts::
-
+the application processes earlier records. A call of `poll` uses these parts:
     poll()
       GroupReading      learns from the group which partitions to read, and from which committed offsets
       Discovery         finds the topics and partitions of the subscription
@@ -18,7 +17,6 @@ broker stores nothing about a consumer except the committed offsets of its group
 way.
 
 Read the modules in this order:
-
 1. `simple_consumer`: a simple consumer, which sends a request and waits for its response.
 2. `consumer` and `assigned`: the public class `Consumer`.
 3. `positions`: the position in a partition, which consists of two offsets.

@@ -2,8 +2,7 @@
 
 A Fetch response contains up to `max_bytes` bytes of encoded records. As Python objects, the same records take about
 five times the memory. The buffer therefore stores the encoded batches. It decodes one batch at a time, when the
-application asks for records::
-
+application asks for records:
     leader -> FetchedBatches -> BatchDecoder -> records of one batch -> poll
 
 The buffer never skips data without an error. If a batch cannot be decoded, the application first receives all records

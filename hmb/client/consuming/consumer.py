@@ -1,13 +1,11 @@
 """The consumer: it reads the records of partitions, and returns them in the order of their offsets.
 
-Two settings determine which records a consumer reads in each partition::
-
+Two settings determine which records a consumer reads in each partition:
     offset    the first record: "earliest", "latest", an offset, -n (n offsets before the end), FromStart(n), AtTime(ms)
     until     where reading ends: "end" (the end of the log when reading begins), an offset, AtTime(ms); with None, the
               consumer reads for ever
 
 A consumer finds its partitions in one of three ways:
-
 - With topic names or a pattern, the consumer reads all partitions of these topics. It also finds topics and partitions
   that are created later.
 - With a `group`, all members of the group share the partitions. A consumer begins at the offsets that the group has
@@ -28,8 +26,7 @@ record that is written after the constructor has returned. If the very first req
 raises the error at once. If a later request fails, the consumer repeats the request for up to `retry_for` seconds.
 
 Only one thread may use a consumer. The consumer works only while this thread calls `poll`. One exception exists: a
-second thread sends the heartbeats of a group. A consumer consists of these objects::
-
+second thread sends the heartbeats of a group. A consumer consists of these objects:
     Consumer -> AssignmentReader -> Fetcher        fetches batches from the leaders
                                  -> RecordBuffer   decodes batches to records or to Arrow columns (`arrow`)
              -> GroupReading                       partitions and committed offsets of the group

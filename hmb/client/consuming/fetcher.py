@@ -6,8 +6,7 @@ begin below the requested offset. The decoder then skips its records below this 
 
 The idea: the header of the last batch in a response already determines the next offset to fetch. The fetcher therefore
 sends the next request before any record is decoded. While the application processes the records of one response, the
-broker prepares the next response::
-
+broker prepares the next response:
     application    |  works on 0-499  |  works on 500-999   |
     fetcher        Fetch(500)         Fetch(1000)
     broker            |  reads 500-999   |  reads 1000-1499 |

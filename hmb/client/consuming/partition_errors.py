@@ -6,7 +6,6 @@ partition again, for at most `retry_for` seconds. If the error remains, `poll` r
 received all buffered records.
 
 After three errors, the fetcher changes the position or the request before it fetches again:
-
 - *The offset does not exist*, because retention has deleted its records. A consumer in a group continues at its setting
   `offset`. Any other consumer raises an error, which contains the first offset and the end of the log.
 - *The topic was deleted, and created again with the same name.* The new topic has a new id. The request contains the

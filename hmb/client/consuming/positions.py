@@ -1,7 +1,6 @@
 """The position of a consumer in each partition. A position consists of two offsets, and of the state of reading.
 
-The two offsets are::
-
+The two offsets are:
     consumed   the offset of the next record that `poll` returns; a commit saves this offset
     fetched    the offset of the next record that the consumer fetches from the leader
 

@@ -1,8 +1,7 @@
 """The partition reader of a consumer: it reads partitions, without a group and without a subscription.
 
 The reader consists of the positions, the fetcher and the buffer. The method `add` adds a partition, and the reader then
-reads this partition until `remove` is called. One partition passes through these steps::
-
+reads this partition until `remove` is called. One partition passes through these steps:
     add -> Position with a start -> find_offsets -> Position with an offset -> fetch -> RecordBuffer -> poll
 """
 

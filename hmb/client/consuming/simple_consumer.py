@@ -1,7 +1,6 @@
 """The simple consumer of Kafka 0.7 and of the thesis: it reads from one broker, and each request contains an offset.
 
-This program reads the partition 0 of the topic "events" from the beginning::
-
+This program reads the partition 0 of the topic "events" from the beginning:
     consumer = hmb.SimpleConsumer("localhost:9092")
     offset = 0
     while True:

@@ -5,8 +5,7 @@ also when consumers start, stop or crash. One broker, the group's *coordinator*,
 the group. There are two protocols between the members and the coordinator.
 
 In the *classic* protocol, the coordinator waits until all members have joined. Then one of the members, the leader,
-assigns the partitions::
-
+assigns the partitions:
     member                                 coordinator
     JoinGroup(subscription)        ----->  waits until all members have joined
                                    <-----  generation 7, you are the leader, members A and B
@@ -22,7 +21,6 @@ The code of the consumer is the same for both protocols. When the consumer polls
 method calls the consumer's methods `on_assigned`, `on_revoked` and `on_lost` when its partitions change.
 
 Read in this order:
-
 1. `interface`: the settings and the identity of a member, and the callbacks of a rebalance.
 2. `member` and `member_states`: the interface of both kinds of members, and the tables of their states.
 3. `classic_member`: a member that uses the classic protocol.

@@ -3,8 +3,7 @@
 The problem: the members must divide the partitions among themselves, although they do not know each other. The idea:
 the coordinator waits until all members have joined. This point is called the *barrier*. Then one member, the *leader*,
 assigns the partitions to all members. This starts a new *generation* of the group. During one rebalance, a member
-passes through these states::
-
+passes through these states:
     UNJOINED    The consumer gives up partitions before it joins. An *eager* member gives up all partitions. A
                 *cooperative* member gives up only partitions of topics that it no longer subscribes to.
     JOINING     JoinGroup waits at the coordinator until all members have joined. This is the barrier.

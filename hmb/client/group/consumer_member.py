@@ -3,8 +3,7 @@
 The problem: during a rebalance of a classic group, every member waits for the slowest member. The idea: the coordinator
 assigns the partitions, and no member waits for another one. A member *reconciles*: it compares the partitions that it
 owns with the assignment in a heartbeat response, and gives up or takes over the partitions that differ. For example, a
-member owns the partitions a1 and a2::
-
+member owns the partitions a1 and a2:
     heartbeat response   epoch 7, assignment {a0, a1}
     calls                on_revoked(a2), on_assigned(a0)       by the consumer's thread, while it polls
     next heartbeat       epoch 7, owned partitions {a0, a1}    now the coordinator may assign a2 to another member
@@ -13,8 +12,7 @@ The coordinator assigns a partition only after the previous owner has given it u
 immediately. A number, the member *epoch*, replaces the generation of the classic protocol. In a request, epoch 0 means
 that the member joins, and -1 that it leaves. Epoch -2 means that a static member leaves and may return.
 
-A member has these states::
-
+A member has these states:
     UNSUBSCRIBED   The consumer has not subscribed to anything yet.
     JOINING        The member joins the group: its next heartbeat has epoch 0.
     RECONCILING    The member does not yet own exactly the partitions of its latest assignment.

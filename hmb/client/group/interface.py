@@ -6,8 +6,7 @@ coordinator, to show that it is alive. When a member joins or leaves, or changes
 assigned again. This is called a *rebalance*.
 
 A rebalance changes the partitions that the consumer reads. So the consumer's own thread must handle the change. When
-the consumer polls, the membership calls these methods::
-
+the consumer polls, the membership calls these methods:
     on_revoked(partitions)    other members will get these partitions: commit their positions now
     (the member reports to the coordinator that it has given them up)
     on_assigned(partitions)   this member gets these partitions: read from the committed offsets on

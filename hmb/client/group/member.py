@@ -4,8 +4,7 @@ Two classes implement this interface: `ClassicGroupMember` for the classic proto
 consumer protocol. Both are state machines, and use no threads, clocks or sockets. So a test can run them step by step.
 The parameter `now` is the current time in seconds. It comes from a monotonic clock, which is never set back.
 
-Two threads call a member's methods, while they hold the same lock (see `membership`)::
-
+Two threads call a member's methods, while they hold the same lock (see `membership`):
     membership thread    next_request, send the request, response_received or request_failed, and so on
     consumer's thread    next_call, call the rebalance listener, call_finished, and so on; then fetch records
 

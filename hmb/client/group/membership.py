@@ -2,8 +2,7 @@
 
 The problem: if an application needs a minute to process its records, the consumer's thread cannot send heartbeats
 during this time. The coordinator would then remove the member. The idea: a second thread, the membership thread, sends
-the requests::
-
+the requests:
     consumer's thread     when it polls: calls the rebalance listener, and commits offsets
     membership thread     sends heartbeats, and the requests that wait for other members (JoinGroup, SyncGroup)
 

@@ -2,8 +2,7 @@
 
 The problem: one request for each record would be slow. Each request costs a network round trip, and a few hundred
 microseconds of work in the broker. The producer therefore collects records in batches. One request contains batches for
-several partitions that have the same leader::
-
+several partitions that have the same leader:
     application threads                        sender threads, one for each leader
     -------------------                        -----------------------------------
     send("weather", b"rain", key=b"Seattle")
@@ -15,7 +14,6 @@ several partitions that have the same leader::
       RecordMetadata(topic="weather", partition=1, offset=42, ...)
 
 Read the modules in this order. A record passes through them in the same order:
-
 1. `producer`: the public class `Producer`.
 2. `partitioner`: chooses the partition of a record.
 3. `accumulator` and `batch`: the queues in which batches wait.

@@ -5,8 +5,7 @@ therefore has one queue of batches for each partition. A sender thread sends the
 batch stays in the queue until it is delivered or has failed.
 
 A sender thread can send several batches of a partition before the response to the first one arrives. The *window* of
-the queue limits the number of these batches in flight::
-
+the queue limits the number of these batches in flight:
     window           when
     1                at the start; after a failure, until all batches sent before the failure are completed
     `max_in_flight`  after the broker has written a batch, until a failure

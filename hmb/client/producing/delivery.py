@@ -1,8 +1,7 @@
 """The results of `send` and `send_many`. `send` returns a `Delivery` at once, before the record is written.
 
 The application can wait for the result. It can also pass a function, which the producer calls with the delivery when
-the result is known::
-
+the result is known:
     producer.send("weather", b"rain").result()
     producer.send("weather", b"rain", on_delivery=print)
 

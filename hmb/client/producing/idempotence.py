@@ -21,8 +21,7 @@ necessary: the next batch gets the numbers of the failed batch.
 
 Several batches of a partition may be in flight. If the broker rejects one batch, it also rejects the batches that were
 sent after it, because these batches begin with a higher number than the broker expects. All of them stay in the queue.
-The first rejected batch decides what happens to the batches after it::
-
+The first rejected batch decides what happens to the batches after it:
     the first batch            the batches after it
     is sent again              are sent again, too, with their old numbers; if the broker has already written one of
                                them, it drops the copy

@@ -8,8 +8,7 @@ Austin Appleby's hash function murmur2 (32 bits, with Kafka's own seed). The cli
 
 A record without a key may go to any partition. If the producer chose a new partition for each record, it would make
 many small batches. The producer therefore uses the same partition until the batch is full or sent (see `accumulator`).
-A program can choose one of three partitioners by name::
-
+A program can choose one of three partitioners by name:
     murmur2   the hash of the key is murmur2; records without a key stay together until their batch is sent;
               this is Kafka's default
     hash      the hash of the key is Java's hash of a string; each record without a key goes to a random partition;

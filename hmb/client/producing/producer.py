@@ -2,8 +2,7 @@
 
 `send` chooses the partition, encodes the record and adds it to a batch (module `accumulator`). It does not wait until
 the record is sent. The producer's own threads send the batches to the brokers and report the results (module `sender`).
-The setting `acks` determines when a record counts as delivered::
-
+The setting `acks` determines when a record counts as delivered:
     acks=0    when the client has written the record to its socket; the client never notices a lost record
     acks=1    when the partition's leader has written the record to its log
     acks=-1   when all in-sync replicas have the record; "all" means the same; this is the default, and it makes the

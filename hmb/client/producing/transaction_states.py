@@ -1,7 +1,6 @@
 """The states of a transactional producer, and the table of the allowed changes of state.
 
-One transaction passes through these states::
-
+One transaction passes through these states:
     UNINITIALIZED -> READY -> IN_TRANSACTION -> COMMITTING -> READY
                                              -> ABORTING   -> READY
 

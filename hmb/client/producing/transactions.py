@@ -2,8 +2,7 @@
 
 A producer with a *transactional id* sends requests about its transactions to one broker, the transaction coordinator.
 The coordinator stores the state of the transactional id. This state survives restarts of the producer and of the
-broker. Each method of the producer sends these requests::
-
+broker. Each method of the producer sends these requests:
     init_transactions            InitProducerId; the response contains a producer id and an epoch, and brokers then
                                  reject older producers with the same transactional id
     begin_transaction            no request
