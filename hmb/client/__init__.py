@@ -1,8 +1,8 @@
 """The client library: programs use it to send and read records, to join groups and to administer a cluster.
 
-A client must send most requests to one particular broker: the leader of a partition, the coordinator of a group or of a
-transaction, or the controller. These roles move from broker to broker, and brokers fail and restart. The client library
-therefore has three layers above the protocol:
+A client must send most requests to one particular broker. For example, only the leader of a partition accepts records
+for this partition. Leaders change, and brokers fail and restart. The client library finds the right broker for each
+request. It has three layers above the protocol. The right column names what each layer handles:
     Producer   Consumer   Admin             records, groups, topics
         |         |         |
     Cluster, CoordinatorConnection          the right broker: metadata, coordinators, retries
@@ -12,7 +12,7 @@ therefore has three layers above the protocol:
     hmb.protocol                            bytes and messages
 
 A `Connection` asks its broker which versions of each request it supports. A `Cluster` knows the leader of each
-partition. If a request fails because another broker now has the role, the client finds this broker and sends the
+partition. If a request fails because its broker is no longer the leader, the client finds the new leader and sends the
 request again.
 
 For example, an application calls `producer.send("weather", b"rain")`. The application's thread chooses partition 1 of
@@ -115,7 +115,10 @@ _MODULES = {
 
 
 def __getattr__(name: str) -> object:
-    """Import a name when a program first uses it. A program that only lists topics does not import the producer."""
+    """Import a name when a program first uses it.
+
+    For example, a program that only lists topics never imports the producer's modules.
+    """
     if name not in _MODULES:
         raise AttributeError(f"module 'hmb.client' has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

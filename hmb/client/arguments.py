@@ -1,8 +1,8 @@
 """Checks of arguments that contain several items. The client makes these checks before it sends a request.
 
-A str is iterable. Without a check, `delete_topics("am")` would delete the topics "a" and "m". A dict is iterable, too,
-but an iteration loses its values. A partition must be a `TopicPartition`, because a plain tuple may mean something
-else. Each error message contains an example of a correct argument.
+A loop over a str yields its letters. Without a check, `delete_topics("am")` would delete the topics "a" and "m". A loop
+over a dict yields only its keys, so the values would be lost. A partition must be a `TopicPartition`, because a plain
+tuple may have another meaning. Each error message contains an example of a correct argument.
 """
 
 from __future__ import annotations

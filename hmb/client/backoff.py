@@ -1,9 +1,9 @@
 """The pause of a client before it repeats a failed attempt.
 
-A broker that restarts, or that has too much work, must not receive every request again at once. A client therefore
-waits before the next attempt. Each failure doubles the pause up to a limit. If many clients lose the same broker at the
-same time, they should not all come back at the same time. Connections and producers therefore make each pause a little
-shorter or longer at random (`jittered`).
+A broker that restarts or is overloaded must not receive every failed request again at once. A client therefore waits
+before the next attempt. Each failure doubles this pause, up to a limit. If many clients lose the same broker, they
+should not all connect again at the same moment. Connections and producers therefore make each pause a little shorter or
+longer at random (`jittered`).
 
 For example, the first pause is 0.1 s and the limit is 1 s. The pauses are 0.1, 0.2, 0.4, 0.8, 1, 1, ... seconds.
 
@@ -21,7 +21,7 @@ MOST_DOUBLINGS = 16  # After so many failures, every pause has reached its limit
 
 
 def pause_after(failures: int, first: float, longest: float = LONGEST_PAUSE) -> float:
-    """Return the pause (seconds) before the next attempt. `failures` counts the failures before the last one."""
+    """Return the pause (seconds) after a failure. `failures` is the number of failures before this one."""
     return min(first * 2.0 ** min(failures, MOST_DOUBLINGS), longest)
 
 
@@ -45,7 +45,8 @@ class Backoff:
     def answered(self, now: float) -> None:
         """Reset the pause to its first value after a response.
 
-        Do not reset it if `failed` was just called for this response. The pause is then not over yet.
+        A response with an error code is also a failure, so the caller may have called `failed` just before. The pause
+        is then not over, and this method does nothing.
         """
         if self.retry_at <= now:
             self._failures = 0

@@ -13,15 +13,16 @@ that the broker supports. The client then uses the highest version that both sid
 
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2. A newer broker also closes connections, for example when it shuts
-down. The client must not mistake this broker for an old one, because records lose their timestamps and headers in the
-old versions. The client therefore treats a broker as old only if three conditions hold. The broker has never answered
-ApiVersions, it answers an old request, and it closes the connection again after a second ApiVersions.
+down. The client must not take the newer broker for an old one, because the old versions have no timestamps and headers
+of records. The client therefore takes a broker for an old one only if three conditions hold. The broker has never
+answered ApiVersions. The broker answers an old request. After a second ApiVersions, the broker closes the connection
+again.
 
 After every network error, the client closes the socket and raises `ConnectionFailed`. The next request opens a new
-socket. If the client could not connect, requests fail at once during a short pause (see the module `reconnecting`).
-`timeout` is the time limit for a whole response, even if its bytes arrive one by one. A broker may close an idle
-connection. Before each request, the client checks whether the broker has done this, and opens a new socket if
-necessary. Only one thread may use a connection, but any thread may call `interrupt`.
+socket. After a failed attempt to connect, all requests fail at once during a short pause (see the module
+`reconnecting`). `timeout` is the time limit for a whole response, even if its bytes arrive one by one. A broker may
+close an idle connection. Before each request, the client therefore checks whether its socket is closed, and opens a new
+socket if necessary. Only one thread may use a connection, but any thread may call `interrupt`.
 """
 
 from __future__ import annotations
@@ -53,9 +54,9 @@ MAX_RESPONSE_SIZE = 256 * 1024 * 1024
 FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
 CONNECT_TIMEOUT = 10.0  # seconds; the longest time that a broker may take to accept a connection
-# The APIs and versions of brokers that do not support the ApiVersions request. Kafka 0.8.2 has the APIs with the keys 0
-# to 10. Kafka 0.9 also has the APIs of consumer groups, with the keys 11 to 16. Version 0 of OffsetCommit (key 8) and
-# of OffsetFetch (key 9) stores offsets in ZooKeeper. Version 1 stores offsets in Kafka.
+# The APIs and versions of brokers that do not support the ApiVersions request. Kafka 0.8.2 has the API keys 0 to 10.
+# Kafka 0.9 also has the API keys 11 to 16, for consumer groups. Version 0 of OffsetCommit (key 8) and of OffsetFetch
+# (key 9) stores offsets in ZooKeeper. Version 1 stores offsets in Kafka.
 VERSIONS_OF_08 = dict.fromkeys(range(11), range(1)) | dict.fromkeys((8, 9), range(2))
 VERSIONS_OF_09 = dict.fromkeys(range(17), range(1)) | dict.fromkeys((8, 9), range(2))
 
@@ -141,7 +142,8 @@ class Connection:
     def post(self, request: Request, version: int | None = None, *, answered: bool = True) -> None:
         """Send a request without waiting for the response. `receive` returns the response later.
 
-        `answered` is False if the broker sends no response. This is only so for a Produce request with acks=0.
+        `answered` is False if the broker sends no response. A broker sends no response only to a Produce request with
+        acks=0.
         """
         if version is None:
             version = self.version_of(type(request))
@@ -175,14 +177,14 @@ class Connection:
         return self._stream.has_buffered
 
     def fileno(self) -> int:
-        """Return the file descriptor of the socket. A selector needs it to wait for several connections at once."""
+        """Return the file descriptor of the socket, so that a selector can wait for several connections at once."""
         assert self._socket is not None
         return self._socket.fileno()
 
     def interrupt(self) -> None:
-        """Shut down the socket. Any thread may call this method.
+        """Shut down the socket. Every thread is allowed to call this method.
 
-        If another thread waits for a response of this connection, that thread gets ConnectionFailed.
+        If another thread waits for a response on this connection, its call of `receive` raises ConnectionFailed.
         """
         its_socket = self._socket
         if its_socket is not None:
@@ -272,8 +274,7 @@ class Connection:
                 raise
             self._connect()
             # The broker has closed the connection after ApiVersions. A broker that is too old for ApiVersions answers
-            # the request below. A broker that closes connections for another reason, for example because it shuts down,
-            # does not answer it.
+            # the ListOffsets request below. A broker that shuts down does not answer this request.
             self._write(self._protocol.request(ListOffsetsRequest(replica_id=CONSUMER_REPLICA_ID), 0))
             self._read()
             try:

@@ -1,16 +1,16 @@
 """The connection to the coordinator of a consumer group or of a transactional id.
 
-The *coordinator* of a group is the broker that stores the offsets and the members of the group. The coordinator of a
-transactional id is the broker that stores the state of its transaction. A group's coordinator is the leader of one
-partition of the topic `__consumer_offsets`. A transactional id's coordinator is the leader of one partition of
-`__transaction_state`. The hash of the group id or transactional id determines the partition. Any broker answers a
-FindCoordinator request with the coordinator's address (Kafka 0.8.2 called this request ConsumerMetadata).
+The *coordinator* of a group is the broker that stores the members and the committed offsets of the group. The
+coordinator of a transactional id is the broker that stores the state of its transactions. A group's coordinator is the
+leader of one partition of the topic `__consumer_offsets`. A transactional id's coordinator is the leader of one
+partition of `__transaction_state`. The hash of the group id or transactional id determines the partition. Any broker
+answers a FindCoordinator request with the coordinator's address (Kafka 0.8.2 called this request ConsumerMetadata).
 
-When the coordinator's broker dies, another broker becomes the coordinator. The old broker then answers NOT_COORDINATOR,
-or does not answer at all, and the client must find the new coordinator. The new coordinator answers
+When a coordinator stops, another broker becomes the coordinator. The old coordinator then answers NOT_COORDINATOR, or
+does not answer at all, and the client must find the new coordinator. The new coordinator answers
 COORDINATOR_LOAD_IN_PROGRESS until it has loaded its state. A coordinator answers CONCURRENT_TRANSACTIONS while it still
-writes the markers of the previous transaction. The method `ask` sends a request again after all these errors. The
-method `send` sends a request only once, and its caller handles the errors.
+writes the markers of the previous transaction. After each of these errors, the method `ask` sends the request again.
+The method `send` sends a request only once, and the caller of `send` handles the errors.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ FIRST_VERSION_OF_TYPES = FindCoordinatorRequest.first_version("key_type")
 MARKER_PAUSE = 0.02  # seconds; a broker usually writes the markers of a transaction within this time
 
 RequestFor = Callable[[int], Request]  # a function that takes a version, and returns the request for this version
-# A function that takes a response, and returns all error codes in it as pairs (partition or None, error code).
+# A function that takes a response, and returns pairs of a partition (or None) and an error code.
 ErrorCodes = Callable[[Any], Iterable[tuple[object, int]]]
 
 
 class CoordinatorConnection:
     """A connection to the coordinator of one group or transactional id.
 
-    Only one thread may use the connection. Other threads may only call `interrupt`.
+    Only one thread may use the connection. Any other thread may only call `interrupt`.
     """
 
     def __init__(self, cluster: Cluster, key_type: CoordinatorType, key: str) -> None:
@@ -78,7 +78,8 @@ class CoordinatorConnection:
         try:
             version = connection.version_of(kind, newest)
             connection.post(request(version), version)
-            # `interrupt` may have run before the connection was open. Without this check, `receive` would wait anyway.
+            # Another thread may have called `interrupt` before the connection was open. Without this check, `receive`
+            # would still wait for the response.
             if self._interrupted.is_set():
                 connection.interrupt()
             return connection.receive(timeout)
@@ -101,8 +102,8 @@ class CoordinatorConnection:
         """Send a request and return its response. After a temporary error, send the request again.
 
         The retries end after `retry_for` seconds; `retry_backoff` (seconds) is the pause before each retry.
-        `error_codes` is a function that returns the error codes in a response. Raises ConnectionFailed or KafkaError
-        for the last error.
+        `error_codes` is a function that returns the error codes in a response. If the last attempt also fails, the
+        method raises its error: ConnectionFailed or KafkaError.
         """
 
         def attempt() -> Any:
@@ -127,7 +128,7 @@ class CoordinatorConnection:
         return with_retries(attempt, lambda error: retry_for if is_retriable(error) else 0.0, wait)
 
     def forget(self) -> None:
-        """Close the connection, because another broker may be the coordinator now.
+        """Close the connection, because another broker may have become the coordinator.
 
         The next request finds the coordinator again.
         """
@@ -136,7 +137,7 @@ class CoordinatorConnection:
             self._connection = None
 
     def interrupt(self) -> None:
-        """Let the request in flight fail, and all later requests, too. Any thread may call this method."""
+        """Let the request in flight and all later requests fail. Every thread is allowed to call this method."""
         self._interrupted.set()
         connection = self._connection
         if connection is not None:

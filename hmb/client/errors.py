@@ -11,16 +11,16 @@ All exceptions of HMB can be imported from `hmb`, and `except hmb.HmbError` catc
       ConfigError           a setting of `Broker` is invalid
       DataDirectoryError    `Broker.start` cannot use its data directory
       BrokerNotRunning      a method of `Broker` needs a running broker; a kind of Python's RuntimeError
-      FaultError            a fault of a test is not possible; a kind of Python's ValueError
+      FaultError            a test asks for a fault that is not possible; a kind of Python's ValueError
       NameNotFound          a test names an unknown API or error code; a kind of Python's ValueError
       RequestsMissing       `wait_for` received too few requests in time; a kind of Python's AssertionError
 
 Some mistakes of the caller raise Python's own exceptions. TypeError and ValueError mean that an argument is wrong.
-RuntimeError means that the client is closed, or that two threads use it at the same time. TimeoutError means that a
-method has not finished within its argument `timeout`.
+RuntimeError means that the client is closed, or that two threads use the client at the same time. TimeoutError means
+that a method did not finish within `timeout` seconds.
 
 A newer broker may send an error code that this client does not know. The exception then has the code
-UNKNOWN_SERVER_ERROR, and its message contains the number that the broker sent.
+UNKNOWN_SERVER_ERROR. The message of the exception contains the unknown error code.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ def answered_error(where: object, number: int, message: str | None = None) -> Ka
 class DeserializationError(HmbError):
     """The application's deserializer has raised an exception for the key or the value of a record.
 
-    `record` contains the key and the value as bytes. The consumer's position stays at this record, so the next poll
-    would read the record again. To skip the record, seek to the next offset.
+    `record` contains the key and the value as bytes. The consumer's position stays at this record, so the next `poll`
+    reads the record again and fails again. To skip the record, seek to the offset after it.
     """
 
     def __init__(self, record: Any, field: str, why: Exception) -> None:

@@ -9,16 +9,18 @@ topics that it needs. The response contains the addresses of all brokers and the
 
 The addresses in the response are the brokers' *advertised listeners*. The client uses them for all further requests.
 
-A `Cluster` stores the last metadata of each topic. The method `forget` marks the metadata of a topic as outdated.
-Metadata is also outdated after `metadata_max_age` seconds. The `Cluster` requests outdated metadata again at its next
-use, and one request names all outdated topics. Brokers learn about a new leader at different times, so a broker may
-send older metadata than the client has stored. If two brokers name different leaders, the leader with the higher
-*leader epoch* is correct. Since Kafka 2.8, each topic has an id, and newer requests use this id instead of the name.
+A `Cluster` stores the last metadata of each topic. The metadata of a topic becomes outdated after `metadata_max_age`
+seconds, or when the client calls `forget`. When a client needs outdated metadata, the `Cluster` sends one request for
+all outdated topics.
+
+Brokers learn about a new leader at different times, so a broker may send older metadata than the client has stored. If
+two brokers name different leaders, the leader with the higher *leader epoch* is correct. Since Kafka 2.8, each topic
+has an id, and newer requests contain this id instead of the name.
 
 A `Cluster` also has one connection for requests that any broker can answer. If the broker of this connection fails, the
-`Cluster` connects to another broker. It first tries the brokers that have not failed recently. It also tries the
-bootstrap servers. All threads of a producer share one `Cluster`, and a lock lets only one thread at a time send a
-request. If a thread waits too long for the lock, it raises the same error as if no broker had answered.
+`Cluster` connects to another broker. It tries all known brokers and all bootstrap servers, and tries addresses that
+have failed recently last. All threads of a producer share one `Cluster`. A lock lets only one thread at a time send a
+request. If a thread waits too long for this lock, the method raises the same error as if no broker had answered.
 """
 
 from __future__ import annotations
@@ -42,8 +44,8 @@ from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
-# In versions below this one, the broker may create a topic that the request names. A client that must not create topics
-# therefore names no topic in these versions: it requests the metadata of all topics.
+# In versions below this one, the broker may create a topic that the request names. With these versions, a client that
+# must not create topics requests the metadata of all topics, without naming a topic.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 
@@ -58,8 +60,8 @@ class Node(NamedTuple):
 class TopicMetadata:
     """A topic, with the leader of each partition. The leader is None while the partition has no leader.
 
-    Brokers older than Kafka 2.8 have no topic ids. Brokers older than Kafka 2.1 send no leader epochs, and each epoch
-    is then -1.
+    Brokers older than Kafka 2.8 have no topic ids. Brokers older than Kafka 2.1 send no leader epochs, so each epoch is
+    -1.
     """
 
     name: str
@@ -127,7 +129,7 @@ class Cluster:
         return self._nodes
 
     def last_known(self, name: str) -> TopicMetadata | None:
-        """Return the stored metadata of a topic, even if it is outdated, or None if nothing is stored.
+        """Return the stored metadata of a topic, even if outdated. Return None if no metadata is stored.
 
         The method takes no lock and sends no request.
         """
@@ -196,7 +198,7 @@ class Cluster:
         self._outdated.add(name)
 
     def connect(self, node: Node) -> Connection:
-        """Return a new connection to a broker. Only the caller uses the connection, and must close it."""
+        """Return a new connection to a broker. Only the caller uses this connection. The caller must close it."""
         return Connection(node.host, node.port, self._client_id, self._timeout, known=self._known)
 
     def send(self, request: Request, version: int | None = None) -> Any:
@@ -210,14 +212,14 @@ class Cluster:
             return self._any().version_of(request)
 
     def knows(self, request: type[Request]) -> bool:
-        """Return whether the present broker supports this request. The method `send` uses the same broker."""
+        """Return whether the broker that `send` uses at present supports this request."""
         with self._locked():
             return self._any().knows(request)
 
     def send_to_controller(self, request: Request, version: int | None = None) -> Any:
         """Send a request to the controller of the cluster, and return the response.
 
-        In a cluster without KRaft, only the controller can create and delete topics. If no controller is known, send
+        In a cluster without KRaft, only the controller can create and delete topics. If the controller is unknown, send
         the request to any broker.
         """
         with self._locked():
@@ -230,7 +232,7 @@ class Cluster:
             return connection.send(request, version)
 
     def close(self) -> None:
-        """Close the connection without waiting. If another thread waits for a response, it gets ConnectionFailed."""
+        """Close the connection at once. A thread that waits for a response gets ConnectionFailed."""
         connection = self._connection
         if connection is None:
             return
@@ -245,8 +247,8 @@ class Cluster:
     def _locked(self) -> Iterator[None]:
         """Hold the lock for a `with` block.
 
-        Another thread may hold the lock while it tries to reach all brokers. The method waits as long as requests to
-        all brokers may take. After this time, it raises ConnectionFailed.
+        The thread that holds the lock may be trying to reach all brokers. Other threads therefore wait as long as an
+        attempt to reach all brokers can take. After this time, the method raises ConnectionFailed.
         """
         longest = self._timeout * (len(self._nodes) + len(self._bootstrap) + 1)
         if not self._lock.acquire(timeout=longest):
@@ -264,7 +266,7 @@ class Cluster:
         return name in self._outdated or self._is_aged(name)
 
     def _refresh(self, name: str, create: bool) -> TopicMetadata:
-        """Request the metadata of a topic, and return it. The same request also asks for all outdated topics."""
+        """Request the metadata of a topic and of all outdated topics. Return the metadata of the topic."""
         others = [] if create else [it for it in self._topics if it != name and self._is_due(it)]
         requested = None
         for topic in self._request_metadata(lambda version: _request_for((name, *others), version, create)).topics:
@@ -325,7 +327,8 @@ class Cluster:
     def _addresses(self) -> list[Node]:
         """Return the addresses of all brokers and bootstrap servers, in random order.
 
-        Because of this order, different clients connect to different brokers. Addresses that have failed come last.
+        With a random order, different clients connect to different brokers. Addresses that have failed recently come
+        last.
         """
         nodes = list(dict.fromkeys((*self._nodes.values(), *self._bootstrap)))
         random.shuffle(nodes)
@@ -349,7 +352,7 @@ class Cluster:
         raise ConnectionFailed(first.host, first.port, "; ".join(reasons[address] for address in sorted(reasons)))
 
     def _connections(self) -> Iterator[Connection]:
-        """Yield the connection that is already open, if any. After it, yield a new connection to each address."""
+        """If a connection is open, yield it first. Then yield a new connection to each address."""
         if self._connection is not None and self._connection.is_open:
             yield self._connection
         yield from map(self.connect, self._addresses())

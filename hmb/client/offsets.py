@@ -1,22 +1,22 @@
-"""Ways to name an offset, such as "earliest" or a time. The client asks the brokers for the number of the offset.
+"""Ways to name an offset, such as "earliest" or a time. The client asks brokers for the offset with this name.
 
 An application can name an offset in these ways:
     "earliest", "latest"    the first offset of the log, and the offset after the last record
     1234                    the offset 1234
     -10                     10 offsets before the end of the log
     FromStart(10)           10 offsets after the first offset of the log
-    AtTime(1700000000000)   the first record at or after this time (ms since 1970), or the end if all are older
+    AtTime(1700000000000)   the first record at or after this time (ms since 1970); if all records are older, the end
 
-A number that is not negative is already an offset. For all other values, the client sends a ListOffsets request to the
-leader of the partition. A ListOffsets request contains a timestamp for each partition, and the response contains the
-offset of the first record at or after this timestamp. Two timestamps are special: -2 means the first offset of the log,
-and -1 means its end. For a `read_committed` consumer, the end is the *last stable offset*: the first offset of the
-oldest open transaction.
+A number from 0 on is already an offset. For all other values, the client sends a ListOffsets request to the leader of
+the partition. A ListOffsets request contains a timestamp for each partition, and the response contains the offset of
+the first record at or after this timestamp. Two timestamps are special: -2 means the first offset of the log, and -1
+means its end. For a `read_committed` consumer, the end is the *last stable offset*: the first offset of the oldest open
+transaction.
 
 Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. With this version, a broker compares the
 timestamp with whole segments of the log, not with single records. `AtTime` then means the beginning of the last segment
-that is older than the time. A consumer that starts there first reads up to one segment of records that are older than
-the time.
+that is older than the time. A consumer that starts at this offset first reads some records that are older than the
+time.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ Until = Literal["end"] | int | AtTime | None
 
 
 def check_time(timestamp: object) -> None:
-    """Raise TypeError if a time is a datetime, because a datetime without a time zone has no exact meaning."""
+    """Raise TypeError if a time is a datetime, because a datetime without a time zone is ambiguous."""
     if isinstance(timestamp, datetime):
         raise TypeError("a time is a number of ms since 1970; for a datetime, write int(when.timestamp() * 1000)")
 
@@ -101,8 +101,8 @@ def resolve(
 ) -> dict[TopicPartition, int]:
     """Return each offset as a number. For example, "earliest" becomes the first offset of the log.
 
-    For each different timestamp, one ListOffsets request goes to each leader. Raises KafkaError if a partition has an
-    error, and ConnectionFailed if a broker cannot be reached.
+    The function sends one ListOffsets request to each leader for each timestamp that it needs. Raises KafkaError if a
+    partition has an error, and ConnectionFailed if a broker cannot be reached.
     """
     needed = {partition: _timestamps(offset) for partition, offset in offsets.items()}
     found: dict[int, dict[TopicPartition, int]] = {LATEST: {}, EARLIEST: {}}
@@ -135,7 +135,7 @@ def resolve(
 
 
 def _timestamps(offset: Offset) -> tuple[int, ...]:
-    """Return the timestamps that the client must look up with ListOffsets to find the number of an offset."""
+    """Return the timestamps in the ListOffsets requests that are necessary to find an offset."""
     match offset:
         case "earliest":
             return (EARLIEST,)
@@ -155,8 +155,8 @@ def list_offsets(
     """Return the offset of the first record at or after a timestamp, for each partition.
 
     `timestamp` is in ms since 1970, or EARLIEST or LATEST. The offset is NOT_FOUND (-1) if all records are older than
-    the timestamp. From a broker that only supports version 0 of ListOffsets, the result is never NOT_FOUND. Raises
-    KafkaError for the first partition with an error, and ConnectionFailed if a broker cannot be reached.
+    the timestamp. With version 0 of ListOffsets, the result is never NOT_FOUND. Raises KafkaError for the first
+    partition with an error, and ConnectionFailed if a broker cannot be reached.
     """
     by_leader: dict[Node, list[TopicPartition]] = {}
     for partition in partitions:
@@ -177,8 +177,8 @@ def list_offsets(
                 raise KafkaError(
                     ErrorCode.UNKNOWN_SERVER_ERROR, f"{partition} is missing in the response of the broker"
                 )
-        # In version 0, NOT_FOUND means that no segment is older than the time. The search then starts at the first
-        # offset.
+        # In version 0, NOT_FOUND means that no segment is older than the time. The result is then the first offset of
+        # the log.
         if version < FIRST_VERSION_OF_TIMES and timestamp >= 0:
             newer = [partition for partition in led if offsets[partition] == NOT_FOUND]
             offsets.update(list_offsets(cluster, newer, EARLIEST))

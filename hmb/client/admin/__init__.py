@@ -8,21 +8,21 @@ The class `Admin` has one method for each task. The method sends its request to 
     a group's coordinator    members and committed offsets of the group
     each broker itself       its own settings and data directories
 
-A method for several items, for example topics, returns a dict. It contains a result or a KafkaError for each item. So
-if one topic does not exist, the results of the other topics are still returned. The function `raised` returns a result,
-or raises it if it is a KafkaError. If the broker is too old for a method, the method raises KafkaError with
-UNSUPPORTED_VERSION. The message contains the name of the missing API.
+A method that handles several items, for example `delete_topics`, returns a dict. For each item, the dict contains a
+result or a KafkaError. So if one topic does not exist, the method still returns the results of the other topics. The
+function `raised` returns a result. If the result is a KafkaError, `raised` raises it. If the broker is too old for a
+method, the method raises KafkaError with UNSUPPORTED_VERSION. The message contains the name of the missing API.
 
-Read in this order:
+Read the modules in this order:
 1. `base`: finds the right broker for a request, and retries after temporary errors.
 2. `topics`: creates, lists, describes and deletes topics.
 3. `groups` and `group_offsets`: the members and the committed offsets of groups.
 
-The other modules have the same structure. You can skip them when you read this folder for the first time:
+You can skip these modules when you read this folder for the first time:
 - `configs`: the settings of topics, brokers, loggers and groups.
-- `lag`: how many records a group has not read yet, and new committed offsets for a group.
+- `lag`: counts the records that a group has not read yet, and plans new committed offsets for a group.
 - `records`: finds the offset for a timestamp, and deletes records.
-- `cluster`: the brokers with their versions and data directories, and elections of leaders.
+- `cluster`: lists the brokers with their versions and data directories, and starts elections of leaders.
 """
 
 from hmb.client.admin.base import raised

@@ -1,12 +1,12 @@
 """The base class of `Admin`: finds the right broker for a request, and retries after temporary errors.
 
-Some requests can go to any broker. Others must go to the controller, to the leader of a partition, to the coordinator
-of a group, or to one particular broker. The class `Cluster` finds these brokers with Metadata requests. Only the
-coordinator of a group must be found with another request, FindCoordinator.
+Any broker can answer some requests, for example a list of topics. Other requests must go to one broker: to the
+controller, to the leader of a partition, or to the coordinator of a group. The class `Cluster` finds the controller and
+the leaders with Metadata requests. The admin finds a coordinator with a FindCoordinator request.
 
 While a partition has no leader, or a group has no coordinator, the brokers respond with a temporary error. The admin
 then retries for up to `request_timeout` seconds. After a lost connection, it retries for only 3 seconds, which is
-enough for the restart of a broker. If it has never reached the cluster, it does not retry, because the address is
+enough for the restart of a broker. If the admin has never reached any broker, it does not retry, because the address is
 probably wrong.
 """
 
@@ -88,7 +88,7 @@ class AdminBase:
         return self._connections[node]
 
     def _any_broker(self) -> Connection:
-        """Return a connection to any broker: to the first one that can be reached."""
+        """Return a connection to the first broker that can be reached."""
         failed: ConnectionFailed | None = None
         for node in self.cluster.nodes.values() or self._nodes():
             connection = self._connection(node)
@@ -141,10 +141,10 @@ class AdminBase:
     def _at_leaders(
         self, partitions: Iterable[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
     ) -> Answers[T]:
-        """Call `ask` for each leader, with the partitions that it leads. Return the results of all partitions.
+        """Call `ask` once for each leader, with the partitions of this leader. Return the results of all partitions.
 
-        After a temporary error, for example because another broker has become the leader, call `ask` again for these
-        partitions. Stop after `request_timeout` seconds.
+        After a temporary error, for example because another broker has become the leader, call `ask` again for the
+        partitions with this error. Stop after `request_timeout` seconds.
         """
         started = time.monotonic()
         found: Answers[T] = dict.fromkeys(partitions, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "no answer"))
@@ -184,11 +184,11 @@ class AdminBase:
         return found
 
     def _retrying(self, attempt: Callable[[], T]) -> T:
-        """Call `attempt` until it raises no temporary error, and return its result."""
+        """Call `attempt`, and return its result. After a temporary error, call `attempt` again."""
         return with_retries(attempt, self._retry_for)
 
     def _retry_for(self, error: ConnectionFailed | KafkaError) -> float:
-        """Return the number of seconds for which the admin retries after this error. 0 means no retry."""
+        """Return how many seconds the admin may retry after this error. 0 means no retry."""
         if isinstance(error, ConnectionFailed):
             return RECONNECT_FOR if self.cluster.was_reached else 0.0
         return self._request_timeout if is_temporary(error) else 0.0
@@ -200,14 +200,14 @@ def is_temporary(answer: object) -> TypeGuard[KafkaError]:
 
 
 def raised(result: T | KafkaError) -> T:
-    """Return `result`, or raise it if it is a KafkaError."""
+    """Return `result`. If `result` is a KafkaError, raise it instead."""
     if isinstance(result, KafkaError):
         raise result
     return result
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Group partitions by topic, as most requests need them: topic name -> partition numbers."""
+    """Return the partition numbers of each topic, by topic name. Most requests need this form."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

@@ -35,8 +35,8 @@ class ClusterDescription(NamedTuple):
     """A cluster: its id, its controller and its brokers.
 
     Kafka before 0.10 does not return the controller, so `controller_id` is -1. Kafka before 0.10.1 does not return the
-    cluster id, so `cluster_id` is None. With KRaft, the controller may be no broker. `controller_id` is then the id of
-    any broker, which forwards requests to the controller.
+    cluster id, so `cluster_id` is None. With KRaft, the controller can be a separate process that is not a broker.
+    `controller_id` is then the id of any broker. This broker forwards requests to the controller.
     """
 
     cluster_id: str | None
@@ -49,7 +49,7 @@ class ReplicaDescription(NamedTuple):
 
     `offset_lag` is the number of offsets that the replica still has to copy from the leader.
 
-    If the broker is moving the replica from another data directory to this one, `is_future` is True.
+    `is_future` is True while the broker moves the replica into this data directory from another data directory.
     """
 
     size: int
@@ -60,8 +60,8 @@ class ReplicaDescription(NamedTuple):
 class LogDirDescription(NamedTuple):
     """A data directory of a broker.
 
-    `total_bytes` and `usable_bytes` are the size of its disk and the free space. Both are -1 if the broker is older
-    than Kafka 3.3.
+    `total_bytes` is the size of the disk that contains the directory. `usable_bytes` is the free space on this disk.
+    Both are -1 if the broker is older than Kafka 3.3.
     """
 
     path: str
@@ -118,11 +118,14 @@ class ClusterAdmin(AdminBase):
     def elect_leaders(
         self, partitions: Iterable[TopicPartition] | None = None, *, unclean: bool = False
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Make the preferred replica the leader of each partition. `partitions=None` means all partitions.
+        """Let the controller elect the leaders of partitions. `partitions=None` means all partitions.
 
-        The result contains None for each partition that now has the right leader, and a KafkaError for the others. If
-        `unclean` is true, and a partition has no live in-sync replica, a replica that is not in sync becomes the
-        leader. Records may be lost. Needs Kafka 2.2, and Kafka 2.4 for `unclean`.
+        If `unclean` is false, the preferred replica of each partition becomes the leader. If `unclean` is true, the
+        controller elects only leaders for partitions without a live in-sync replica. A replica that is not in sync then
+        becomes the leader, and records may be lost.
+
+        The result contains None for each partition whose election succeeded or was not necessary. It contains a
+        KafkaError for each other partition. Needs Kafka 2.2, and Kafka 2.4 for `unclean`.
         """
         wanted = None if partitions is None else list_of_partitions(partitions)
         version = self.cluster.version_of(ElectLeadersRequest)

@@ -1,21 +1,21 @@
 """The methods of `Admin` for settings of topics, brokers, loggers and groups: describe them and change them.
 
-The value of a setting can come from several places: from the topic itself, from the settings of this broker, from the
-settings of all brokers, from the broker's file `server.properties`, and from Kafka's defaults. The first of these
-places that has a value decides. A response also contains the *synonyms* of a setting. They are the values in all these
-places, in the same order:
+The value of a setting can be stored in several places. They are, in this order: the topic itself, the settings of this
+broker, the settings of all brokers, the broker's file `server.properties`, and Kafka's defaults. The broker uses the
+first value in this order. A response also contains the *synonyms* of a setting: the values in all these places, in the
+same order:
     retention.ms of topic "events"
         topic "events"        3600000      <- the value in use
         all brokers         604800000
         default             604800000
 
-If a user deletes the value in use, the next value in this order becomes the value in use.
+For example, if a user deletes the value of a topic, the topic gets the value for all brokers.
 
 Two kinds of requests change settings. IncrementalAlterConfigs (Kafka 2.3) contains only the changes. The older
 AlterConfigs must contain *all* values that were set for the topic or broker. The broker deletes every value that is
-missing in the request. So a client must first request all values, and then send them with its changes. If another
-client changes a setting between the two requests, this change is lost. HMB's client sends AlterConfigs only to brokers
-before Kafka 2.3, and logs a warning.
+missing in the request. So a client must first request all values, and then send all of them, together with its changes.
+If another client changes a setting between these two requests, AlterConfigs undoes this change. HMB's client sends
+AlterConfigs only to brokers before Kafka 2.3, and logs a warning.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class ConfigResource(NamedTuple):
 
     @property
     def own_source(self) -> ConfigSource:
-        """The source that an entry has if its value was set for this topic, broker or group itself."""
+        """The `source` of a `ConfigEntry` whose value was set for exactly this topic, broker or group."""
         if self.type is not ResourceType.BROKER:
             return OWN_SOURCES[self.type]
         return ConfigSource.DYNAMIC_BROKER_CONFIG if self.name else ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG
@@ -80,9 +80,9 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSynonym(NamedTuple):
-    """A value of a setting in one of the places that it can come from.
+    """A value of a setting, with the place where the value is stored.
 
-    `source` is this place, for example a topic. `name` is the name of the setting there.
+    `source` is this place, for example a topic. `name` is the name that the setting has in this place.
     """
 
     name: str
@@ -159,10 +159,11 @@ class ConfigsAdmin(AdminBase):
         subtract: Mapping[str, str] | None = None,
         validate_only: bool = False,
     ) -> None:
-        """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies none of them.
+        """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies no change.
 
-        If a name is unknown, the method raises an error before it sends the changes. This check is necessary because a
-        broker ignores unknown names in `delete`. Raises KafkaError if the broker refuses a change. Needs Kafka 0.11.
+        If a name is unknown, the method raises an error before it sends the changes. The method checks the names
+        because a broker reports no error for an unknown name in `delete`. Raises KafkaError if the broker refuses a
+        change. Needs Kafka 0.11.
         """
         changes = _changes(ConfigOperation.SET, set)
         deleted = list_of_names("settings to delete", delete, '["retention.ms"]')
@@ -178,7 +179,7 @@ class ConfigsAdmin(AdminBase):
     def _owner(self, resource: ConfigResource) -> Connection:
         """Return the connection to a broker that knows the settings of the resource.
 
-        The settings of one broker are known only to this broker. All other settings are known to every broker.
+        Only the broker itself knows its own settings and loggers. Every broker knows all other settings.
         """
         if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name != ALL_BROKERS:
             if not (resource.name.isascii() and resource.name.isdigit()):
@@ -213,9 +214,9 @@ class ConfigsAdmin(AdminBase):
     def _check_names(self, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
         """Raise an error if a change has an unknown name.
 
-        For a topic or a group, all names are checked. For one broker, only the names to delete are checked. The broker
-        also accepts other names than those that it lists: the settings of listeners and plugins. For all brokers and
-        for loggers, no names are checked.
+        For a topic or a group, the method checks all names. For one broker, it checks only the names to delete. It does
+        not check the names to set, because a broker does not list all settings that it accepts. For example, it does
+        not list the settings of plugins. For all brokers and for loggers, the method checks no names.
         """
         names = [change.name for change in changes]
         if resource.type is ResourceType.BROKER and resource.name != ALL_BROKERS:
@@ -253,7 +254,7 @@ class ConfigsAdmin(AdminBase):
     ) -> None:
         """Change settings with the older AlterConfigs request.
 
-        The method requests all values, changes them, and sends all of them.
+        The method requests all values, applies the changes, and sends all values.
         """
         LOGGER.warning(
             "%s is older than Kafka 2.3: all settings of %s are written again, and a change that another client makes "

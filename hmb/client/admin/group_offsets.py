@@ -1,9 +1,9 @@
 """The methods of `Admin` for the committed offsets of groups: list, change and delete them.
 
-A committed offset is the offset of the next record that the group reads. To change it, an admin sends the same request
-as a member, but without a member id and a generation. The coordinator accepts such a request only if the group has no
-members, because members commit their own positions. Kafka 0.8.2 has no group members, but it also stores committed
-offsets for a group id.
+A committed offset is the offset of the next record that the group reads. Members commit offsets with an OffsetCommit
+request. An admin sends the same request, but without a member id and a generation. The coordinator accepts the admin's
+request only if the group has no members. Otherwise the next commit of a member would replace the admin's offset. Kafka
+0.8.2 stores committed offsets for a group id, although its groups have no members.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class GroupOffsetsAdmin(AdminBase):
 
         If the group has no committed offset for a partition, the result does not contain this partition.
 
-        If `require_stable` is true, and an open transaction contains offsets of the group, the method waits for the end
-        of the transaction, up to `request_timeout` seconds. Raises KafkaError for the first partition with an error.
-        Needs Kafka 0.8.2.
+        An open transaction may contain new offsets of the group. If `require_stable` is true, the method waits until
+        this transaction ends, but at most `request_timeout` seconds. Raises KafkaError for the first partition with an
+        error. Needs Kafka 0.8.2.
         """
         asked = None if partitions is None else list_of_partitions(partitions)
 
@@ -64,7 +64,8 @@ class GroupOffsetsAdmin(AdminBase):
     ) -> dict[TopicPartition, KafkaError | None]:
         """Set committed offsets of a group. The result contains None for each partition whose offset was set.
 
-        The group must have no members. If it has members, the error is UNKNOWN_MEMBER_ID. Needs Kafka 0.8.2.
+        The group must have no members. If the group has members, the error of each partition is UNKNOWN_MEMBER_ID.
+        Needs Kafka 0.8.2.
         """
         new = {
             partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
@@ -89,7 +90,7 @@ class GroupOffsetsAdmin(AdminBase):
     ) -> dict[TopicPartition, KafkaError | None]:
         """Delete committed offsets of a group. The result contains None for each partition whose offset was deleted.
 
-        If a member of the group reads the topic, the error is GROUP_SUBSCRIBED_TO_TOPIC. Needs Kafka 2.4.
+        If a member of the group reads the partition's topic, the error is GROUP_SUBSCRIBED_TO_TOPIC. Needs Kafka 2.4.
         """
         request = OffsetDeleteRequest(group_id=group)
         partition = OffsetDeleteRequest.OffsetDeleteRequestTopic.OffsetDeleteRequestPartition

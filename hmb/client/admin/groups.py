@@ -2,10 +2,10 @@
 
 A broker lists only the groups that it coordinates. So to list all groups, the admin sends a request to each broker. To
 describe a group, it sends a request to the group's coordinator. Kafka has several types of groups:
-- In a *classic* group, one of the members assigns the partitions. The coordinator returns each assignment as bytes, and
-  this module decodes the assignments of consumers.
-- In a *consumer* group (KIP-848) the coordinator assigns the partitions. It returns the current and the target
-  assignment of each member.
+- In a *classic* group, one of the members assigns the partitions. The coordinator returns each assignment as bytes. If
+  the members are consumers, this module decodes the bytes.
+- In a *consumer* group (KIP-848) the coordinator assigns the partitions. The coordinator returns the current assignment
+  and the target assignment of each member.
 - This client can list *share* groups and *streams* groups, but cannot describe them.
 """
 
@@ -40,7 +40,7 @@ FIRST_VERSION_OF_TYPES = ListGroupsRequest.first_version("types_filter")
 class GroupListing(NamedTuple):
     """An entry in the list of groups.
 
-    Kafka before 2.6 does not return the state, and Kafka before 3.8 does not return the type. They are then "".
+    The state is "" if the broker is older than Kafka 2.6. The type is "" if the broker is older than Kafka 3.8.
 
     `protocol_type` is "consumer" if the members are consumers. If the group has never had members, it is "".
     """
@@ -54,9 +54,8 @@ class GroupListing(NamedTuple):
 class MemberDescription(NamedTuple):
     """A member of a group.
 
-    `assignment` contains the partitions that the member owns now. `target` contains the partitions that it will own
-    after the rebalance that is in progress. In a classic group, `target` is equal to `assignment`, and `member_epoch`
-    is -1.
+    `assignment` contains the partitions that the member owns now. `target` contains the partitions that the member will
+    own after the present rebalance. In a classic group, `target` is equal to `assignment`, and `member_epoch` is -1.
     """
 
     member_id: str
@@ -82,7 +81,7 @@ class GroupDescription(NamedTuple):
 
     @property
     def is_active(self) -> bool:
-        """True if the group has members. Then an admin cannot change its committed offsets."""
+        """True if the group has members. An admin cannot change the committed offsets of such a group."""
         return self.state not in (GroupState.EMPTY, GroupState.DEAD)
 
 
@@ -92,7 +91,7 @@ class GroupsAdmin(AdminBase):
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
         """Return all groups, or only the groups with these states and types. Needs Kafka 0.9.
 
-        The case of the letters in `states` and `types` does not matter.
+        Capital and small letters in `states` and `types` are equal: "stable" means "Stable".
         """
         states = list_of_names("states", states, '["Stable"]')
         types = list_of_names("types", types, '["classic"]')
@@ -133,8 +132,8 @@ class GroupsAdmin(AdminBase):
     ) -> dict[str, KafkaError | None]:
         """Remove members from a group, by member id or by group instance id.
 
-        The result contains None for each removed member, and a KafkaError for the others. If a removed consumer is
-        still running, it joins the group again. Needs Kafka 0.9, and Kafka 2.4 for group instance ids.
+        The result contains None for each removed member, and a KafkaError for each other member. If a removed consumer
+        is still running, it joins the group again. Needs Kafka 0.9, and Kafka 2.4 for group instance ids.
         """
         identity = LeaveGroupRequest.MemberIdentity
         members = [identity(member_id=it, group_instance_id=None) for it in list_of_names("member ids", member_ids)]

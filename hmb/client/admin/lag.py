@@ -1,14 +1,13 @@
 """The methods of `Admin` that return the lag of groups, and that plan a reset of committed offsets.
 
-The *lag* of a group in a partition is the log end offset minus the group's committed offset. So it is the number of
-offsets that the group has not read yet. This number does not show how long the records have been waiting. A lag of a
-million records may be one second old, and a lag of three records may be a day old. The admin therefore also fetches the
+The *lag* of a group in a partition is the log end offset minus the group's committed offset. So the lag is the number
+of offsets that the group has not read yet. The lag does not show how long the records have been waiting. A million
+unread records may be one second old, and three unread records may be a day old. The admin therefore also fetches the
 first record that the group has not read, and returns its timestamp.
 
-To *reset* a group means to replace its committed offsets. This takes two steps. First, `plan_reset` returns the new
-offset of each partition, so that a user can check the offsets. Then `alter_group_offsets` commits them. If an offset
-were outside the log, the consumers would start at another offset (`auto.offset.reset`). So a plan contains only offsets
-inside the log.
+To *reset* a group means to replace its committed offsets. A reset takes two steps. First, `plan_reset` returns the new
+offset of each partition, so that a user can check the new offsets. Then `alter_group_offsets` commits the new offsets.
+A plan contains only offsets inside the log. From an offset outside the log, the consumers could not start.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ FETCH_BYTES = 64 * 1024  # bytes for each partition; but a larger first batch is
 
 @dataclass(frozen=True, slots=True)
 class ShiftBy:
-    """A reset to the committed offset plus `count`. `count` may be negative."""
+    """A target of a reset: the old committed offset plus `count`. `count` may be negative."""
 
     count: int
 
@@ -46,9 +45,9 @@ ResetTo = Literal["earliest", "latest", "current"] | int | AtTime | ShiftBy
 class PartitionLag(NamedTuple):
     """The lag of a group in one partition.
 
-    `unread_since` is the timestamp (ms) of the first record that the group has not read. It is None if there is no such
-    record, or if the record has no timestamp. `committed` is None if the group has committed no offset. The two offsets
-    of the log are None if the topic does not exist.
+    `unread_since` is the timestamp (ms) of the first record that the group has not read. It is None if the group has
+    read all records, or if the record has no timestamp. `committed` is None if the group has committed no offset.
+    `log_start_offset` and `log_end_offset` are None if the topic does not exist.
     """
 
     committed: OffsetAndMetadata | None
@@ -60,7 +59,7 @@ class PartitionLag(NamedTuple):
     def lag(self) -> int | None:
         """The log end offset minus the committed offset, or None if one of them is unknown.
 
-        If the log is compacted, the number of records between the two offsets is smaller.
+        If the log is compacted, fewer records than this number are unread.
         """
         if self.committed is None or self.log_end_offset is None:
             return None
@@ -85,10 +84,10 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
     def describe_lag(
         self, group: str, partitions: Iterable[TopicPartition] = (), *, times: bool = True
     ) -> dict[TopicPartition, PartitionLag]:
-        """Return a group's lag in each partition for which it has committed an offset, and in `partitions`.
+        """Return a group's lag in each partition with a committed offset, and in each partition of `partitions`.
 
-        If `times` is true, the method also finds `unread_since`. To find it, it fetches up to 64 KB from each partition
-        with a lag.
+        If `times` is true, the result also contains `unread_since`. The method then fetches up to 64 KB from each
+        partition with a lag.
         """
         more = list_of_partitions(partitions)
         committed = self.list_group_offsets(group)
@@ -109,10 +108,11 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
     def plan_reset(
         self, group: str, partitions: Iterable[TopicPartition], to: ResetTo
     ) -> dict[TopicPartition, PlannedOffset]:
-        """Return the offsets that a reset would commit, without committing them.
+        """Return the offsets that a reset would commit. This method commits nothing.
 
-        For "current", the result contains the committed offset, or the log end offset if the group has committed none.
-        For a time that is later than all records, the result also contains the log end offset.
+        With `to="current"`, the new offset is the committed offset. If the group has committed no offset, the new
+        offset is the log end offset. If `to` is a time after the last record, the new offset is the log end offset,
+        too.
         """
         wanted = list_of_partitions(partitions)
         committed = self.list_group_offsets(group, wanted)
@@ -133,7 +133,7 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
         return {partition: raised(found).offset for partition, found in self.list_offsets(specs).items()}
 
     def _timestamps(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return, for each partition, the timestamp of the first record at or after the offset.
+        """Return the timestamp of one record in each partition: of the first record at or after the given offset.
 
         If a partition has no such record, or the record has no timestamp, the result does not contain the partition.
         """
@@ -151,12 +151,13 @@ class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
 def _next_records(
     consumer: SimpleConsumer, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
 ) -> dict[TopicPartition, int]:
-    """Fetch from up to 100 partitions, and store the timestamps of their first records in `found`.
+    """Fetch from up to 100 partitions. Store the timestamp of each partition's first record in `found`.
 
-    Return the partitions that must be fetched again, with their next offsets.
+    Return the partitions that the caller must fetch again, with the next offset of each partition.
 
-    A broker always returns records for the first partition of a request, if there are any. So each request completes a
-    partition or moves its offset forward, and the caller's loop ends.
+    The caller calls this function in a loop until no partition is left. The loop ends, because a broker always returns
+    records for the first partition in a request, if the partition has any. So each call completes this partition or
+    increases its offset.
     """
     asked = list(islice(wanted.items(), AT_ONCE))
     fetched = consumer.multifetch(PartitionFetch(*it, offset, FETCH_BYTES) for it, offset in asked)

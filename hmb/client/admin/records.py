@@ -2,7 +2,7 @@
 
 The admin sends requests about offsets, records and producers to the leader of each partition. A log begins at its *log
 start offset*, and consumers can read it up to the high watermark. To delete records, the leader increases the log start
-offset. It later deletes the files (segments) that contain only records below the log start offset.
+offset. Later, the leader deletes the files (segments) that contain only records below the log start offset.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class RecordsAdmin(AdminBase):
     ) -> dict[TopicPartition, ListedOffset | KafkaError]:
         """Return one offset of each partition: the log start offset, the log end offset, or the offset for a time.
 
-        A time is in ms. The offset for a time is the offset of the first record at or after it. Brokers before Kafka
-        0.10.1 return a less exact offset: the first offset of the last segment that is older than the time.
+        A time is in ms. The offset for a time is the offset of the first record at or after this time. Brokers before
+        Kafka 0.10.1 return a less exact offset: the first offset of the last segment that is older than this time.
         """
         check_isolation_level(isolation_level)
         asked = by_partition("offsets to list", specs, '"latest"')
@@ -133,7 +133,7 @@ class RecordsAdmin(AdminBase):
     def describe_producers(
         self, partitions: Iterable[TopicPartition]
     ) -> dict[TopicPartition, tuple[PartitionProducer, ...] | KafkaError]:
-        """Return the producers that each partition's leader remembers. Needs Kafka 2.8."""
+        """Return the producers that the leader of each partition knows. Needs Kafka 2.8."""
 
         def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[tuple[PartitionProducer, ...]]:
             topics = [
@@ -155,7 +155,7 @@ class RecordsAdmin(AdminBase):
 
 
 def _timestamp(spec: OffsetSpec, version: int, connection: Connection) -> int:
-    """Return the value of the field `timestamp` in a ListOffsets request that asks for this offset."""
+    """Return the timestamp that a ListOffsets request must contain to ask for this offset."""
     if isinstance(spec, int):
         return spec
     timestamp, first_version = SPECS[spec]

@@ -1,7 +1,7 @@
 """The methods of `Admin` for topics: create, list, describe and delete topics, and add partitions to topics.
 
-The controller creates and deletes topics. It informs the other brokers some milliseconds later. So for a short time
-after the creation of a topic, a broker may respond that the topic does not exist.
+The controller creates and deletes topics. The other brokers learn about a new topic some milliseconds later. Until
+then, they respond that the topic does not exist.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class CreatedTopic(NamedTuple):
 class PartitionDescription(NamedTuple):
     """A partition of a topic. `leader` is the broker id of the leader, or -1 if the partition has no leader.
 
-    `replicas` contains the broker ids of all replicas, and `isr` those of the in-sync replicas. `offline` contains the
-    broker ids of replicas whose broker or disk is not available.
+    `replicas` contains the broker ids of all replicas, and `isr` contains the broker ids of the in-sync replicas.
+    `offline` contains the broker ids of replicas whose broker or disk is not available.
     """
 
     partition: int
@@ -92,8 +92,8 @@ class TopicsAdmin(AdminBase):
     ) -> dict[str, CreatedTopic | KafkaError]:
         """Create topics. If `validate_only` is true, the broker checks the request, but creates no topics.
 
-        Needs Kafka 0.10.1. Brokers before Kafka 2.4 have no default numbers of partitions and replicas, so the caller
-        must pass them.
+        Needs Kafka 0.10.1. Brokers before Kafka 2.4 have no default number of partitions or replicas, so the caller
+        must pass both numbers.
         """
         if isinstance(topics, Mapping):  # `list_of` would use only the keys.
             raise TypeError(f"topics to create must be a list, for example {NEW_TOPICS}, not {topics!r}")
@@ -153,7 +153,8 @@ class TopicsAdmin(AdminBase):
         """Add partitions to topics. `counts` contains the new total number of partitions of each topic.
 
         The result contains None for each topic that was changed. The existing records stay in their partitions. But a
-        new record may go to another partition than the older records with the same key. Needs Kafka 1.0.
+        key may now belong to another partition. A new record then goes to a different partition than the older records
+        with the same key. Needs Kafka 1.0.
         """
         topics = [
             CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=count, assignments=None)

@@ -1,8 +1,8 @@
 """The consumer: it fetches batches from brokers before the application asks for their records.
 
-The problem: an application could fetch records, process them, and only then fetch the next records. It would wait for
-the network for a large part of its time. The consumer therefore has one request to each leader in flight, even while
-the application processes earlier records. A call of `poll` uses these parts:
+The problem: if an application fetched the next records only after it has processed the earlier ones, it would often
+wait for the network. The consumer therefore always has one request to each leader in flight, even while the application
+processes records. A call of `poll` uses these parts:
     poll()
       GroupReading      learns from the group which partitions to read, and from which committed offsets
       Discovery         finds the topics and partitions of the subscription
@@ -13,8 +13,7 @@ the application processes earlier records. A call of `poll` uses these parts:
       returns the records 13-19
 
 The consumer itself stores its position in each partition, and the application can change this position at any time. A
-broker stores nothing about a consumer except the committed offsets of its group. Kafka's consumer works in the same
-way.
+broker stores only the committed offsets of the consumer's group. Kafka's consumer works in the same way.
 
 Read the modules in this order:
 1. `simple_consumer`: a simple consumer, which sends a request and waits for its response.
@@ -25,6 +24,6 @@ Read the modules in this order:
 6. `buffer`: decodes batches to records.
 7. `subscription` and `group_reading`: find the partitions to read.
 
-You can skip these modules in a first reading: `settings` (keyword arguments), `arrow` (columns instead of records) and
-`single_thread` (a check that only one thread uses the consumer).
+You can skip these modules in a first reading: `settings` (keyword arguments), `arrow` (returns columns instead of
+records) and `single_thread` (checks that only one thread uses the consumer).
 """

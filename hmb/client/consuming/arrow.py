@@ -1,7 +1,8 @@
 """Arrow record batches for consumers: they contain the fetched records of one partition as columns.
 
-`hmb.records.fast.columns` builds the columns. This module leaves out batches that the consumer must not return, for
-example batches of aborted transactions. If a batch is damaged, the error contains the partition and the offset.
+The function `hmb.records.fast.columns` builds the columns. This module first removes batches that the consumer must not
+return, for example batches of aborted transactions. If a batch is damaged, the error contains the partition and the
+offset.
 """
 
 from __future__ import annotations
@@ -52,5 +53,6 @@ def _readable(fetched: FetchedBatches, decoder: BatchDecoder) -> tuple[pa.Record
             table = columns(*position.partition, batches[:number], first, end)
             return table, next_offset, batch_error(position, batch, why)
         next_offset = batch.last_offset + 1
-    # Each batch can be decoded alone, but all batches together are too large for one Arrow column. Return the error.
+    # The loop has found no damaged batch. So the error has another reason: all batches together are too large for one
+    # Arrow column.
     return columns(*position.partition, [], first, end), first, error

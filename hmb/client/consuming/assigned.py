@@ -1,7 +1,6 @@
 """The methods of a consumer for single partitions: positions, seeking, pausing, and the offsets of the log.
 
-`Consumer` inherits these methods. They work in the same way for all consumers, with or without a group or a
-subscription.
+`Consumer` inherits these methods. The methods do the same with and without a group.
 """
 
 from __future__ import annotations
@@ -41,29 +40,30 @@ class AssignedPartitions:
             self._reader.seek({partition: offset})
 
     def seek_to_time(self, timestamp: int, *partitions: TopicPartition) -> None:
-        """Set the positions to the first record at or after a time, in ms since 1970.
+        """Set each position to the first record at or after a time, in ms since 1970.
 
-        If all records of a partition are older, its position becomes the end of the log. Without `partitions`, the
-        method sets the positions of all partitions. A broker older than Kafka 0.10.1 finds only the beginning of a
-        segment, so `poll` may first return older records.
+        If all records of a partition are older than this time, its position becomes the end of the log. Without
+        `partitions`, the method sets the positions of all partitions. A broker older than Kafka 0.10.1 only finds the
+        segment that contains the time. `poll` then first returns the older records of this segment.
         """
         self._seek_all(AtTime(timestamp), partitions)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Set the positions to the first record of each partition. Without arguments, do this for all partitions."""
+        """Set the positions of these partitions, or of all partitions without arguments, to the first record."""
         self._seek_all("earliest", partitions)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Set the positions to the end of each log. `poll` then returns only records that are written after this call.
+        """Set each position to the end of the log. `poll` then returns only records that are written after this call.
 
         Without `partitions`, the method sets the positions of all partitions.
         """
         self._seek_all("latest", partitions)
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Let `poll` return no records of these partitions until `resume` is called.
+        """Pause partitions: until a call of `resume`, `poll` returns no records of these partitions.
 
-        The consumer discards the records that it has already fetched, and fetches them again after `resume`.
+        The consumer removes the records of these partitions from its buffer. After `resume`, it fetches these records
+        again.
         """
         with self._thread_check:
             for partition in partitions:
@@ -87,8 +87,8 @@ class AssignedPartitions:
     def end_offsets(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the offset after the last record of each partition.
 
-        A consumer with `read_committed` gets the last stable offset instead. This is the first offset of the oldest
-        open transaction.
+        With `read_committed`, the method returns the last stable offset instead: the first offset of the oldest open
+        transaction.
         """
         return self._list_offsets(partitions, LATEST)
 
@@ -97,7 +97,7 @@ class AssignedPartitions:
     ) -> dict[TopicPartition, int | None]:
         """Return, for each partition, the offset of the first record at or after a time (ms since 1970).
 
-        The offset is None if all records of the partition are older.
+        The offset is None if all records of the partition are older than this time.
         """
         check_time(timestamp)
         found = self._list_offsets(partitions, timestamp)
@@ -106,7 +106,7 @@ class AssignedPartitions:
     def lag(self, partition: TopicPartition) -> int | None:
         """Return the lag: the number of offsets from the position to the end of the log.
 
-        The end comes from the leader's last response. Return None if no response has arrived yet.
+        The leader's last response contains the end of the log. Return None if no response has arrived yet.
         """
         return self._reader.lag(partition)
 

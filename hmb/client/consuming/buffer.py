@@ -6,11 +6,11 @@ application asks for records:
     leader -> FetchedBatches -> BatchDecoder -> records of one batch -> poll
 
 The buffer never skips data without an error. If a batch cannot be decoded, the application first receives all records
-that were buffered before this batch, even those of other partitions. The next `poll` raises the error.
+that arrived before this batch. The next `poll` then raises the error.
 
 With `read_committed`, a Fetch response also lists aborted transactions. Each entry of the list contains a producer id
-and the first offset of the transaction. The decoder leaves out the transactional batches of this producer, from this
-offset to the marker at the end of the transaction.
+and the first offset of the transaction. The decoder skips the transactional batches of this producer, from this offset
+to the marker that ends the transaction.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hmb.records.reading import Batch
 
 
 class AbortedTransactions:
-    """Knows the aborted transactions in one response, and decides which batches belong to them.
+    """The aborted transactions in one Fetch response. Decides which batches belong to these transactions.
 
     The caller must call `covers` once for each batch of the response, in the order of the batches.
     """
@@ -40,7 +40,7 @@ class AbortedTransactions:
         self._open: set[int] = set()  # the producer ids of aborted transactions that have begun and not ended
 
     def copy(self) -> AbortedTransactions:
-        """Return a copy. A caller can use the copy to examine further batches without a change of this object."""
+        """Return a copy. `covers` changes its object, so a caller that only examines batches uses a copy."""
         other = AbortedTransactions(())
         other._later, other._open = self._later.copy(), self._open.copy()
         return other
@@ -67,7 +67,7 @@ class FetchedBatches:
     def leaves_out(self, batch: Batch) -> bool:
         """Return whether the application must not receive the records of this batch.
 
-        This is so for control records, and for records of an aborted transaction.
+        The application receives no control records, and no records of an aborted transaction.
         """
         return (self.aborted is not None and self.aborted.covers(batch)) or batch.is_control
 
@@ -87,7 +87,7 @@ class BatchDecoder:
     def records(self, fetched: FetchedBatches, batch: Batch) -> tuple[list[ConsumerRecord], Exception | None]:
         """Return the records of a batch, and the error that stopped the decoding, or None.
 
-        The list contains only records from the position's offset to the offset before the position's `end`.
+        The list contains no record below the position's `consumed`, and no record at or above the position's `end`.
         """
         position = fetched.position
         try:
@@ -104,11 +104,10 @@ class BatchDecoder:
         return self._deserialized(records) if self.deserializes else (records, None)
 
     def checked(self, fetched: FetchedBatches) -> tuple[list[Batch], int, KafkaError | None]:
-        """Return the batches before the first damaged batch, the offset after them, and an error or None.
+        """Return the batches before the first damaged batch, the offset after these batches, and an error or None.
 
-        The list does not contain batches that the application must not receive. The error describes the damaged batch.
-        It is None if no batch is damaged. The method changes no object. If Ctrl-C interrupts it, the application can
-        therefore call it again.
+        The list contains only batches that the application may receive. The error describes the damaged batch. The
+        error is None if no batch is damaged. The method changes no object, so it can be called again after Ctrl-C.
         """
         batches: list[Batch] = []
         next_offset = fetched.position.consumed
@@ -125,9 +124,9 @@ class BatchDecoder:
         return batches, next_offset, None
 
     def _deserialized(self, records: list[ConsumerRecord]) -> tuple[list[ConsumerRecord], Exception | None]:
-        """Apply the deserializers to the keys and values. A key or value that is None stays None.
+        """Apply the deserializers to the keys and the values. They are not called for None.
 
-        If a deserializer raises an exception, return the records before this one, and the error.
+        If a deserializer raises an exception for a record, return the records before this record, and the error.
         """
         results: list[ConsumerRecord] = []
         for record in records:
@@ -145,23 +144,24 @@ class BatchDecoder:
 
 
 def batch_error(position: Position, batch: Batch, error: KafkaError) -> KafkaError:
-    """Return an error with the same code. Its message also contains the partition and the last offset of the batch."""
+    """Add the partition and the last offset of the batch to the message of an error. Return the new error."""
     return KafkaError(
         error.code, f"{position.partition}, batch that ends at offset {batch.last_offset}: {error.message}"
     )
 
 
 class RecordBuffer:
-    """The records of all partitions that are fetched and not yet returned to the application.
+    """Stores the fetched records of all partitions until the application receives these records.
 
-    The buffer returns records in the order in which they arrived, and moves the positions past them.
+    The buffer returns records in the order of their arrival. When the buffer returns the record at offset 7, it sets
+    `consumed` of this partition's position to 8.
     """
 
     def __init__(self, decoder: BatchDecoder) -> None:
         self.decoder = decoder
         self._fetched: deque[FetchedBatches] = deque()
-        # The next three fields describe the batch that was decoded last: its records, the index of the next record to
-        # return, and the position of its partition.
+        # The next three fields describe the batch that was decoded last: the records of the batch, the index of the
+        # next record to return, and the position of the batch's partition.
         self._records: list[ConsumerRecord] = []
         self._next = 0
         self._position: Position
@@ -178,7 +178,7 @@ class RecordBuffer:
             self._records, self._next = [], 0
 
     def take(self, limit: int) -> list[ConsumerRecord]:
-        """Remove up to `limit` records from the buffer, and return them. Move the positions past them."""
+        """Remove up to `limit` records from the buffer, and return them. Update the positions of their partitions."""
         taken: list[ConsumerRecord] = []
         before: dict[Position, int] = {}
         try:
@@ -207,14 +207,14 @@ class RecordBuffer:
         return self.take(len(self._records) - self._next)
 
     def next_fetched(self) -> FetchedBatches | None:
-        """Return the next batches, or None if the buffer has no batches. The batches stay in the buffer."""
+        """Return the next batches without removing them from the buffer. Return None if the buffer has no batches."""
         return self._fetched[0] if self._fetched else None
 
     def remove_next_fetched(self, count: int, next_offset: int, error: KafkaError | None) -> None:
-        """Remove the batches that `next_fetched` returned from the buffer. Move the position to `next_offset`.
+        """Remove from the buffer the batches that `next_fetched` has returned. Set the position to `next_offset`.
 
-        `count` is the number of their records that the application receives. If `error` is not None, the consumer reads
-        this partition no further, and a later `poll` raises the error.
+        `count` is the number of records that the application receives from these batches. If `error` is not None, the
+        consumer stops reading this partition, and a later `poll` raises the error.
         """
         position = self._fetched.popleft().position
         position.consumed = next_offset if position.end is None else min(next_offset, position.end)
@@ -222,7 +222,7 @@ class RecordBuffer:
         self.returned += count
 
     def one_by_one(self, limit: int) -> Iterator[ConsumerRecord]:
-        """Yield up to `limit` records. Before a record is yielded, the position of its partition moves past it."""
+        """Yield up to `limit` records. Before each record, set the position of its partition to the next offset."""
         for _ in range(limit):
             if self._next == len(self._records) and not self.has_records():
                 return
@@ -234,11 +234,11 @@ class RecordBuffer:
             yield record
 
     def has_batches(self) -> bool:
-        """Return whether the buffer contains a record or a batch. A batch may contain no record for the application."""
+        """Return whether the buffer contains a record or a batch. All records of a batch may be control records."""
         return self._next < len(self._records) or bool(self._fetched)
 
     def has_records(self) -> bool:
-        """Return whether the buffer has a record for the application. Decode batches until a record is found."""
+        """Decode batches until a record for the application is found. Return whether one was found."""
         while self._next == len(self._records):
             while self._fetched and not self._fetched[0].batches:
                 self._fetched.popleft()

@@ -15,18 +15,19 @@ A consumer finds its partitions in one of three ways:
 For example, `Consumer("localhost:9092", "weather", until="end")` reads all records that are in the topic "weather" when
 the consumer starts.
 
-The consumer returns the records of one partition in the order of the log. Between the records of one partition, it may
-return records of other partitions. It returns each record once. If a partition has an error, the consumer first returns
-all records that it has already fetched, and then `poll` raises the error. If the error is permanent, for example a
-damaged batch, each further `poll` raises it again. The application can seek past the damaged batch, or pause the
+The consumer returns the records of one partition in the order of the log. Between two of these records, it may return
+records of other partitions. It returns each record once. If a partition has an error, `poll` first returns all records
+that are already fetched, and then raises the error. If the error is permanent, for example a damaged batch, each
+further `poll` raises the error again. The application can then seek to an offset after the damaged batch, or pause the
 partition.
 
-Without a group, the constructor already finds the start offsets. With "latest", the application therefore receives each
-record that is written after the constructor has returned. If the very first request of a consumer fails, the consumer
-raises the error at once. If a later request fails, the consumer repeats the request for up to `retry_for` seconds.
+A consumer without a group finds its start offsets already in the constructor. With "latest", the application therefore
+receives each record that is written after the constructor has returned. If the very first request of a consumer fails,
+the constructor raises the error at once. If a later request fails, the consumer repeats the request for up to
+`retry_for` seconds.
 
-Only one thread may use a consumer. The consumer works only while this thread calls `poll`. One exception exists: a
-second thread sends the heartbeats of a group. A consumer consists of these objects:
+Only one thread may use a consumer. The consumer reads responses only while this thread calls `poll`. If the consumer
+has a group, a second thread sends its heartbeats. A consumer consists of these objects:
     Consumer -> AssignmentReader -> Fetcher        fetches batches from the leaders
                                  -> RecordBuffer   decodes batches to records or to Arrow columns (`arrow`)
              -> GroupReading                       partitions and committed offsets of the group
@@ -118,7 +119,7 @@ class Consumer(AssignedPartitions):
             self._subscribe(subscription)
 
     def assign(self, partitions: Iterable[TopicPartition] | Mapping[TopicPartition, Offset]) -> None:
-        """Read exactly these partitions. They replace the partitions that the consumer has read before.
+        """Read exactly these partitions. The consumer stops reading all other partitions.
 
         If `partitions` is a mapping, it contains the first offset for each partition. Otherwise a consumer with a
         `group` begins at the committed offsets of the group, and a consumer without a group begins at its setting
@@ -140,7 +141,7 @@ class Consumer(AssignedPartitions):
                 self._reader.add_with_offsets(starts)
 
     def unsubscribe(self) -> None:
-        """Stop reading all partitions. A consumer with a group first commits its positions, and leaves the group."""
+        """Stop reading all partitions. A consumer with a group also commits its positions, and leaves the group."""
         with self._thread_check:
             self._discovery = None
             if self._group is not None:
@@ -149,7 +150,7 @@ class Consumer(AssignedPartitions):
 
     @property
     def subscription(self) -> frozenset[str]:
-        """The names of the topics in the subscription. For a pattern: the names that matched at the last check."""
+        """The names of the topics in the subscription. With a pattern, the names that matched at the last check."""
         return frozenset() if self._discovery is None else frozenset(self._discovery.names)
 
     @property
@@ -181,7 +182,7 @@ class Consumer(AssignedPartitions):
     def __iter__(self) -> Iterator[ConsumerRecord]:
         """Yield each record up to `until`, then close the consumer.
 
-        When a record is yielded, the position of its partition already is the next offset.
+        For example, when the record at offset 7 is yielded, the position of its partition is already 8.
         """
         while not self.at_end:
             if self._fill_buffer(LONGEST_WAIT):
@@ -191,8 +192,8 @@ class Consumer(AssignedPartitions):
     def poll_arrow(self, timeout: float = 0.0) -> pyarrow.RecordBatch | None:
         """Return the next records of one partition as Arrow columns, or None if no record has arrived in time.
 
-        The method creates no Python object for a record, so deserializers cannot run. Raises ValueError if the consumer
-        has deserializers. The method needs pyarrow: `pip install 'hmb[arrow]'`.
+        The method creates no Python object for a record, so it cannot call deserializers. Raises ValueError if the
+        consumer has deserializers. The method needs pyarrow: `pip install 'hmb[arrow]'`.
         """
         from hmb.client.consuming.arrow import take_batch
 
@@ -225,9 +226,9 @@ class Consumer(AssignedPartitions):
             self._in_group().commit(offsets)
 
     def commit_async(self, offsets: Offsets | None = None, callback: CommitCallback | None = None) -> None:
-        """Send a commit, and do not wait for the response. A later `poll` handles the response.
+        """Send a commit without waiting for the response. A later `poll` reads the response.
 
-        This `poll` calls `callback` with two arguments: the offsets, and the error or None.
+        `poll` then calls `callback` with two arguments: the offsets, and the error or None.
         """
         with self._thread_check:
             self._in_group().commit_async(offsets, callback)
@@ -254,8 +255,8 @@ class Consumer(AssignedPartitions):
     def close(self, timeout: float | None = None) -> None:
         """Commit the positions, leave the group and close all connections. A second call does nothing.
 
-        The method waits at most `timeout` seconds for each response of the coordinator, or `request_timeout` seconds
-        without `timeout`. If no broker can be reached, the method does not commit, and returns after 0.1 s.
+        The method waits at most `timeout` seconds for each response of the coordinator. The default is
+        `request_timeout`. If no broker can be reached, the method returns after 0.1 s without a commit.
         """
         if self._thread_check.is_closed:
             return
@@ -323,14 +324,14 @@ class Consumer(AssignedPartitions):
                     return self._reader.has_records(decoded)
 
     def _poll_group(self, deadline: float) -> None:
-        """Take part in a rebalance. A consumer without partitions waits for its end, or until the deadline."""
+        """Take part in a rebalance. If the consumer has no partitions, wait for the rebalance until `deadline`."""
         if self._discovery is None and not self._reader.positions:
             raise ValueError("nothing to read: subscribe() to topics or assign() partitions first")
         if self._group is not None:
             self._group.poll(0.0 if self._reader.positions else max(0.0, deadline - time.monotonic()))
 
     def _update_partitions(self) -> None:
-        """Add partitions that were created, remove partitions of deleted topics, and find missing start offsets."""
+        """Add new partitions, remove the partitions of deleted topics, and find missing start offsets."""
         if self._discovery is not None:
             before = self._discovery.names
             new = self._discovery.new_partitions()
@@ -338,8 +339,9 @@ class Consumer(AssignedPartitions):
             if self._group is not None and names != before:
                 self._group.subscribe(names, created=names - before if self._until is None else ())
             if self._group is None and self._until is None:
-                # A metadata response may lack a topic that exists. The next response contains it again, so its
-                # partitions seem to be new. They must keep their positions, and are therefore not added again.
+                # Some metadata responses do not contain a topic although it exists. When the topic is in the next
+                # response again, its partitions seem to be new. These partitions already have positions, and must not
+                # start at "earliest" again.
                 self._reader.add({it: "earliest" for it in new if it not in self._reader.positions})
             if self._discovery.is_by_pattern:
                 self._reader.remove_deleted()

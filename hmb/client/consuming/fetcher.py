@@ -2,23 +2,23 @@
 
 A Fetch request contains an offset for each partition. The broker sends its response when it has `min_bytes` of records,
 or after `max_wait_ms` (a *long poll*). The response contains whole batches, as the log stores them. The first batch may
-begin below the requested offset. The decoder then skips its records below this offset.
+begin below the requested offset. The decoder then skips the records below the requested offset.
 
 The idea: the header of the last batch in a response already determines the next offset to fetch. The fetcher therefore
-sends the next request before any record is decoded. While the application processes the records of one response, the
+sends the next request before it decodes any record. While the application processes the records of one response, the
 broker prepares the next response:
     application    |  works on 0-499  |  works on 500-999   |
     fetcher        Fetch(500)         Fetch(1000)
     broker            |  reads 500-999   |  reads 1000-1499 |
 
-A response waits in the socket until the application has received all buffered records. The fetcher then reads one
-response. A consumer therefore stores at most `max_bytes` bytes of batches in its memory, even if it reads from many
-leaders.
+The fetcher reads a response only after the application has received all buffered records. Until then, the response
+waits in the socket. So the consumer's memory contains the batches of only one response, at most `max_bytes` bytes, even
+if the consumer reads from many leaders.
 
 If one partition in a response has an error, the module `partition_errors` decides what happens.
 
-Limits: the fetcher does not use fetch sessions (KIP-227). A consumer of thousands of partitions therefore lists all of
-them in each request. Each partition in a request costs about 15 us of work in the client, and about 15 us in the
+Limits: the fetcher does not use fetch sessions (KIP-227). A consumer that reads thousands of partitions therefore lists
+all of them in each request. Each partition in a request costs about 15 us of work in the client, and about 15 us in the
 broker. The fetcher does not fetch from followers (KIP-392), and does not detect that a log was truncated (KIP-320).
 
 Source: Kafka's `Fetcher` and `FetchRequest`.
@@ -58,7 +58,7 @@ class FetchSettings:
 
     `max_wait_ms`, `min_bytes` and `max_bytes` are Kafka's `fetch.max.wait.ms`, `fetch.min.bytes` and `fetch.max.bytes`.
     If the log does not have the requested offset, the fetcher continues at `reset`, or raises an error if `reset` is
-    None. The other times are in seconds.
+    None. Times are in seconds unless the name ends in `_ms`.
     """
 
     max_wait_ms: int
@@ -81,8 +81,8 @@ class _PendingFetch:
     def unchanged_positions(self, response: FetchResponse) -> Iterator[tuple[Position, PartitionData]]:
         """Yield each position of this request together with its part of the response.
 
-        After the request was sent, the application may have moved the position, or paused or removed the partition. The
-        method does not yield such a position, so its records are not used.
+        While the request was in flight, the application may have moved the position, or paused or removed the
+        partition. The method does not yield the position of such a partition, so the consumer ignores the records.
         """
         for topic in response.responses:
             name = topic.topic or self.names.get(topic.topic_id, "")
@@ -93,7 +93,7 @@ class _PendingFetch:
 
 
 class Fetcher:
-    """Fetches batches of all partitions of a consumer, and sets `fetched` of each position to the offset after them."""
+    """Fetches batches of all partitions. After each batch, sets the position's `fetched` to the next offset."""
 
     def __init__(self, cluster: Cluster, positions: Mapping[TopicPartition, Position], settings: FetchSettings) -> None:
         self._cluster = cluster
@@ -105,10 +105,10 @@ class Fetcher:
         self.fetches = self.fetched_bytes = 0
 
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
-        """Wait at most `timeout` seconds for a response of any leader, and yield its batches.
+        """Wait at most `timeout` seconds for a response of any leader, and yield the batches in the response.
 
-        The caller must store each item at once. The position has already moved past its batches, so they are not
-        fetched again. Ctrl-C may interrupt the method before it has yielded all items.
+        The caller must store each item at once, because no later request fetches its batches again. Ctrl-C may
+        interrupt the method before it has yielded all items.
         """
         self.post()
         leader = self._wait(timeout)
@@ -117,7 +117,7 @@ class Fetcher:
             self.post()  # Send the next requests before the application works on these records.
 
     def post(self) -> None:
-        """Send a Fetch request to each leader to which no request is in flight."""
+        """Send a Fetch request to each leader, unless a request to this leader is in flight."""
         now = time.monotonic()
         by_topic: dict[str, list[Position]] = {}
         for position in self._positions.values():
@@ -138,7 +138,7 @@ class Fetcher:
         self._pending.clear()
 
     def _leaders(self, name: str, positions: list[Position]) -> Iterator[tuple[Position, Node]]:
-        """Yield each position of one topic with the leader of its partition.
+        """Yield the position of each partition in one topic, together with the partition's leader.
 
         If the leader of a partition cannot be found, store the error in the position instead.
         """
@@ -198,9 +198,9 @@ class Fetcher:
         )
 
     def _wait(self, timeout: float) -> Node | None:
-        """Wait until a response begins to arrive or its deadline passes. Return the leader of this response.
+        """Wait until a response begins to arrive, or until its deadline. Return the leader that sends this response.
 
-        Return None if `timeout` seconds pass first.
+        Return None after `timeout` seconds.
         """
         now = time.monotonic()
         if not self._pending:
@@ -216,7 +216,7 @@ class Fetcher:
         return next((leader for leader, it in self._pending.items() if leader in ready or it.deadline <= now), None)
 
     def _receive(self, leader: Node) -> Iterator[FetchedBatches]:
-        """Read the response of a leader, and yield its batches. Move each position past its batches."""
+        """Read the response of a leader, and yield its batches. Set `fetched` of each position to the next offset."""
         pending, connection = self._pending.pop(leader), self._connections[leader]
         for position, _ in pending.positions.values():
             position.is_in_flight = False
@@ -260,8 +260,8 @@ class Fetcher:
                 if batch.last_offset >= position.fetched:
                     batches.append(batch)
         except KafkaError as error:
-            # If intact batches come before the damaged batch, this method yields them and raises no error. The next
-            # response then begins with the damaged batch. The method raises the error when it reads that response.
+            # If intact batches come before the damaged batch, this method yields the intact batches and raises no
+            # error. The next response then begins with the damaged batch, and the method raises the error.
             if not batches:
                 where = f"{position.partition} from offset {position.fetched}"
                 raise KafkaError(error.code, f"{where}: {error.message}") from error

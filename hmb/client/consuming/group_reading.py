@@ -1,14 +1,14 @@
 """A consumer that is a member of a group: it reads the partitions that the group assigns, and commits offsets.
 
 The module `hmb.client.group.membership` learns from the group which partitions belong to this consumer. When the group
-assigns or revokes partitions, this module calls methods of `GroupReading`. They add the partitions to the consumer's
-reader, or remove them. The consumer begins to read a new partition at the offset that the group has committed. Before
-the consumer gives up a partition, it commits its position, and the next owner of the partition continues at this
-offset. The committed offset is the offset of the first record that `poll` has *not* returned yet.
+assigns or revokes partitions, the membership calls methods of `GroupReading`. These methods add the partitions to the
+consumer's reader, or remove them. The consumer begins to read a new partition at the offset that the group has
+committed. Before the consumer gives up a partition, it commits its position. The next owner of the partition continues
+at this committed offset. The committed offset is the offset of the first record that `poll` has *not* returned yet.
 
 If *automatic commits* are enabled, `poll` commits the positions every `auto_commit_interval` seconds. `poll` assumes
-that the application has processed all records that earlier calls have returned. If a consumer crashes, some records may
-therefore be read twice, but no record is left out (at least once).
+that the application has processed all records that earlier calls returned. If a consumer crashes, the group may read
+some records twice, but it misses no record (at least once).
 
 For example, a `poll` returns the records 0 to 9, and the next `poll` commits the offset 10. If the consumer crashes
 before this commit, the next owner of the partition begins at offset 0 again.
@@ -108,7 +108,7 @@ class GroupReading:
         self._membership.subscribe(topics)
 
     def poll(self, timeout: float) -> None:
-        """Take part in a rebalance, for at most `timeout` seconds. Then make an automatic commit if it is due."""
+        """Take part in a rebalance, for at most `timeout` seconds. Then send an automatic commit, if one is due."""
         if self._membership is not None:
             self._membership.poll(timeout)
         else:
@@ -121,8 +121,8 @@ class GroupReading:
                 self.offsets.commit_async(unsaved, self._auto_committed)
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        # In the new group protocol (KIP-848), the coordinator answers before it has computed an assignment. Its first
-        # assignment may therefore be empty. An empty assignment does not count.
+        # In the new group protocol (KIP-848), the coordinator answers before it has computed an assignment. The first
+        # assignment may therefore be empty, and an empty assignment is ignored here.
         self.has_assignment |= bool(partitions) or self._settings.group_protocol == GroupType.CLASSIC
         offsets: dict[TopicPartition, Offset] = {
             partition: "earliest" if partition.topic in self._created else self._offset for partition in partitions
@@ -156,7 +156,7 @@ class GroupReading:
     def committed(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the committed offsets of these partitions.
 
-        `poll` calls this method and must not wait, so the method does not repeat a failed request.
+        `poll` calls this method. Because `poll` must not wait, the method does not repeat a failed request.
         """
         found = self.offsets.committed(partitions, timeout=0.0)
         return {partition: it.offset for partition, it in found.items() if it is not None}

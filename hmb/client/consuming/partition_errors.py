@@ -1,18 +1,18 @@
-"""The errors of single partitions in a fetch: which errors are temporary, and where the consumer continues.
+"""The errors of single partitions in a Fetch response: which errors are temporary, and where the consumer continues.
 
 A Fetch request contains many partitions, and each of them can have its own error. The fetcher therefore stores an error
-in the position of the partition. After a temporary error, for example because a broker is down, it fetches the
-partition again, for at most `retry_for` seconds. If the error remains, `poll` raises it, after the application has
-received all buffered records.
+in the position of the partition. After a temporary error, for example because a broker is down, the fetcher fetches the
+partition again, for at most `retry_for` seconds. If the error remains, the application first receives all buffered
+records. Then `poll` raises the error.
 
-After three errors, the fetcher changes the position or the request before it fetches again:
+For three kinds of errors, the fetcher changes the position or the request before it fetches the partition again:
 - *The offset does not exist*, because retention has deleted its records. A consumer in a group continues at its setting
-  `offset`. Any other consumer raises an error, which contains the first offset and the end of the log.
+  `offset`. A consumer without a group raises an error, whose message contains the first offset and the end of the log.
 - *The topic was deleted, and created again with the same name.* The new topic has a new id. The request contains the
-  old id, so the broker does not return records of the new topic. A broker older than Kafka 3.1 does not check the id.
-  The fetcher then notices the new topic when it requests the metadata again.
-- *The first message is larger than the requested number of bytes.* A broker that does not support version 3 of Fetch
-  then sends only a part of the message. The next request asks for twice as many bytes.
+  old id, so the broker does not return records of the new topic. Requests to brokers older than Kafka 3.1 contain no
+  topic id. The fetcher then notices the new id when it requests the metadata again.
+- *The first message is larger than the requested number of bytes.* Without version 3 of Fetch, a broker then sends only
+  the beginning of the message. The next request asks for twice as many bytes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class PartitionErrors:
-    """Decides what happens after an error of a partition. `count` is the number of errors so far.
+    """Decides what happens after an error of a partition. `count` is the number of errors that have occurred.
 
     If the log does not have the requested offset, the consumer continues at `reset`, or raises an error if `reset` is
     None.
@@ -60,8 +60,8 @@ class PartitionErrors:
     def failed(self, position: Position, error: ConnectionFailed | KafkaError) -> None:
         """Handle an error of a partition. If the error is temporary, let the fetcher fetch the partition again later.
 
-        A broker that has just become the leader of a partition may answer UNKNOWN_SERVER_ERROR. The next fetch usually
-        succeeds. This error therefore counts as temporary, as in Kafka's consumer.
+        UNKNOWN_SERVER_ERROR also counts as temporary, as in Kafka's consumer. A broker that has just become the leader
+        sometimes sends this error, and the next fetch usually succeeds.
         """
         self.count += 1
         now = time.monotonic()
@@ -99,12 +99,12 @@ class PartitionErrors:
             what = f"{position.partition} was deleted and created again since offset {position.fetched}"
             if self._reset is None:
                 raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, f"{what}: seek to an offset of the new topic")
-            # The consumer has not read any record of the new topic, so it begins with the first record.
+            # The consumer has read no record of the new topic yet, so it begins at the first record.
             position.start, position.topic_id = "earliest", None
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, what)
 
     def message_was_cut(self, position: Position) -> None:
-        """Let the next fetch of the partition request twice as many bytes, because a message did not fit.
+        """Let the next request ask for twice as many bytes of this partition, because a message did not fit.
 
         Raises KafkaError if the message is larger than `LARGEST_FETCH`.
         """
@@ -114,7 +114,7 @@ class PartitionErrors:
         position.max_bytes *= 2
 
     def next_retry(self) -> float:
-        """Return the earliest time at which a failed partition may be fetched again.
+        """Return the time of the next retry: the earliest time at which a failed partition is fetched again.
 
         Return infinity if no partition has failed.
         """
@@ -123,9 +123,9 @@ class PartitionErrors:
         )
 
     def _is_hopeless(self, position: Position, now: float) -> bool:
-        """Return whether the errors of a partition have lasted too long.
+        """Return whether all fetches of a partition have failed for too long.
 
-        The limit is `retry_for` seconds, or `GONE_AFTER` seconds if no broker knows the topic.
+        The limit is `retry_for` seconds. If no broker knows the topic, the limit is `GONE_AFTER` seconds.
         """
         if position.missing_since is not None and now - position.missing_since >= GONE_AFTER:
             return True

@@ -1,15 +1,15 @@
-"""The position of a consumer in each partition. A position consists of two offsets, and of the state of reading.
+"""The position of a consumer in each partition. A position contains two offsets, and the last error.
 
 The two offsets are:
     consumed   the offset of the next record that `poll` returns; a commit saves this offset
     fetched    the offset of the next record that the consumer fetches from the leader
 
-The records from `consumed` to the record before `fetched` are in the consumer's buffer. For example, a Fetch response
+The consumer's buffer contains the records at or above `consumed` and below `fetched`. For example, a Fetch response
 contained the records 10 to 19, and `poll` has returned the records 10 to 12. `consumed` is now 13, and `fetched` is 20.
-A seek sets both offsets to the same value, and the consumer discards the records in the buffer.
+`seek` sets both offsets to the same value, and the consumer removes the partition's records from the buffer.
 
-A new position does not have an offset yet. It has only a *start*, for example "latest". The reader replaces the start
-by an offset before it fetches the partition for the first time.
+A new position contains no offset yet. It only contains a *start*, for example "latest". Before the first fetch of the
+partition, the reader asks a broker for the offset that "latest" means, and stores this offset in the position.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ class Position:
     is_removed: bool = False  # whether the consumer no longer uses this position
     error: Exception | None = None  # `poll` raises this error when the buffer is empty
     failing_since: float | None = None  # since when all fetches have failed (time.monotonic()), or None
-    # Since when brokers have answered that they do not know the topic (time.monotonic()), or None.
+    # The time (time.monotonic()) at which a broker first answered that it does not know the topic. None if brokers know
+    # the topic.
     missing_since: float | None = None
     retry_at: float = 0.0
     high_watermark: int = UNKNOWN

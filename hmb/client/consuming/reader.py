@@ -1,7 +1,7 @@
-"""The partition reader of a consumer: it reads partitions, without a group and without a subscription.
+"""The partition reader of a consumer: it reads given partitions. It knows neither groups nor subscriptions.
 
-The reader consists of the positions, the fetcher and the buffer. The method `add` adds a partition, and the reader then
-reads this partition until `remove` is called. One partition passes through these steps:
+The reader consists of the positions, the fetcher and the buffer. The method `add` adds a partition with a start, such
+as "latest". The reader then reads the partition until `remove` is called. Each partition goes through these steps:
     add -> Position with a start -> find_offsets -> Position with an offset -> fetch -> RecordBuffer -> poll
 """
 
@@ -29,7 +29,7 @@ from hmb.protocol.topics import TopicPartition
 LOGGER = logging.getLogger(__name__)
 
 T = TypeVar("T")
-# A function that returns the committed offsets of these partitions.
+# A function that takes partitions, and returns their committed offsets.
 Committed = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, int]]
 
 
@@ -39,7 +39,7 @@ class ConsumerMetrics:
 
     `fetches` is the number of Fetch responses, including empty ones. `fetched_bytes` is the size of all fetched batches
     before decompression. `records` is the number of records that the application has received. `failures` is the number
-    of failed fetches, including those that succeeded when they were repeated.
+    of failed fetches. It also counts a failure if the next attempt succeeded.
     """
 
     fetches: int
@@ -49,7 +49,7 @@ class ConsumerMetrics:
 
 
 class AssignmentReader:
-    """Reads the partitions that were added to it. Each partition is read from its position."""
+    """Reads the partitions that `add` has added, each from its own position."""
 
     def __init__(
         self, cluster: Cluster, settings: FetchSettings, decoder: BatchDecoder, max_partition_bytes: int, until: Until
@@ -69,11 +69,11 @@ class AssignmentReader:
         return self._until is not None and all(position.at_end for position in self.positions.values())
 
     def has_records(self, decoded: bool = True) -> bool:
-        """Return whether the buffer contains a record. If `decoded` is False, a batch that is not decoded is enough."""
+        """Return whether the buffer contains a record, or, if `decoded` is False, a batch that is not decoded."""
         return self.buffer.has_records() if decoded else self.buffer.has_batches()
 
     def fetch(self, timeout: float) -> None:
-        """Wait at most `timeout` seconds for a response of a leader, and add its batches to the buffer."""
+        """Wait at most `timeout` seconds for a response of a leader. Add the batches in the response to the buffer."""
         for fetched in self.fetcher.fetch(timeout):
             self.buffer.add(fetched)
 
@@ -122,7 +122,7 @@ class AssignmentReader:
             position.move_to(offset)
 
     def pause(self, partition: TopicPartition) -> None:
-        """Return no records of this partition until `resume` is called.
+        """Stop returning records of this partition, until `resume` is called.
 
         The method removes the records of the partition from the buffer. After `resume`, the reader fetches them again.
         """
@@ -136,7 +136,7 @@ class AssignmentReader:
         self.position(partition).is_paused = False
 
     def position_with_offset(self, partition: TopicPartition) -> Position:
-        """Return the position of a partition. If its offset is not known yet, first find the offset."""
+        """Return the position of a partition. If the position has no offset yet, first find the offset."""
         position = self.position(partition)
         while not position.has_offset:
             self.find_offsets()
@@ -152,13 +152,13 @@ class AssignmentReader:
         return self.with_retries(lambda: list_offsets(self._cluster, partitions, timestamp, level), topics)
 
     def add_with_offsets(self, starts: Mapping[TopicPartition, Offset]) -> None:
-        """Start to read these partitions. The offsets of their starts are known when the method returns."""
+        """Start to read these partitions. Find the offset of each start, such as "latest", before returning."""
         self.add(starts)
         level = self._settings.isolation_level
         self.with_retries(lambda: self._set_offsets(resolve(self._cluster, starts, level)), {it.topic for it in starts})
 
     def find_offsets(self) -> None:
-        """Find the offset of each new position: the committed offset of the group, or the offset of the start."""
+        """Find the offset of each new position: the committed offset of the group, or the offset of its start."""
         now = time.monotonic()
         waiting = [
             it for it in self.positions.values() if it.start is not None and it.error is None and it.retry_at <= now
@@ -192,8 +192,8 @@ class AssignmentReader:
             wanted: Offset = "latest" if self._until == "end" else self._until
             ends = resolve(self._cluster, dict.fromkeys(offsets, wanted), self._settings.isolation_level)
             for partition, end in ends.items():
-                # An offset after the end of the log does not exist. The reader fetches it anyway, so that the broker's
-                # error reports this mistake to the application.
+                # The application has chosen an offset after the end of the log. The reader fetches this offset anyway,
+                # and the broker's error reports the mistake to the application.
                 is_after_end = self._until == "end" and offsets[partition] > end
                 self.positions[partition].end = offsets[partition] + 1 if is_after_end else end
         for partition, offset in offsets.items():

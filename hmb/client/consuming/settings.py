@@ -20,7 +20,7 @@ MAX_POLL_RECORDS = 500  # Kafka's default; larger lists are slower, because they
 def _assignors(text: str) -> tuple[str, ...]:
     """Return the names of assignors in a text such as "range,roundrobin".
 
-    The text may also contain the names of Kafka's classes. For example, "...RangeAssignor" becomes "range".
+    The text may also contain the class names of Kafka's assignors. For example, "...RangeAssignor" becomes "range".
     """
     names = (name.strip().rpartition(".")[2].removesuffix("Assignor") for name in text.split(","))
     own_names = {"CooperativeSticky": "cooperative-sticky", "RoundRobin": "roundrobin"}

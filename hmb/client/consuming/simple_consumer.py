@@ -1,6 +1,6 @@
 """The simple consumer of Kafka 0.7 and of the thesis: it reads from one broker, and each request contains an offset.
 
-This program reads the partition 0 of the topic "events" from the beginning:
+This program reads partition 0 of the topic "events" from the beginning:
     consumer = hmb.SimpleConsumer("localhost:9092")
     offset = 0
     while True:
@@ -9,16 +9,15 @@ This program reads the partition 0 of the topic "events" from the beginning:
             ...
         offset = fetched.next_offset
 
-The class shows what the protocol itself offers. It stores no positions, commits no offsets, finds no leaders and
-repeats no requests. The application must connect to the leader of the partition, and must handle errors itself. The
-class has three operations: fetch one partition, fetch several partitions with one request, and list offsets.
+This consumer does nothing that the protocol does not do. It stores no positions, commits no offsets, finds no leaders
+and repeats no requests. The application must find the leader of the partition, and must handle errors itself. The
+consumer has three operations: fetch one partition, fetch several partitions with one request, and list offsets.
 `hmb.Consumer` uses the same requests.
 
-Kafka 0.7 had no index of timestamps. A consumer could only request the offsets at which the *segments* of a log begin,
-the newest first. To read the records of the last hour, a consumer started at the last segment that began before that
-hour. Brokers older than Kafka 4.0 still support this request (ListOffsets v0). Newer brokers instead find a single
-record by its timestamp. From a newer broker, `offsets_before` returns the offset of this record, and the first offset
-of the log.
+Kafka 0.7 had no index of timestamps. A consumer could only request the first offset of each *segment* of a log. To read
+the records of the last hour, a consumer started at the last segment that began before that hour. Brokers older than
+Kafka 4.0 still support this request (ListOffsets v0). Kafka 4.0 only finds a single record by its timestamp. From such
+a broker, `offsets_before` returns the offset of this record, and the first offset of the log.
 
 Source: thesis, chapter 8.3, "Client Library"; Kafka 0.7 design, "Low-level API"; kafka.consumer.SimpleConsumer.
 """
@@ -41,7 +40,7 @@ from hmb.records import iter_batches
 from hmb.records.consumer_record import ConsumerRecord
 from hmb.records.fast.consumer_records import consumer_records
 
-# The newest version of Fetch in which a request contains topic names, not topic ids.
+# The newest version of Fetch whose requests contain topic names. Newer versions contain topic ids.
 NEWEST_FETCH_BY_NAME = FIRST_VERSION_OF_IDS - 1
 MAX_BYTES = 1024 * 1024
 SEGMENTS = 0  # the version of ListOffsets whose response lists the offsets at which segments begin
@@ -100,10 +99,10 @@ class SimpleConsumer:
     ) -> FetchedRecords:
         """Return the records that begin at `offset`, as many as fit into `max_bytes` bytes.
 
-        A broker of Kafka 0.10.1 or newer returns at least one batch, even if the batch is larger. If `offset` is the
-        end of the log, the broker waits at most `max_wait` seconds for new records. Raises KafkaError with
-        OFFSET_OUT_OF_RANGE if the log does not have the offset, NOT_LEADER_OR_FOLLOWER if the broker is not the leader,
-        and MESSAGE_TOO_LARGE if not even one message fits.
+        A broker of Kafka 0.10.1 or newer returns at least one batch, even if this batch is larger than `max_bytes`. If
+        `offset` is the end of the log, the broker waits at most `max_wait` seconds for new records. Raises KafkaError
+        with OFFSET_OUT_OF_RANGE if the log does not have the offset, NOT_LEADER_OR_FOLLOWER if the broker is not the
+        leader, and MESSAGE_TOO_LARGE if not even one message fits.
         """
         (fetched,) = self.multifetch([PartitionFetch(topic, partition, offset, max_bytes)], max_wait=max_wait)
         if isinstance(fetched, KafkaError):
@@ -136,9 +135,9 @@ class SimpleConsumer:
         return [found.get(partition, nothing) for partition in by_partition]
 
     def offsets_before(self, topic: str, partition: int, time: int, max_offsets: int = 1) -> list[int]:
-        """Return at most `max_offsets` offsets at which segments begin, the newest first.
+        """Return the first offsets of at most `max_offsets` segments. The newest segment comes first.
 
-        The list contains only segments that are older than `time`, in ms since 1970. If `time` is LATEST (-1), the
+        The result contains only segments that are older than `time`, in ms since 1970. If `time` is LATEST (-1), the
         first offset in the list is the end of the log. If `time` is EARLIEST (-2), the list contains only the first
         offset of the log.
         """

@@ -9,9 +9,9 @@ from types import TracebackType
 class SingleThreadCheck:
     """A context manager for the methods of an object that only one thread may use at a time.
 
-    If a second thread calls a method meanwhile, it gets an error at once. It does not wait, because waiting would hide
-    the mistake. The thread that is already in a method may call another method, for example in a callback. After
-    `is_closed` is set, each call raises an error.
+    While one thread runs a method of the object, each call by a second thread raises an error at once. The second
+    thread does not wait, because waiting would hide the mistake. The first thread may call another method, for example
+    in a callback. After `is_closed` is set, each call raises an error.
     """
 
     def __init__(self, name: str) -> None:

@@ -1,11 +1,11 @@
 """The subscription of a consumer: names of topics, or a pattern for names of topics.
 
 Kafka 0.7 called a pattern a topic filter. A *whitelist* was a regular expression for the topics to read, and a
-*blacklist* was a regular expression for the topics to leave out. In HMB, these are the settings `pattern` and
-`exclude`. The consumer reads the topics whose names match `pattern` and do not match `exclude`. An expression must
-match the whole name. A pattern never matches Kafka's internal topics.
+*blacklist* was a regular expression for the topics to leave out. In HMB, the setting `pattern` is a whitelist, and
+`exclude` is a blacklist. The consumer reads the topics whose names match `pattern` and do not match `exclude`. An
+expression must match the whole name. A pattern never matches Kafka's internal topics.
 
-Users create topics, delete topics and add partitions to topics. Brokers do not notify consumers of these changes. A
+Topics are created and deleted, and topics get more partitions. Brokers do not notify consumers of these changes. A
 `Discovery` therefore requests the metadata again every `metadata_max_age` seconds. The consumer reads a new partition
 from its first record, because all records of the partition were written after the consumer had started.
 
@@ -43,9 +43,9 @@ class Subscription:
     def to(cls, topics: Iterable[str], pattern: Pattern | None, exclude: Pattern | None) -> Subscription:
         """Check the arguments, and return the subscription.
 
-        Raises TypeError if a topic is a collection instead of a name. Raises ValueError if both names and patterns are
-        given, or if a pattern is not a regular expression. Raises KafkaError with INVALID_TOPIC_EXCEPTION if a name is
-        not valid.
+        Raises TypeError if a topic is a collection instead of a name. Raises ValueError if the arguments contain both
+        names and patterns, or if a pattern is not a regular expression. Raises KafkaError with INVALID_TOPIC_EXCEPTION
+        if a name is not valid.
         """
         topics = tuple(topics)
         for name in topics:
@@ -83,7 +83,7 @@ def _compiled(argument: str, pattern: Pattern | None) -> re.Pattern[str] | None:
 
 
 class Discovery:
-    """Finds the topics and partitions of a subscription, including those that are created later."""
+    """Finds the topics and partitions of a subscription, and later also new topics and partitions."""
 
     def __init__(
         self,
@@ -112,11 +112,11 @@ class Discovery:
         return set(self._topics)
 
     def refresh(self) -> list[TopicPartition]:
-        """Find the topics of the subscription. Return the partitions that the last refresh did not find.
+        """Find the topics of the subscription. Return the partitions that are new since the previous call.
 
         Raises KafkaError if a topic of the subscription does not exist, unless `wait_for_topics` is set.
         """
-        # This value is the time of the next refresh if the present refresh fails.
+        # If this refresh fails, the next refresh is at this time.
         self._refresh_at = time.monotonic() + min(self._max_age, RETRY_AFTER)
         if self.is_by_pattern:
             topics = [topic for topic in self._cluster.topics() if self._subscription.matches(topic)]
@@ -128,9 +128,9 @@ class Discovery:
         return new
 
     def new_partitions(self) -> list[TopicPartition]:
-        """Return the partitions that were created after the last call. Each `poll` calls this method.
+        """Return the partitions that were created since the previous call. Each `poll` calls this method.
 
-        The method sends a request only if the last metadata is too old.
+        The method sends a request only if the stored metadata is too old.
         """
         if self.is_by_pattern or self._is_incomplete:
             if time.monotonic() < self._refresh_at:
@@ -167,7 +167,7 @@ class Discovery:
         return found
 
     def _partitions(self, topic: TopicMetadata) -> list[TopicPartition]:
-        """Return the partitions of a topic. With the setting `partitions`, return only those with these numbers."""
+        """Return the partitions of a topic, or only those in the setting `partitions`."""
         for number in self._numbers or ():
             if number not in topic.leaders and not self.is_by_pattern:
                 raise no_such_partition(topic, number)

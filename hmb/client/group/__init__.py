@@ -1,8 +1,8 @@
 """Group membership: how the consumers of a group divide the partitions among themselves.
 
-The problem: several consumers of a group read a topic together. Each partition must be read by exactly one of them,
-also when consumers start, stop or crash. One broker, the group's *coordinator*, knows which consumers are members of
-the group. There are two protocols between the members and the coordinator.
+The problem: several consumers of a group read a topic together. Exactly one consumer must read each partition, also
+when consumers start, stop or crash. One broker, the group's *coordinator*, knows which consumers are members of the
+group. Two protocols between the members and the coordinator exist.
 
 In the *classic* protocol, the coordinator waits until all members have joined. Then one of the members, the leader,
 assigns the partitions:
@@ -14,13 +14,13 @@ assigns the partitions:
     Heartbeat, Heartbeat, ...      ----->  no error, until the next rebalance
 
 In the *consumer* protocol (KIP-848), the coordinator itself assigns the partitions. A member sends only one kind of
-request, the heartbeat. It contains the member's subscription and the partitions that the member owns. The response
-contains the member's assignment.
+request, the heartbeat. The heartbeat contains the member's subscription and the partitions that the member owns. The
+response contains the partitions that the member must own next.
 
-The code of the consumer is the same for both protocols. When the consumer polls, it calls `GroupMembership.poll`. This
-method calls the consumer's methods `on_assigned`, `on_revoked` and `on_lost` when its partitions change.
+The code of the consumer is the same for both protocols. `Consumer.poll` calls `GroupMembership.poll`. If the partitions
+of the consumer change, this method calls the consumer's `on_assigned`, `on_revoked` or `on_lost`.
 
-Read in this order:
+Read the modules in this order:
 1. `interface`: the settings and the identity of a member, and the callbacks of a rebalance.
 2. `member` and `member_states`: the interface of both kinds of members, and the tables of their states.
 3. `classic_member`: a member that uses the classic protocol.

@@ -1,29 +1,29 @@
 """The assignors of a classic group: functions that assign the partitions to the members.
 
 The problem: each partition of a topic must belong to exactly one of the members that read the topic. In the classic
-protocol, one member is the group's *leader* and computes the assignment. Each member sends the topics that it reads and
-the partitions that it owned before the rebalance to the coordinator. The leader receives this information about all
-members. Each member also lists the assignors that it supports. The group uses an assignor that all members support.
+protocol, one member is the group's *leader* and computes the assignment. In its JoinGroup request, each member names
+the topics that it reads, the partitions that it owned before the rebalance, and the assignors that it supports. The
+leader receives this information about all members. The group uses an assignor that all members support.
 
+HMB's client has four assignors:
 - *range* (the algorithm of Kafka 0.7): each member gets a range of the partitions of each topic. For example, a topic
   has five partitions, and there are two members. The first member gets the partitions 0 to 2, and the second member
   gets 3 and 4. If two topics have the same number of partitions, a member gets the same partition numbers of both
-  topics. So a program can join the records of both topics by key. If there are many topics with few partitions, the
-  first members get more partitions than the others.
+  topics. So the member has all records with one key, from both topics. A disadvantage: with many small topics, the
+  first members get more partitions than the last ones.
 - *roundrobin*: the first partition goes to the first member, the second partition to the second member, and so on.
-  After the last member, the first member is next. All members get nearly the same number of partitions. But when one
-  member leaves, nearly all partitions move to other members.
+  After the last member, the next partition goes to the first member again. All members get nearly the same number of
+  partitions. But when one member leaves, nearly all partitions move to other members.
 - *sticky*: all members get nearly the same number of partitions, and as few partitions as possible move (KIP-54).
-- *cooperative-sticky*: assigns like sticky, but the members continue to read their other partitions during the
-  rebalance (KIP-429). If a partition must move, the first assignment does not contain it. The old owner sees that the
-  partition is missing, gives it up, and joins again. This starts a second rebalance, in which the new owner gets the
-  partition.
+- *cooperative-sticky*: assigns like sticky, but during a rebalance the members continue to read the partitions that do
+  not move (KIP-429). If a partition must move, the first assignment gives it to no member. Its old owner then gives the
+  partition up, and joins again. This starts a second rebalance, in which the new owner gets the partition.
 
 The assignors range, roundrobin and sticky are *eager*: every member gives up all its partitions before it joins.
 
-The order in which the members have joined does not change the assignment, because an assignor first sorts the members.
-Static members come first. They are sorted by their instance ids, because a static member gets a new member id each time
-it starts. All other members are sorted by their member ids.
+An assignor first sorts the members, so the order in which the members joined does not change the assignment. Static
+members come first, in the order of their instance ids. The other members follow, in the order of their member ids. The
+member id of a static member is not used, because it changes at each start.
 
 Limits: these assignors do not consider the racks of members and partitions (KIP-881).
 
@@ -59,7 +59,7 @@ class SubscribedMember(NamedTuple):
 
     @property
     def order(self) -> tuple[bool, str]:
-        """The key by which members are sorted: static members first, by instance id, then all others, by member id."""
+        """The key for sorting members: first the static members by instance id, then all others by member id."""
         return (self.instance_id is None, self.member_id if self.instance_id is None else self.instance_id)
 
 
@@ -101,7 +101,7 @@ def assign_sticky(members: Members, counts: Counts) -> Assignment:
         topic: [member.member_id for member in in_order if topic in member.topics]
         for topic in {partition.topic for partition in every}
     }
-    # Assign the partitions of topics with few readers first. The readers of these topics then get fewer partitions of
+    # First assign the partitions of topics with few readers. The readers of these topics then get fewer partitions of
     # other topics.
     for partition in sorted(every, key=lambda it: len(readers[it.topic])):
         if partition not in owners:
@@ -119,7 +119,7 @@ def assign_cooperative_sticky(members: Members, counts: Counts) -> Assignment:
     kept = _kept(all_members, set(claims))
     for member_id, _, _, owned, _ in all_members:
         new = assignment[member_id] - kept[member_id]
-        # Remove the partitions that another member also lists as owned.
+        # Remove each new partition that another member still owns.
         assignment[member_id] -= {it for it in new if claims[it] > (it in owned)}
     return assignment
 
@@ -138,8 +138,8 @@ def _all_partitions(members: list[SubscribedMember], counts: Counts) -> list[Top
 def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assignment:
     """Return the partitions that each member may keep.
 
-    A member may keep a partition if the partition exists, and if the member still reads its topic. In addition, no
-    other member may have received the partition in the same or a later generation (KIP-792).
+    A member may keep a partition if three conditions hold. The partition exists. The member still reads the partition's
+    topic. No other member has received the partition in the same generation or later (KIP-792).
     """
     latest: dict[TopicPartition, int] = {}
     claims: dict[TopicPartition, list[SubscribedMember]] = {}
@@ -151,15 +151,15 @@ def _kept(members: list[SubscribedMember], every: set[TopicPartition]) -> Assign
                 claims[partition].append(member)
     kept: Assignment = {member.member_id: set() for member in members}
     for partition, claimants in claims.items():
-        # If two members own a partition in the same generation, one of them must be wrong. It is unknown which one, so
-        # neither of them keeps the partition.
+        # If two members report that they own a partition in the same generation, one of the two reports is wrong. The
+        # leader does not know which report is wrong, so neither member keeps the partition.
         if len(claimants) == 1 and partition.topic in claimants[0].topics:
             kept[claimants[0].member_id].add(partition)
     return kept
 
 
 def _cut_to_quotas(kept: Assignment, count: int) -> None:
-    """Remove partitions from each member that keeps more than its equal share of `count` partitions.
+    """If a member keeps more than its equal share of `count` partitions, remove partitions from this member.
 
     All members must read the same topics. For example, 7 partitions and 3 members make shares of 3, 2 and 2. The
     members that keep the most partitions get the larger shares.
@@ -172,10 +172,8 @@ def _cut_to_quotas(kept: Assignment, count: int) -> None:
 def _even_out(kept: Assignment, owners: dict[TopicPartition, str], readers: Mapping[str, list[str]]) -> None:
     """Move partitions until the members have nearly equal numbers of partitions.
 
-    A partition moves if its owner has at least two partitions more than another member that reads the partition's
-    topic.
-
-    The loop ends, because each move makes the sum of the squares of these numbers smaller.
+    A partition moves from member A to member B if B also reads the topic, and A has at least two partitions more than
+    B. The loop ends, because each move makes the sum of the squares of the members' numbers smaller.
     """
     moved = True
     while moved:
@@ -218,6 +216,6 @@ def check_assignors(names: Iterable[str]) -> None:
 def are_cooperative(names: Iterable[str]) -> bool:
     """Return True if a member with these assignors may keep its partitions while it joins.
 
-    The group may choose any of the member's assignors, so none of them may be eager.
+    The group may choose any of the member's assignors, so the result is False if one of them is eager.
     """
     return all(ASSIGNORS[name].is_cooperative for name in names)

@@ -1,9 +1,9 @@
 """A member of a classic group: joins the group, receives its partitions from the leader, and sends heartbeats.
 
 The problem: the members must divide the partitions among themselves, although they do not know each other. The idea:
-the coordinator waits until all members have joined. This point is called the *barrier*. Then one member, the *leader*,
-assigns the partitions to all members. This starts a new *generation* of the group. During one rebalance, a member
-passes through these states:
+the coordinator waits until all members have joined. This wait is called the *barrier*. Then one member, the *leader*,
+assigns the partitions to all members. Each rebalance starts a new *generation* of the group. During one rebalance, a
+member passes through these states:
     UNJOINED    The consumer gives up partitions before it joins. An *eager* member gives up all partitions. A
                 *cooperative* member gives up only partitions of topics that it no longer subscribes to.
     JOINING     JoinGroup waits at the coordinator until all members have joined. This is the barrier.
@@ -13,18 +13,18 @@ passes through these states:
                 other members, and then joins again.
     STABLE      The consumer reads its partitions.
 
-To leave the states UNJOINED and APPLYING, the consumer's thread must first call the rebalance listener. This thread
-calls the listener when the consumer polls. Until then the membership thread continues to send heartbeats, so that a
-slow consumer stays a member. In JOINING and SYNCING, the member's request waits at the coordinator. This request shows
-that the member is alive, so no heartbeats are needed.
+A member leaves the states UNJOINED and APPLYING only after the consumer's thread has called the rebalance listener. The
+consumer's thread calls the listener when the consumer polls. Until then, the membership thread continues to send
+heartbeats, so that a slow consumer stays a member. In JOINING and SYNCING, a request of the member waits at the
+coordinator. This request already shows that the member is alive, so the member sends no heartbeats.
 
-A member begins a rebalance for one of three reasons. The coordinator has responded to a heartbeat with
-REBALANCE_IN_PROGRESS. Or the consumer has changed its subscription. Or the member is the leader, and a topic now has
-another number of partitions. If the coordinator responds with UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION, it has removed
-the member from the group. All partitions of the member are then *lost*: they may already belong to other members.
+A member joins again in three cases. First, the coordinator responds to a heartbeat with REBALANCE_IN_PROGRESS. Second,
+the consumer changes its subscription. Third, the member is the leader, and the number of partitions of a topic has
+changed. The response UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION means that the coordinator has removed the member from the
+group. All partitions of the member are then *lost*: they may already belong to other members.
 
-If the consumer has not polled for `max_poll_interval`, the member leaves the group. A static member does not send a
-LeaveGroup request. It only stops its heartbeats.
+If the consumer has not polled for `max_poll_interval`, the member leaves the group. It sends a LeaveGroup request. A
+static member sends no LeaveGroup request, but only stops sending heartbeats.
 
 Source: Kafka's `AbstractCoordinator` and `ConsumerCoordinator`; KIP-62, KIP-345, KIP-394, KIP-429.
 """
@@ -189,8 +189,8 @@ class ClassicGroupMember:
     def response_timeout(self, request: Request) -> float | None:
         """Return the timeout (seconds) for a response. JoinGroup and SyncGroup have a longer timeout.
 
-        The coordinator responds to these requests only after all members have joined. A slow member may take
-        `max_poll_interval` until it joins.
+        The coordinator responds to JoinGroup and SyncGroup only after all members have joined. The slowest member may
+        need `max_poll_interval` to join.
         """
         waits = isinstance(request, JoinGroupRequest | SyncGroupRequest)
         return self._settings.max_poll_interval + self._settings.request_timeout if waits else None
@@ -287,8 +287,8 @@ class ClassicGroupMember:
         self._heartbeat_at = now + self._settings.heartbeat_interval
         self._lookup_at = now
         self._parse(lambda: member_metadata.subscribed_topics(self._members))
-        # If the leader is a static member that has restarted, the coordinator still has the assignment. It then sets
-        # `skip_assignment` (KIP-814).
+        # A static member that restarts can be the leader. The coordinator then still has the assignment, and sets
+        # `skip_assignment` (KIP-814). The leader must not assign the partitions again.
         must_assign = is_leader and not response.skip_assignment
         self._change(ClassicMemberEvent.JOINED_AS_LEADER if must_assign else ClassicMemberEvent.JOINED)
 
@@ -360,7 +360,7 @@ class ClassicGroupMember:
         return self._is_cooperative and topic in (self._topics or ())
 
     def _rebalance(self) -> None:
-        """Begin a rebalance. If a rebalance is in progress, begin another one after it."""
+        """Begin a rebalance. If a rebalance is already in progress, begin a second rebalance after the first one."""
         if CLASSIC_MEMBER.allows(self.state, ClassicMemberEvent.REBALANCE_DUE):
             self._change(ClassicMemberEvent.REBALANCE_DUE)
         else:

@@ -1,9 +1,9 @@
 """A group's committed offsets: sends OffsetCommit and OffsetFetch requests to the group's coordinator.
 
-A commit contains the member id and the generation of the consumer (with the consumer protocol, its member epoch). If
-the consumer has lost its partitions, its generation is old, and the coordinator refuses the commit. A consumer that
-chose its partitions with `assign` is not a member of the group, and has no member id. Its group id is only a name for a
-set of offsets. As long as the group has no members, the coordinator accepts such commits from any client.
+A commit contains the member id and the generation of the consumer (with the consumer protocol, its member epoch). The
+coordinator refuses a commit with an old generation, because the consumer may have lost its partitions. A consumer that
+uses `assign` is not a member of the group, and commits without a member id. For this consumer, the group id is only a
+name for a set of offsets. The coordinator accepts commits without a member id if the group has no members.
 
 `commit_async` sends a request, and does not wait for the response. The next call of `poll`, `commit` or `committed`
 reads the response.
@@ -75,8 +75,8 @@ class CommittedOffsets:
 
     Only the consumer's thread uses this object. It has its own connection to the coordinator.
 
-    The function `identity` returns the member id and the generation for the next commit. The function `refused` is
-    called for each commit that the coordinator refuses.
+    `identity` is a function that returns the member id and the generation for the next commit. If the coordinator
+    refuses a commit, this object calls the function `refused`.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class CommittedOffsets:
         return self._identity()
 
     def poll(self) -> None:
-        """Read the available responses to asynchronous commits, and call their callbacks, without waiting."""
+        """Read all responses that have arrived, and call the callbacks of their commits. Do not wait."""
         with suppress(ConnectionFailed):  # `_connection_lost` has passed the error to the callbacks.
             while self._pending and self._coordinator.connection().is_answered:
                 self._receive_one()
@@ -105,7 +105,7 @@ class CommittedOffsets:
     def commit(self, offsets: Offsets, timeout: float | None = None) -> None:
         """Commit offsets, and wait for the response.
 
-        The method retries after temporary errors, for `timeout` seconds. None stands for `request_timeout`.
+        After a temporary error, the method retries for up to `timeout` seconds. None stands for `request_timeout`.
 
         Raises KafkaError if the coordinator refuses the commit, and ConnectionFailed if the coordinator cannot be
         reached.
@@ -114,10 +114,10 @@ class CommittedOffsets:
             self._until_done(partial(self._commit, offsets), timeout)
 
     def commit_before_leaving(self, offsets: Offsets, timeout: float | None = None) -> None:
-        """Commit like `commit`, but after a lost connection retry for only 0.1 s.
+        """Commit offsets like `commit`. If the connection is lost, retry for only 0.1 s.
 
         `Consumer.close` calls this method, and must not wait long for a broker that has stopped. If the commit fails,
-        the next consumer reads some records again.
+        the next owner of the partitions reads some records again.
         """
         try:
             attempt = partial(self._commit, offsets)
@@ -143,7 +143,7 @@ class CommittedOffsets:
             self._pending.append(_PendingCommit(offsets, identity, callback))
 
     def committed(self, partitions: Iterable[TopicPartition], timeout: float | None = None) -> Committed:
-        """Return the committed offset of each partition, or None if the group has none.
+        """Return the committed offset of each partition, or None if the group has committed no offset for it.
 
         The method retries like `commit`.
         """
@@ -153,9 +153,8 @@ class CommittedOffsets:
     def send_leave_request(self, request: Request, timeout: float) -> None:
         """Send the request with which the member leaves the group.
 
-        Wait for the responses to all pending commits before this.
-
-        If the last commit could not reach the coordinator, send nothing, because the request would also fail.
+        Before this, wait for the responses to all pending commits. If the last commit could not reach the coordinator,
+        send nothing, because this request would also fail.
         """
         if self._is_lost:
             return
@@ -179,10 +178,11 @@ class CommittedOffsets:
         reconnect_for: float = math.inf,
         shortest: float = SHORTEST_ATTEMPT,
     ) -> T:
-        """Call `attempt` until it succeeds, or raises an error that is not temporary, or the time limit is over.
+        """Call `attempt`, and return its result. After a temporary error, call `attempt` again.
 
-        The limit is `timeout` seconds, or `request_timeout` if it is None. After a lost connection it is at most
-        `reconnect_for` seconds. The argument of `attempt` is the number of remaining seconds, but at least `shortest`.
+        The retries end after `timeout` seconds, or after `request_timeout` if `timeout` is None. If the connection was
+        lost, the retries end after at most `reconnect_for` seconds. The argument of `attempt` is the number of
+        remaining seconds, but at least `shortest`.
         """
         limit = self._settings.request_timeout if timeout is None else timeout
         deadline = time.monotonic() + limit
@@ -211,10 +211,10 @@ class CommittedOffsets:
         return with_retries(try_once, retry_for, wait)
 
     def _connection_lost(self, error: ConnectionFailed | KafkaError) -> None:
-        """Close the connection after `error`, unless the connection still leads to the coordinator.
+        """After `error`, close the connection if its broker may no longer be the coordinator.
 
-        When the method closes the connection, it also calls the callbacks of all pending commits with the error. The
-        next request looks up the coordinator again.
+        If the method closes the connection, all pending commits fail, and the method calls their callbacks with
+        `error`. The next request looks up the coordinator again.
         """
         if isinstance(error, KafkaError) and error.code not in MOVED:
             return
@@ -257,7 +257,7 @@ class CommittedOffsets:
             callback(offsets, failure)
 
     def _check(self, response: OffsetCommitResponse, identity: GroupMetadata) -> None:
-        """Raise an exception for the first error in the response, if there is an error."""
+        """If the response contains an error, raise an exception for the first error."""
         for partition, code in commit_codes(response):
             if code:
                 error = self._error(partition, code)

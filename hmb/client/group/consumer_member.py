@@ -1,16 +1,16 @@
 """A member of a group that uses the consumer protocol (KIP-848).
 
 The problem: during a rebalance of a classic group, every member waits for the slowest member. The idea: the coordinator
-assigns the partitions, and no member waits for another one. A member *reconciles*: it compares the partitions that it
-owns with the assignment in a heartbeat response, and gives up or takes over the partitions that differ. For example, a
-member owns the partitions a1 and a2:
+assigns the partitions, and no member waits for another one. A heartbeat response contains the partitions that the
+member must own. The member *reconciles*: it gives up the other partitions, and takes over the missing ones. For
+example, a member owns the partitions a1 and a2:
     heartbeat response   epoch 7, assignment {a0, a1}
     calls                on_revoked(a2), on_assigned(a0)       by the consumer's thread, while it polls
     next heartbeat       epoch 7, owned partitions {a0, a1}    now the coordinator may assign a2 to another member
 
-The coordinator assigns a partition only after the previous owner has given it up. So a member can read a new partition
-immediately. A number, the member *epoch*, replaces the generation of the classic protocol. In a request, epoch 0 means
-that the member joins, and -1 that it leaves. Epoch -2 means that a static member leaves and may return.
+The coordinator assigns a partition only after its previous owner has given it up. So a member can read each assigned
+partition immediately. A number, the member *epoch*, replaces the generation of the classic protocol. In a request,
+epoch 0 means that the member joins, and -1 that it leaves. Epoch -2 means that a static member leaves and may return.
 
 A member has these states:
     UNSUBSCRIBED   The consumer has not subscribed to anything yet.
@@ -25,7 +25,7 @@ Assignments contain topic ids. The member sends a Metadata request to find the n
 until it knows all names.
 
 Limits: the protocol allows a member to subscribe with a regular expression, which the coordinator compares with all
-topic names. HMB's client does not use this. It compares the names itself, and sends the matching names.
+topic names. HMB's client does not use this. The client compares the names itself, and sends the names that match.
 
 Source: KIP-848, KIP-1082 (the member chooses its own id); Kafka's `ConsumerMembershipManager`.
 """
@@ -68,8 +68,8 @@ Targets = dict[UUID, list[int]]
 class ConsumerGroupMember:
     """A `GroupMember` that uses the consumer protocol (KIP-848).
 
-    The member owns only partitions that the coordinator has assigned to it. As long as the member has not given up a
-    partition, the coordinator assigns it to no other member, unless it removes this member.
+    The member owns only partitions that the coordinator has assigned to this member. The coordinator assigns such a
+    partition to another member only after this member has given it up, or has been removed from the group.
     """
 
     def __init__(self, settings: MemberSettings) -> None:
@@ -89,8 +89,8 @@ class ConsumerGroupMember:
         self._sent_topics: frozenset[str] | None = None
         self._sent_owned: Owned | None = NO_PARTITIONS
         self._backoff = Backoff(settings.retry_backoff)
-        # The time (seconds) between two heartbeats. The first value is the consumer's setting. Each heartbeat response
-        # then contains a new value.
+        # The time (seconds) between two heartbeats. The first value is the consumer's setting. Later, the value comes
+        # from the last heartbeat response.
         self._interval = settings.heartbeat_interval
         self._heartbeat_at = self._lookup_at = -NEVER
         self._leave_at = NEVER  # NEVER before the first poll, and after the member has left
@@ -186,14 +186,14 @@ class ConsumerGroupMember:
             self._names.update(response.names)
             self._has_looked_up = True
             self._lookup_at = now + self._interval
-        # Ignore the response if the member's epoch has changed after the request was sent. The coordinator has then
-        # removed the member, or the request was the one that leaves the group.
+        # Ignore the response if the member's epoch has changed while the request was in flight. Then the member was
+        # removed from the group, or has left it.
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == self._epoch:
             self._heartbeat_answered(request, response, now)
         self._backoff.answered(now)
 
     def request_failed(self, now: float) -> None:
-        """Retry after a pause, and then send all fields, because the coordinator may not have received them."""
+        """Start a pause. The next heartbeat contains all fields, because the last one may be lost."""
         self._sent_topics, self._sent_owned = None, None
         self._backoff.failed(now)
 
@@ -204,14 +204,14 @@ class ConsumerGroupMember:
     # -- heartbeats
 
     def _has_changes(self) -> bool:
-        """Return True if a heartbeat must be sent immediately, and not at the next regular time."""
+        """Return True if the member must send a heartbeat now, before the regular interval is over."""
         return not self.is_member or self._topics != self._sent_topics or self._must_send_owned()
 
     def _must_send_owned(self) -> bool:
         """Return True if the next heartbeat must list the owned partitions.
 
-        The heartbeat must list them after they have changed, and after a response was lost. But while the member is
-        still giving up or taking over partitions, it lists them only after a lost response.
+        After a lost response, the next heartbeat must always list the owned partitions. After a change of the owned
+        partitions, it must list them too, but only when the member has finished giving up and taking over partitions.
         """
         if self._sent_owned is None:
             return True
@@ -303,8 +303,8 @@ class ConsumerGroupMember:
 
     def _by_id(self, owned: Owned) -> list[TopicPartitions]:
         topics: dict[UUID, list[int]] = {}
-        # If a topic was deleted and created again, two ids have the same name. The id in the latest assignment is the
-        # valid one, so it comes last and replaces the old id.
+        # If a topic was deleted and created again, two ids have the same name. The id in the latest assignment is
+        # valid. It comes last, so that it replaces the old id.
         by_age = sorted(self._names, key=lambda topic_id: topic_id in self._assigned_ids)
         ids = {self._names[topic_id]: topic_id for topic_id in by_age}
         for name, number in sorted(owned):

@@ -1,20 +1,21 @@
 """The types that a consumer and its group membership exchange: settings, offsets, identity and rebalance listener.
 
 The members of a group divide the partitions of their topics among themselves. At any time, a partition belongs to at
-most one member. One broker manages the group, and is called its *coordinator*. A member sends heartbeats to the
-coordinator, to show that it is alive. When a member joins or leaves, or changes its subscription, the partitions are
-assigned again. This is called a *rebalance*.
+most one member. One broker, the *coordinator*, manages the group. Each member sends heartbeats to the coordinator, to
+show that the member is alive. When a member joins the group, leaves it or changes its subscription, the group assigns
+the partitions again. This is called a *rebalance*.
 
 A rebalance changes the partitions that the consumer reads. So the consumer's own thread must handle the change. When
-the consumer polls, the membership calls these methods:
+the consumer polls, `GroupMembership.poll` calls these methods:
     on_revoked(partitions)    other members will get these partitions: commit their positions now
-    (the member reports to the coordinator that it has given them up)
+    (then the member reports to the coordinator that it has given up these partitions)
     on_assigned(partitions)   this member gets these partitions: read from the committed offsets on
     on_lost(partitions)       these partitions may already belong to other members: do not commit
 
-A second thread, the membership thread, sends heartbeats and waits for other members. It does not use the consumer's
-data, and does not call `on_revoked`, `on_assigned` or `on_lost`. So a rebalance must wait until the consumer polls, as
-in Kafka's own client. If the consumer does not poll for `max_poll_interval`, the member leaves the group.
+A second thread, the membership thread, sends heartbeats and waits for other members. This thread never calls
+`on_revoked`, `on_assigned` or `on_lost`, and never uses the consumer's data. So a rebalance must wait until the
+consumer polls, as in Kafka's own client. If the consumer does not poll for `max_poll_interval`, the member leaves the
+group.
 
 Source: KIP-62 (heartbeats in a thread of their own, max.poll.interval.ms), KIP-429 (incremental rebalances), KIP-848.
 """
@@ -41,7 +42,7 @@ class OffsetAndMetadata(NamedTuple):
 class GroupMetadata(NamedTuple):
     """The identity of a group member.
 
-    A transactional producer sends the identity with the offsets that it commits for the consumer (KIP-447).
+    When a transactional producer commits offsets for a consumer, it sends the consumer's identity, too (KIP-447).
 
     The default values -1 and "" mean that the consumer is not a member, because it chose its partitions with `assign`.
     """
@@ -60,16 +61,17 @@ LONGEST = 2**31 // 1000  # seconds; the longest time whose milliseconds fit into
 class MemberSettings:
     """The settings of a group member. Times are in seconds.
 
-    Settings of Kafka's consumer have the same meaning, and similar names.
+    Kafka's consumer has the same settings, with similar names.
 
     - A member with a `group_instance_id` is *static*. If it stops and starts again within `session_timeout`, the group
       does not rebalance.
-    - `assignors` lists assignors for the classic protocol. The first is the preferred one.
+    - `assignors` lists assignors for the classic protocol. The member prefers the first assignor in the list.
     - `remote_assignor` is the assignor for the consumer protocol (KIP-848): "uniform" or "range". None means that the
       broker chooses.
-    - The leader of a classic group checks every `metadata_max_age` seconds whether its topics have new partitions.
-    - If an open transaction may still commit other offsets, a member with `require_stable` waits until the transaction
-      has ended before it uses a committed offset.
+    - Every `metadata_max_age` seconds, the leader of a classic group checks whether the group's topics have new
+      partitions.
+    - An open transaction may contain new offsets of the group. A member with `require_stable` waits until this
+      transaction ends, and then fetches the committed offsets.
     """
 
     group_id: str
@@ -110,12 +112,12 @@ CommitCallback = Callable[[Mapping[TopicPartition, OffsetAndMetadata], Exception
 class RebalanceListener(Protocol):
     """The methods that a group membership calls during a rebalance, always in the consumer's thread.
 
-    If a method raises an exception, the rebalance continues. `GroupMembership.poll` then raises the first exception
-    after all calls.
+    If one of these methods raises an exception, the rebalance still continues. After all calls, `GroupMembership.poll`
+    raises the first exception.
     """
 
     def on_assigned(self, partitions: Collection[TopicPartition]) -> None:
-        """Start to read these partitions, in addition to the other ones.
+        """Start to read these partitions, in addition to the partitions that the consumer already reads.
 
         This method is called after each rebalance, even if `partitions` is empty.
         """

@@ -4,9 +4,10 @@ Two classes implement this interface: `ClassicGroupMember` for the classic proto
 consumer protocol. Both are state machines, and use no threads, clocks or sockets. So a test can run them step by step.
 The parameter `now` is the current time in seconds. It comes from a monotonic clock, which is never set back.
 
-Two threads call a member's methods, while they hold the same lock (see `membership`):
-    membership thread    next_request, send the request, response_received or request_failed, and so on
-    consumer's thread    next_call, call the rebalance listener, call_finished, and so on; then fetch records
+Two threads call a member's methods. Each thread holds the same lock during a call (see `membership`), and repeats these
+steps:
+    membership thread    next_request, send the request, response_received or request_failed
+    consumer's thread    next_call, call the rebalance listener, call_finished, fetch records
 
 All requests go to the group's coordinator, except a `TopicLookup`, which can go to any broker.
 """
@@ -32,7 +33,7 @@ NEVER = float("inf")
 
 
 class ListenerMethod(Enum):
-    """The methods of `RebalanceListener`. The value of a member is the method's name."""
+    """The methods of `RebalanceListener`. The values are the names of the methods."""
 
     ON_ASSIGNED = "on_assigned"
     ON_REVOKED = "on_revoked"
@@ -50,7 +51,7 @@ class ListenerCall(NamedTuple):
 class TopicLookup:
     """A request for information about topics, which any broker can answer.
 
-    For the topics in `names`, the member needs the number of partitions. For the topics in `ids`, it needs their names.
+    The member needs the number of partitions of each topic in `names`, and the name of each topic id in `ids`.
     """
 
     names: frozenset[str] = frozenset()
@@ -61,7 +62,7 @@ class TopicLookup:
 class TopicLookupResult:
     """The response to a `TopicLookup`: numbers of partitions by topic name, and topic names by topic id.
 
-    It does not contain topics that do not exist.
+    Topics that do not exist are missing in the response.
     """
 
     counts: Mapping[str, int]
@@ -81,24 +82,24 @@ class GroupMember(Protocol):
 
     @property
     def is_member(self) -> bool:
-        """True if the member has joined. It may not know yet that the coordinator has removed it."""
+        """True if the member has joined, and has not learned that the coordinator has removed it."""
 
     @property
     def is_stable(self) -> bool:
-        """True if no rebalance is in progress. The consumer then need not wait for the group."""
+        """True if no rebalance is in progress, so that the consumer does not need to wait for the group."""
 
     def subscribe(self, topics: Collection[str]) -> None: ...
 
     # -- called by the consumer's thread
 
     def polled(self, now: float) -> None:
-        """Store the time of the consumer's last poll. Without polls, the member leaves the group after a time."""
+        """Store the time of a poll. A member leaves the group if its consumer has not polled for a long time."""
 
     def next_call(self) -> ListenerCall | None:
         """Return the next call of the rebalance listener, or None if no call is necessary now."""
 
     def last_call(self) -> ListenerCall | None:
-        """Return the call of the rebalance listener that is necessary before the consumer is closed, or None."""
+        """Return the last call of the rebalance listener before the consumer closes, or None if none is needed."""
 
     def call_finished(self, call: ListenerCall) -> None:
         """Update the member's state after the rebalance listener has returned from `call`."""
@@ -118,18 +119,18 @@ class GroupMember(Protocol):
         """
 
     def deadline(self) -> float:
-        """Return the time until which `next_request` returns None.
+        """Return the earliest time at which `next_request` returns a request again.
 
-        The time can change when another method is called.
+        A call of another method can change this time.
         """
 
     def response_timeout(self, request: Request) -> float | None:
-        """Return the timeout (seconds) for the response. None stands for the timeout of the connection."""
+        """Return the timeout (seconds) for the response. None means the default timeout of the connection."""
 
     def response_received(self, request: Request | TopicLookup, response: Any, now: float) -> None: ...
 
     def request_failed(self, now: float) -> None:
-        """Start a pause, because a request got no response. After the pause, the member sends the request again."""
+        """Start a pause, because a request has failed. After the pause, the member sends the request again."""
 
     def fail(self, error: KafkaError) -> None:
         """Store a fatal error. From then on the member sends no requests, and its partitions are lost."""

@@ -1,14 +1,14 @@
 """Encodes and decodes what the members of a classic group send to each other: subscriptions and assignments.
 
-The coordinator passes subscriptions and assignments on, and does not decode them. In JoinGroup, a member sends one
-subscription for each of its assignors. The leader receives the subscriptions of all members. In SyncGroup, the leader
-sends the assignments of all members, and each member receives its own assignment.
+The coordinator does not decode subscriptions and assignments. In JoinGroup, a member sends one subscription for each of
+its assignors. The leader receives the subscriptions of all members. In SyncGroup, the leader sends the assignments of
+all members, and each member receives its own assignment.
 
 A subscription also contains the partitions that the member owned before the rebalance. A cooperative member still owns
-them, and lists them in `owned_partitions`. An eager member has already given up all partitions. So the sticky assignor,
-which is eager, lists the earlier partitions in the field `user_data`. Both kinds of members also send the generation in
-which they received these partitions. The leader needs the generation: if a member has missed a rebalance, its
-partitions may already belong to other members.
+these partitions, and lists them in `owned_partitions`. An eager member has already given up all partitions. With the
+sticky assignor, an eager member lists its earlier partitions in the field `user_data`. Both kinds of members also send
+the generation in which they received these partitions. If this generation is old, the leader knows that the partitions
+may already belong to other members.
 
 Not all clients encode `user_data` in the same format. With the cooperative-sticky assignor, librdkafka uses the format
 of the sticky assignor, and Java clients write only the generation as an int32. So the leader tries each known format.
@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 
 class HasPartitions(Protocol):
-    """The fields that all messages of this module have for a topic: its name and partition numbers."""
+    """A topic in one of the messages of this module: its name, and the numbers of some of its partitions."""
 
     topic: str
     partitions: list[int]
@@ -57,8 +57,8 @@ def subscriptions(
 ) -> list[JoinProtocol]:
     """Encode one subscription for each assignor.
 
-    `owned` contains the partitions that the member still owns. `previous` contains the partitions that it received in
-    the generation `generation`.
+    `owned` contains the partitions that the member still owns. `previous` contains the partitions that the member
+    received in the generation `generation`.
     """
     return [
         JoinProtocol(
@@ -110,7 +110,7 @@ def _parse_user_data(data: bytes | memoryview) -> StickyUserData:
 
 
 def assign(assignor: str, members: Sequence[JoinedMember], counts: Mapping[str, int]) -> dict[str, bytes]:
-    """Call the assignor, and return the encoded assignments of all members by member id.
+    """Call the assignor. Return the encoded assignment of each member, by member id.
 
     Raises ProtocolError if the subscription of a member cannot be decoded.
     """
@@ -134,7 +134,7 @@ def subscribed_topics(members: Iterable[JoinedMember]) -> frozenset[str]:
 def parse_assignment(data: bytes | memoryview) -> Owned:
     """Decode an assignment, and return its partitions. Raises ProtocolError if the bytes are malformed.
 
-    If the bytes are empty, the assignment is also empty. Some leaders send it so if a member gets no partitions.
+    If the bytes are empty, the assignment is also empty. Some leaders send no bytes to a member without partitions.
     """
     if not data:
         return frozenset()

@@ -6,9 +6,9 @@ the requests:
     consumer's thread     when it polls: calls the rebalance listener, and commits offsets
     membership thread     sends heartbeats, and the requests that wait for other members (JoinGroup, SyncGroup)
 
-With this second thread, a slow consumer remains a member of the group. Also, while the second thread waits for the
-response to JoinGroup, a poll with a short timeout can return in time. Both threads use the state of the `GroupMember`,
-and protect it with one lock. No thread holds the lock while it waits for a broker or calls code of the application.
+With the membership thread, a slow consumer remains a member of the group. A poll with a short timeout also returns in
+time, because only the membership thread waits for the response to JoinGroup. Both threads use the same `GroupMember`,
+and a lock protects it. No thread holds the lock while it waits for a broker or calls code of the application.
 """
 
 from __future__ import annotations
@@ -62,16 +62,16 @@ def group_offsets(cluster: Cluster, settings: MemberSettings) -> CommittedOffset
 class GroupMembership:
     """A consumer's membership in its group. Only the consumer's thread may call the public methods.
 
-    The attribute `offsets` commits offsets with the identity of this member. If the consumer is not a member at the
-    time of a commit, `offsets` raises KafkaError with UNKNOWN_MEMBER_ID.
+    The attribute `offsets` commits offsets with the identity of this member. While the consumer is not a member of the
+    group, each commit raises KafkaError with UNKNOWN_MEMBER_ID.
     """
 
     def __init__(
         self, cluster: Cluster, settings: MemberSettings, listener: RebalanceListener, member: GroupMember
     ) -> None:
         self._cluster, self._settings, self._listener = cluster, settings, listener
-        # This lock protects the member and `_is_closing`. When a thread has changed one of them, it notifies the
-        # waiting thread. While a thread holds this lock, it never acquires another lock.
+        # This lock protects `_member` and `_is_closing`. A thread that changes one of these fields also notifies the
+        # waiting thread. A thread that holds this lock never acquires another lock.
         self._changed = threading.Condition()
         self._member = member
         self._is_closing = False
@@ -96,7 +96,7 @@ class GroupMembership:
     def subscribe(self, topics: Collection[str]) -> None:
         """Replace the topics that the consumer subscribes to. The next `poll` joins the group with the new topics.
 
-        If a consumer subscribes by a pattern, it calls this method whenever other topics match the pattern.
+        A consumer with a pattern calls this method whenever the set of matching topics changes.
         """
         with self._changed:
             self._member.subscribe(topics)
@@ -109,14 +109,13 @@ class GroupMembership:
     # -- the consumer's thread
 
     def poll(self, timeout: float) -> None:
-        """Take part in a rebalance, if there is one.
+        """If a rebalance is in progress, take part in it.
 
-        The method calls the rebalance listener, and waits up to `timeout` seconds for the other members.
-
-        If no rebalance is in progress, the method returns immediately and sends no request. So the consumer can call it
-        before every fetch. After temporary errors, the membership thread retries in the background. Raises KafkaError
-        after a fatal error, for example if the broker refuses the group id. If the rebalance listener has raised
-        exceptions, this method raises the first one.
+        The method calls the rebalance listener, and waits up to `timeout` seconds for the other members. If no
+        rebalance is in progress, the method returns immediately, so the consumer can call it before every fetch. After
+        temporary errors, the membership thread retries in the background. Raises KafkaError after a fatal error, for
+        example if the broker refuses the group id. If the rebalance listener has raised exceptions, this method raises
+        the first one.
         """
         if self._is_calling:
             return  # The rebalance listener itself has called the consumer's `poll`.
@@ -130,7 +129,7 @@ class GroupMembership:
                 self._call_listener(call)
             except Exception as error:  # noqa: BLE001 - an error of the application, raised after the rebalance
                 first_error = first_error or error
-                # Make the other calls that are necessary now, but do not wait for other members any more.
+                # Make the calls that are already necessary, but do not wait for other members any more.
                 deadline = time.monotonic()
         if first_error is not None:
             raise first_error
@@ -156,7 +155,8 @@ class GroupMembership:
     def _next_call(self, deadline: float) -> ListenerCall | None:
         """Return the next call of the rebalance listener.
 
-        If a rebalance is in progress, wait for the call until the deadline. Return None if no call is necessary.
+        During a rebalance, wait until a call is necessary, but only until `deadline`. Return None if no call is
+        necessary.
         """
         with self._changed:
             while True:
@@ -194,10 +194,10 @@ class GroupMembership:
                 self.offsets.send_leave_request(request, timeout)
 
     def _committing_member(self) -> GroupMetadata:
-        """Return the identity that a commit must contain.
+        """Return the member id and the generation that a commit must contain.
 
-        Raises KafkaError with UNKNOWN_MEMBER_ID if the consumer is not a member. This check is necessary: if the group
-        is empty, the coordinator would accept a commit without a member id.
+        Raises KafkaError with UNKNOWN_MEMBER_ID if the consumer is not a member. Without this check, the coordinator of
+        an empty group would accept a commit without a member id.
         """
         with self._changed:
             if not self._member.is_member:
@@ -274,7 +274,7 @@ def _look_up(cluster: Cluster, lookup: TopicLookup) -> TopicLookupResult:
 
 
 def _explained(error: KafkaError, request: Request | TopicLookup) -> KafkaError:
-    """If the broker does not support the request, return the error with advice. Return other errors unchanged."""
+    """If the error means that the broker does not support the request, add advice to the error."""
     if error.code is not ErrorCode.UNSUPPORTED_VERSION:
         return error
     advice = "members of groups need Kafka 0.9: assign() partitions by hand"

@@ -1,10 +1,9 @@
 """Converts dictionaries of offsets to OffsetCommit and OffsetFetch requests, and their responses to dictionaries.
 
-In OffsetCommit and OffsetFetch messages, the partitions are grouped by topic, and a response contains an error code for
-each partition. From version 8 on, an OffsetFetch request can contain several groups, so its fields are inside a list of
-groups. Only this module handles these differences. From version 10 on, both requests contain topic ids instead of
-names. This client does not use version 10, because it could then not ask for the offsets of a deleted topic, which has
-no id.
+OffsetCommit and OffsetFetch messages group the partitions by topic. A response contains an error code for each
+partition. From version 8 on, an OffsetFetch request contains a list of groups. This module hides these details from the
+other modules. From version 10 on, both requests contain topic ids instead of names. This client does not use version
+10. A deleted topic has no id, so the client could not request the offsets of a deleted topic.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from hmb.protocol.messages.offset_fetch import FIRST_VERSION_OF_GROUPS, OffsetFe
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-# The last version in which OffsetCommit and OffsetFetch contain topic names. Newer versions contain topic ids.
+# The newest version in which OffsetCommit and OffsetFetch contain topic names. Later versions contain topic ids.
 NEWEST_BY_NAME = FIRST_VERSION_OF_IDS - 1
 FIRST_FETCH_OF_STABLE = OffsetFetchRequest.first_version("require_stable")
 
@@ -29,7 +28,8 @@ FIRST_FETCH_OF_STABLE = OffsetFetchRequest.first_version("require_stable")
 class FetchedOffsets(NamedTuple):
     """The content of an OffsetFetch response.
 
-    It contains an error code of the whole group, error codes of partitions, and committed offsets.
+    `error_code` is the error of the whole group. `errors` and `committed` contain the errors and the offsets of
+    partitions.
     """
 
     error_code: int
@@ -70,9 +70,9 @@ def fetch_request(
 ) -> OffsetFetchRequest:
     """Return a request for the committed offsets of these partitions.
 
-    If `partitions` is None, the request asks for all partitions. This needs at least version 2. If `require_stable` is
-    true, and an open transaction contains offsets of a partition, the coordinator responds with an error for this
-    partition. Brokers before Kafka 2.5 do not know `require_stable`. The request then does not contain it.
+    If `partitions` is None, the request asks for all partitions. This is possible from version 2 on. If
+    `require_stable` is true, the coordinator responds with an error for each partition whose offset is part of an open
+    transaction. Brokers before Kafka 2.5 do not support `require_stable`, and the function then ignores it.
     """
     numbers: dict[str, list[int]] = {}
     for name, number in partitions or ():
@@ -105,9 +105,9 @@ def fetched_offsets(response: OffsetFetchResponse, version: int) -> FetchedOffse
 
 
 def for_version(request: Request, version: int) -> Request:
-    """Return the request in the form that this version needs.
+    """Return the request in the format of this version.
 
-    Old versions of LeaveGroup have another field for the member.
+    Old versions of LeaveGroup contain one member id instead of a list of members.
     """
     if isinstance(request, LeaveGroupRequest) and version < FIRST_VERSION_OF_MEMBERS:
         return LeaveGroupRequest(group_id=request.group_id, member_id=request.members[0].member_id)

@@ -1,8 +1,8 @@
 """The producer: it collects records of many threads, sends them in few requests, and reports the results.
 
 The problem: one request for each record would be slow. Each request costs a network round trip, and a few hundred
-microseconds of work in the broker. The producer therefore collects records in batches. One request contains batches for
-several partitions that have the same leader:
+microseconds of work in the broker. The producer therefore collects records in batches. One request contains the batches
+of several partitions with the same leader:
     application threads                        sender threads, one for each leader
     -------------------                        -----------------------------------
     send("weather", b"rain", key=b"Seattle")
@@ -13,7 +13,7 @@ several partitions that have the same leader:
     delivery.result()  <------------------------------- completes the batch's result
       RecordMetadata(topic="weather", partition=1, offset=42, ...)
 
-Read the modules in this order. A record passes through them in the same order:
+Read the modules in this order. A record passes through the modules in the same order:
 1. `producer`: the public class `Producer`.
 2. `partitioner`: chooses the partition of a record.
 3. `accumulator` and `batch`: the queues in which batches wait.
@@ -24,5 +24,5 @@ Read the modules in this order. A record passes through them in the same order:
 
 You can skip these modules in a first reading: `settings` (keyword arguments), `idempotence` (numbers that prevent
 duplicates), `transactions` and `transaction_states` (transactions), `columns` (many records in one call),
-`record_checks` and `metrics`.
+`record_checks` (checks the arguments of `send`) and `metrics`.
 """

@@ -1,17 +1,17 @@
 """The accumulator: it collects records in batches, and keeps one queue of batches for each partition.
 
-A request for each record would cost a network round trip for each record. The producer therefore collects records in
-batches. An application thread calls `append`, which encodes the record and adds it to the last batch in the queue of
-the partition. A sender thread sends the batches at the front of the queues. A batch may be sent if one of three
-conditions holds: the batch is full, it has waited for `linger` seconds, or a thread waits for it (in `flush`, in
-`result`, or for memory). The batch is then *sealed*: no further record is added to it.
+If the producer sent each record in its own request, each record would cost a network round trip. The producer therefore
+collects records in batches. An application thread calls `append`, which encodes the record and adds it to the last
+batch in the queue of the partition. A sender thread sends the batches at the front of the queues. A sender thread sends
+a batch in one of three cases: the batch is full, the batch has waited for `linger` seconds, or a thread waits in
+`flush`, in `result` or for memory. The batch is then *sealed*: no further record is added to it.
 
 The setting `buffer_memory` limits the bytes of the encoded records in all queues. If a record does not fit, the thread
-that sends it waits until memory is free.
+that calls `send` waits until memory is free.
 
 The producer may choose any partition for a record without a key. It sends all records without a key to the same
 partition until a batch is full, and then chooses another partition (KIP-480). To choose a partition, the accumulator
-draws two partitions at random. It takes the one with fewer batches in its queue, so that a slow leader gets fewer
+draws two partitions at random. It takes the partition with fewer batches in its queue, so that a slow leader gets fewer
 records. Kafka's producer also prefers partitions with short queues, but it counts bytes (KIP-794).
 
 For example, an application sends 1,000 records of 100 bytes within 5 ms to a topic with one partition. These records
@@ -42,8 +42,9 @@ class Accumulator:
     """The queues of batches of all partitions. All records in the queues together take at most `memory` bytes.
 
     - `used` is the sum of the sizes of all batches in all queues, in bytes. `_batches` is the number of these batches.
-    - Each queue with batches belongs to one `SenderQueues`: to `without_leader`, or to the sender of its leader.
-    - Only the last batch of a queue can be open for further records. Batches at the front may be in flight.
+    - Each queue with batches belongs to one `SenderQueues`: to the one of its leader's sender thread, or to
+      `without_leader`.
+    - Records can be added only to the last batch of a queue. Batches at the front of a queue may be in flight.
     """
 
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
@@ -60,7 +61,7 @@ class Accumulator:
         self._batches = 0
         self._closed = False
         self._all_sender_queues: list[SenderQueues] = []
-        # Python makes a new object for each use of `self._seal_batch_of`. All batches share this one object, so that
+        # Each use of `self._seal_batch_of` creates a new object. All batches share the object in this field, so that
         # the garbage collector has fewer objects to visit.
         self._seal_now = self._seal_batch_of
         self.without_leader = self.new_sender_queues()  # the queues of partitions whose leader is not known
@@ -100,8 +101,8 @@ class Accumulator:
     ) -> None:
         """Add records to the last batches of their partitions.
 
-        The records of one call may go to several batches. For each batch, the method appends one `BatchSlice` to
-        `slices`. `number` is the index of the first row in the application's call of `send_many`.
+        The records may go to several batches. For each batch, the method appends one `BatchSlice` to `slices`. `number`
+        is the index of the first of these records in the application's call of `send_many`.
         """
         row_numbers: dict[BatchResult, list[int]] = {}
         with self._lock:
@@ -130,7 +131,8 @@ class Accumulator:
     ) -> None:
         """Add records that have only a value: no key, no headers and no timestamp of their own.
 
-        `append_rows` adds all other records. Its arguments `number` and `slices` have the same meaning.
+        `append_rows` adds all other records. The arguments `number` and `slices` have the same meaning as in
+        `append_rows`.
         """
         ends = list(accumulate([RECORD_OVERHEAD + len(value) for value in values]))
         done = taken = 0
@@ -156,10 +158,10 @@ class Accumulator:
             return list(self._queues)
 
     def wait_for_batches(self, sender_queues: SenderQueues, timeout: float | None = None) -> list[ProducerBatch]:
-        """Wait until batches may be sent, and return these batches. No further record is added to them.
+        """Wait until batches may be sent, and return these batches. Seal them: no further record is added.
 
-        The *window* of a queue limits how many of its batches are returned. The list is empty if `timeout` seconds have
-        passed, or if the producer is closed and all its batches are completed.
+        The *window* of a queue limits how many batches of the queue are returned. The method returns an empty list
+        after `timeout` seconds, or if the producer is closed and has no batches left.
         """
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         with self._lock:
@@ -184,7 +186,7 @@ class Accumulator:
             self._memory_freed.notify_all()
 
     def done(self, batch: ProducerBatch) -> None:
-        """Remove a batch that is delivered or has failed from its queue. Free its memory."""
+        """Remove a completed batch from its queue, and free the memory of the batch."""
         with self._lock:
             if batch.completed:
                 return
@@ -201,7 +203,7 @@ class Accumulator:
                 self._wake_all()
 
     def split(self, batch: ProducerBatch, halves: Sequence[ProducerBatch]) -> None:
-        """Replace a batch that is too large for the broker by smaller ones, at the same position of the queue."""
+        """Put the two halves of a batch into the queue instead of the batch, at the same position."""
         with self._lock:
             if batch.completed:
                 return
@@ -227,14 +229,14 @@ class Accumulator:
             return bool(batch.queue.batches) and batch.queue.batches[0] is batch
 
     def batches_after(self, batch: ProducerBatch) -> list[ProducerBatch]:
-        """Return the batches that were sent after this one and are still in the queue of the partition."""
+        """Return the batches that were sent after `batch` and are still in the queue of the partition."""
         with self._lock:
             batches = iter(batch.queue.batches)
             any(other is batch for other in batches)  # moves the iterator to the position after the batch
             return list(takewhile(lambda other: other.number is not None, batches))
 
     def move(self, queue: PartitionQueue, sender_queues: SenderQueues) -> None:
-        """Move the queue of a partition to another sender thread. After the move, that thread sends the batches."""
+        """Move the queue of a partition to another sender thread. From then on, this thread sends the batches."""
         with self._lock:
             if queue.batches:
                 del queue.sender_queues.queues[queue]
@@ -243,7 +245,7 @@ class Accumulator:
             queue.sender_queues = sender_queues
 
     def seal(self) -> list[BatchResult]:
-        """Let the sender threads send all batches now, without waiting for `linger`. Return the batches' results."""
+        """Seal all batches, so that the sender threads send them now. Return the results of the batches."""
         with self._lock:
             self._seal()
             return [batch.result for batch in self._all_batches()]
@@ -254,14 +256,14 @@ class Accumulator:
             raise ValueError("the producer is closed")
 
     def close(self) -> None:
-        """Accept no further record. Let the sender threads send all batches now, without waiting for `linger`."""
+        """Accept no further record. Seal all batches, so that the sender threads send them now."""
         with self._lock:
             self._closed = True
             self._seal()
             self._memory_freed.notify_all()
 
     def abandon(self, error: Exception) -> None:
-        """Let all remaining batches fail with this error. The caller must have called `close` before."""
+        """Complete all remaining batches with this error. The caller must call `close` before."""
         with self._lock:
             batches = self._all_batches()
             for queues in self._queues.values():
@@ -276,7 +278,7 @@ class Accumulator:
             batch.fail(error)
 
     def _batch_with_room(self, topic: str, partition: int | None, partitions: int, size: int) -> ProducerBatch:
-        """Return a batch to which a record of `size` bytes can be added. First wait until enough memory is free."""
+        """Wait until enough memory is free. Return a batch to which a record of `size` bytes can be added."""
         if self.used + size > self._memory or self._closed or self._waiting:
             self._wait_for_memory(size)
         queue = self._sticky.get(topic) if partition is None else self._queue(topic, partition)
@@ -293,15 +295,14 @@ class Accumulator:
         return self._open(queue)
 
     def _limit(self, queue: PartitionQueue) -> int:
-        """Return the largest number of bytes that the records of a batch in this queue may take."""
+        """Return how many bytes the records of one batch in this queue may take together."""
         return min(self._batch_size, queue.max_size) - RECORD_BATCH_OVERHEAD
 
     def _open(self, queue: PartitionQueue) -> ProducerBatch:
         batch = ProducerBatch(queue, time.monotonic(), BatchResult(queue.partition))
         batch.result.send_now = self._seal_now
-        # Ctrl-C must not interrupt the next four lines, because a batch that is counted but in no queue would never be
-        # sent. Python handles Ctrl-C between two lines only after a function call, and these lines call no Python
-        # function.
+        # Ctrl-C must not interrupt the next four lines. Otherwise a batch could be counted although it is in no queue.
+        # Python handles Ctrl-C only when a Python function is called or a loop repeats, and these lines do neither.
         queue.open = batch
         queue.sender_queues.queues[queue] = None
         self._batches += 1
@@ -311,7 +312,7 @@ class Accumulator:
         return batch
 
     def _close(self, batch: ProducerBatch) -> None:
-        """Add no further record to a batch. If the batch is first in its queue, wake the sender thread."""
+        """Seal a batch. If the batch is the first in its queue, wake the sender thread."""
         batch.queue.open = None
         if batch.queue.batches[0] is batch:
             batch.queue.sender_queues.changed.notify()
@@ -330,11 +331,11 @@ class Accumulator:
         return min([self._queue(topic, number) for number in drawn], key=lambda queue: len(queue.batches))
 
     def _take_due(self, queue: PartitionQueue, now: float, due: list[ProducerBatch]) -> float:
-        """Add to `due` the batches of a queue that may be sent now. No further record is added to these batches.
+        """Seal the batches of a queue that may be sent now, and add them to the list `due`.
 
         Return the time (`time.monotonic()`) at which the next batch of the queue may be sent, or infinity if this time
-        is not known. While other batches of the partition are in flight, the last batch can still receive records, so
-        it may not be sent yet.
+        is unknown. A batch that is not full waits while earlier batches of the partition are in flight, because it can
+        receive more records until then.
         """
         taken = queue.in_flight
         while taken < min(queue.window, len(queue.batches)):
@@ -373,10 +374,10 @@ class Accumulator:
             sender_queues.changed.notify_all()
 
     def _wait_for_memory(self, size: int) -> None:
-        """Wait until `size` bytes of memory are free. Let the sender threads send all batches now.
+        """Seal all batches, so that the sender threads send them now. Wait until `size` bytes of memory are free.
 
-        The thread that has waited longest gets memory first. Without this order, threads with small records could
-        always get the memory before a thread with a large record.
+        The thread that has waited longest gets memory first. Otherwise a thread with a large record could wait for
+        ever, because threads with small records would always get the free memory.
         """
         self._seal()
         ticket = object()

@@ -4,18 +4,19 @@ The broker must write the records of one partition in the order in which the app
 therefore has one queue of batches for each partition. A sender thread sends the batches from the front of the queue. A
 batch stays in the queue until it is delivered or has failed.
 
-A sender thread can send several batches of a partition before the response to the first one arrives. The *window* of
-the queue limits the number of these batches in flight:
+A sender thread can send several batches of a partition before the response to the first batch arrives. The *window* of
+the queue is the largest allowed number of batches in flight. It has one of these values:
     window           when
     1                at the start; after a failure, until all batches sent before the failure are completed
     `max_in_flight`  after the broker has written a batch, until a failure
     0                after a failure, until no batch of the partition is in flight
 
-While the window is 0, the sender thread sends no batch of the partition. It waits for the responses to the batches that
-it sent after the failed batch. When it knows all these results, it decides what happens to the failed batch.
+If a batch fails, the sender thread sets the window to 0. It sends no further batch of the partition, and waits until
+all batches in flight have a result. Then the sender thread decides whether the failed batch is given up, split or sent
+again.
 
-At each moment, only one sender thread uses a queue: it sends the queue's batches, or moves the queue to another sender
-thread. The fields about batches in flight therefore need no lock.
+At each moment, a queue belongs to one sender thread. This thread sends the queue's batches, or moves the queue to
+another sender thread. The queue's fields about batches in flight therefore need no lock.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class ProducerIdentity(NamedTuple):
 
 @dataclass(slots=True)
 class PartitionSequence:
-    """The state of the sequence numbers of one partition: which number the next record gets."""
+    """The sequence numbers of one partition: `next` is the sequence number of the next record."""
 
     identity: ProducerIdentity  # the producer id and the epoch that the broker assigned
     epoch: int  # the epoch for this partition; it can be greater than the epoch in `identity`
@@ -48,7 +49,7 @@ class PartitionSequence:
 
 
 class BatchNumber(NamedTuple):
-    """The three numbers of a batch. A broker that receives the same batch twice recognizes it by these numbers."""
+    """The producer id, the epoch and the first sequence number of a batch. They identify the batch."""
 
     producer_id: int
     producer_epoch: int
@@ -60,14 +61,14 @@ class SenderQueues:
     """The partition queues whose batches one sender thread sends."""
 
     changed: threading.Condition  # the sender thread waits on this condition; it uses the accumulator's lock
-    # All queues of this sender thread that contain batches. The queue that was added first comes first.
+    # The queues of this sender thread that contain batches. The oldest queue comes first.
     queues: dict[PartitionQueue, None] = field(default_factory=dict)
     wakes_at: float = -math.inf  # the time (time.monotonic()) at which the sender thread wakes; -inf while it runs
 
 
 @dataclass(slots=True, eq=False)
 class PartitionQueue:
-    """The queue of one partition. It contains the batches that are not yet delivered and have not failed."""
+    """The queue of one partition. It contains the batches that are not completed yet."""
 
     partition: TopicPartition
     sender_queues: SenderQueues
@@ -101,7 +102,7 @@ class ProducerBatch:
 
     @property
     def size(self) -> int:
-        """The number of bytes of memory that the batch takes."""
+        """The size of the batch in memory, in bytes."""
         return len(self.records.data) if self.data is None else len(self.data)
 
     def deliver(self, base_offset: int, log_append_time: int) -> None:

@@ -1,9 +1,9 @@
 """The input of `send_many`: a column of values and a column of keys. A column is a Python list or an Arrow array.
 
-An Arrow column of type binary or string has two buffers. One buffer contains all values without gaps. The other buffer
-contains the position at which each value ends. This module cuts the values out of the first buffer itself, because an
-Arrow object for each value would cost time. This module does not import pyarrow. A program that has an Arrow column has
-already imported it.
+An Arrow column of type binary or string has two buffers. One buffer contains all values, one after another. The other
+buffer contains the position at which each value ends. This module reads the values directly from the first buffer,
+because pyarrow would create an object for each value, which costs time. This module does not import pyarrow, because a
+program with an Arrow column has already imported pyarrow.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ class Row(NamedTuple):
 class Columns(NamedTuple):
     """Several records as columns: a list of values, a list of keys, a list of headers and a list of timestamps.
 
-    `keys` is None if no record has a key. `headers` and `timestamps` can be None in the same way.
+    `keys` is None if no record has a key. `headers` is None if no record has headers. `timestamps` is None if no record
+    has a timestamp.
     """
 
     values: Sequence[bytes | None]

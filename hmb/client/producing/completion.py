@@ -1,12 +1,12 @@
-"""The completion of batches: after a response or a lost connection, a batch is delivered, fails or is sent again.
+"""The completion of batches: after each attempt, a batch is delivered, given up, split or sent again.
 
-If the error of a batch is *retriable*, the batch stays in its queue. For example, the partition has no leader at the
-moment, or the connection broke. The queue moves back to the producer's `LeaderRouter`, which finds the leader again
-after a pause. Then a sender thread sends the batch again. After the delivery timeout, the batch fails.
+After a *retriable* error, the batch stays in its queue. For example, the connection broke, or the partition has no
+leader at the moment. The producer's `LeaderRouter` looks up the leader again after a pause. Then the leader's sender
+thread sends the batch again. After the delivery timeout, the producer gives the batch up.
 
-If a connection breaks, the broker may have written the batch, and only its response was lost. The module `idempotence`
-explains how the broker recognizes the same batch when it arrives again. It also explains what happens to the batches
-that were sent after a failed batch.
+When a connection breaks, a batch may already be written, and only the broker's response is lost. The module
+`idempotence` explains how the broker recognizes the same batch when it arrives again. It also explains what happens to
+the batches that were sent after a failed batch.
 """
 
 from __future__ import annotations
@@ -58,11 +58,11 @@ class SenderSettings:
 
 @dataclass(frozen=True, slots=True)
 class FailedBatch:
-    """A batch that was not delivered by its last attempt, with the error of this attempt."""
+    """A batch whose last attempt failed, with the error of this attempt."""
 
     batch: ProducerBatch
     error: Exception
-    # The broker's message for each invalid record. The key is the index of the record in the batch.
+    # The broker's message about each invalid record, by the index of the record in the batch.
     record_errors: dict[int, str] = field(default_factory=dict)
     answered: bool = False  # whether the broker has sent this error for this partition
 
@@ -78,10 +78,10 @@ class BatchCompletion:
         self.last_error: str | None = None  # the error that delayed the last batch; None after a delivery
 
     def answered(self, batch: ProducerBatch, answer: PartitionAnswer | None) -> FailedBatch | None:
-        """Handle the answer of a broker for a batch. If the broker has written the batch, deliver it.
+        """Handle a broker's answer for a batch. If the broker has written the batch, complete the batch.
 
-        Otherwise return the failure. `answer` is the part of the response for the batch's partition. It is None if the
-        response does not contain the partition.
+        Otherwise return the batch and its error. `answer` is the part of the response about the batch's partition, or
+        None if the response does not contain the partition.
         """
         if answer is None:
             return FailedBatch(
@@ -107,12 +107,11 @@ class BatchCompletion:
             batch.queue.window = self.settings.max_in_flight
         self.counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        # This call comes last, because the memory of the batch must stay reserved until all its callbacks have
-        # returned.
+        # This call frees the memory of the batch. It comes last, because the batch's callbacks must return before.
         self.accumulator.done(batch)
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
-        """Complete a batch that has failed. The producer does not send it again."""
+        """Give a batch up, and complete it with an error. The producer does not send the batch again."""
         release_numbers(batch, self.accumulator.batches_after(batch), self.guarantee)
         self.guarantee.failed(error)
         self.counters.failed(batch.records.count)
@@ -120,27 +119,28 @@ class BatchCompletion:
         self.accumulator.done(batch)
 
     def resolve(self, queue: PartitionQueue, failures: Iterable[FailedBatch]) -> None:
-        """Decide for each failed batch of a queue whether the batch fails or is sent again.
+        """Decide for each failed batch of a queue whether the batch is given up, split or sent again.
 
-        `failures` contains the failed batches in the order in which they were sent. The caller makes sure that no batch
-        of the queue is in flight.
+        `failures` contains the failed batches in the order in which they were sent. No batch of the queue may be in
+        flight when this method is called.
         """
         queue.window = 1
         is_postponed = False
         for failure in failures:
             if not failure.batch.completed:  # The batch may have failed together with an earlier one.
                 is_postponed |= self._resolve(failure)
-        # This call comes after all decisions, because another thread uses the queue after the move.
+        # The move comes last, because another thread uses the queue after the move.
         if is_postponed:
             self.accumulator.move(queue, self.accumulator.without_leader)
 
     def retry_or_fail(
         self, batch: ProducerBatch, error: ConnectionFailed | KafkaError, *, can_retry: bool = False
     ) -> bool:
-        """Let a batch be sent again after a pause, or complete it with the error. Return True for a retry.
+        """Let a batch be sent again after a pause, or give it up. Return True if it is sent again.
 
-        The batch fails if its error is not retriable, if the delivery timeout has passed, or if the transaction must be
-        aborted. `can_retry` means that a retry can succeed although the error is not retriable.
+        The batch is given up in three cases: the error is not retriable, the delivery timeout is over, or the
+        transaction must be aborted. If `can_retry` is true, the batch is sent again although the error is not
+        retriable.
         """
         now, deadline = time.monotonic(), batch.opened + self.settings.delivery_timeout
         is_final = isinstance(error, KafkaError) and not error.code.retriable and not can_retry
@@ -148,8 +148,8 @@ class BatchCompletion:
             self.fail(batch, error)
         elif now >= deadline:
             self.fail(batch, self._timed_out(batch, error))
-            # The delivery timeout may also have passed for later batches of the queue. They fail here, too. Otherwise
-            # one more attempt for each of them could take a whole request timeout.
+            # Give up all batches of this queue whose delivery timeout is over. One more attempt for each of these
+            # batches could take as long as a whole request timeout.
             for late in self.accumulator.sealed_before(now - self.settings.delivery_timeout, batch.queue):
                 self.fail(late, self._timed_out(late, error))
         else:
@@ -163,7 +163,7 @@ class BatchCompletion:
         return False
 
     def sendable(self, batches: Iterable[ProducerBatch]) -> list[ProducerBatch]:
-        """Return all batches if they may be sent. If the transaction must be aborted, fail them and return []."""
+        """Return the batches that may be sent. If the transaction must be aborted, give up all batches."""
         reason = self.guarantee.abort_reason
         if reason is None:
             return list(batches)
@@ -172,9 +172,9 @@ class BatchCompletion:
         return []
 
     def _resolve(self, failure: FailedBatch) -> bool:
-        """Decide whether a failed batch fails, is split, or is sent again.
+        """Decide whether a failed batch is given up, split or sent again.
 
-        Return True if the leader of its partition must be found again before the next attempt.
+        Return True if the router must look up the leader of the batch's partition before the next attempt.
         """
         batch, error = failure.batch, failure.error
         code = error.code if isinstance(error, KafkaError) and failure.answered else ErrorCode.NONE
@@ -195,8 +195,8 @@ class BatchCompletion:
     def _follows_another(self, batch: ProducerBatch) -> bool:
         """Return whether the broker rejected this batch only because an earlier batch is missing.
 
-        The earlier batch is either still in the queue, or it has just failed. If it has just failed, this batch no
-        longer has a sequence number.
+        The earlier batch may still be in the queue. Or the producer has just given the earlier batch up, and has
+        removed the sequence numbers of this batch.
         """
         if self.guarantee.abort_reason:
             return False
@@ -205,13 +205,13 @@ class BatchCompletion:
     def _can_renumber(self, batch: ProducerBatch) -> bool:
         """Return whether the batch may get new sequence numbers.
 
-        The broker must have no copy of the batch with the old numbers. No such copy may still be on its way, either. A
+        This is allowed only if no copy of the batch with the old numbers is in the log or on its way to the broker. A
         batch of a transaction never gets new numbers.
         """
         return batch.number is not None and not batch.uncertain_attempts and not self.settings.encoding.transactional
 
     def _split(self, batch: ProducerBatch) -> None:
-        """Replace a batch that is too large for the broker by two smaller batches. Kafka's producer does the same."""
+        """Split a batch that is too large for the broker into two batches. Kafka's producer does the same."""
         parts = halves(batch)
         self.counters.split()
         self.accumulator.split(batch, parts)

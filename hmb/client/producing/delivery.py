@@ -1,14 +1,14 @@
 """The results of `send` and `send_many`. `send` returns a `Delivery` at once, before the record is written.
 
-The application can wait for the result. It can also pass a function, which the producer calls with the delivery when
-the result is known:
+An application can wait for the result of `send`. It can also pass a function (`on_delivery`), which the producer calls
+when the result is known:
     producer.send("weather", b"rain").result()
     producer.send("weather", b"rain", on_delivery=print)
 
 A broker sends one answer for a whole batch, so all deliveries of a batch share one `BatchResult`. A delivery contains
-only a reference to this result and the index of the record in the batch. This makes a delivery cheap: it takes 0.3 us
-and 56 bytes. A `concurrent.futures.Future` for each record, with its lock and its list of callbacks, would take 2 us
-and 1400 bytes. If the application does not keep a delivery, Python frees its memory at once.
+only a reference to this result and the index of the record in the batch. So a delivery takes only 0.3 us and 56 bytes.
+A `concurrent.futures.Future` for each record, with its lock and its list of callbacks, would take 2 us and 1400 bytes.
+If the application does not keep a delivery, Python frees its memory at once.
 
 A `Delivery` has the same methods as `concurrent.futures.Future`, except `cancel`. The producer cannot cancel a record
 after `send`.
@@ -42,7 +42,7 @@ class RecordMetadata(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a batch or of a part of it: the offset of its first record, or an error."""
+    """The result of a batch, or of one part of a split batch: the offset of the first record, or an error."""
 
     records: int
     base_offset: int = -1
@@ -54,7 +54,7 @@ class Outcome(NamedTuple):
 
 
 class BatchResult:
-    """The result of a batch. If the batch was split into smaller batches, it contains the result of each part."""
+    """The result of a batch. If the batch was split, the `BatchResult` contains the result of each part."""
 
     __slots__ = ("_callbacks", "_changed", "_lock", "_missing", "_outcomes", "callbacks_done", "partition", "send_now")
 
@@ -65,7 +65,7 @@ class BatchResult:
         self.send_now: Callable[[BatchResult], None] | None = None
         self._missing = 1  # the number of parts of the batch that have no outcome yet
         self._outcomes: dict[int, Outcome] = {}  # the outcome of each part, by the index of its first record
-        # The functions to call when all outcomes are known, each with its argument.
+        # The functions to call when all outcomes are known, with the argument of each function.
         self._callbacks: list[tuple[Callable[[Any], object], object]] = []
         self._lock = threading.Lock()  # guards the three fields above
         self._changed: threading.Condition | None = None  # uses `_lock`; created when a thread first waits
@@ -76,7 +76,7 @@ class BatchResult:
         return not self._missing
 
     def split(self) -> None:
-        """Record that a part of the batch was split into two parts. The result then waits for the outcome of both."""
+        """Increase the number of missing outcomes, because a part of the batch was split into two parts."""
         with self._lock:
             self._missing += 1
 
@@ -97,14 +97,15 @@ class BatchResult:
             callbacks, self._callbacks = self._callbacks, []
             self._wake_all()
         for callback, argument in callbacks:
-            # BaseException includes SystemExit. A callback that raises it must not end this thread of the producer.
+            # BaseException includes SystemExit. A callback that raises SystemExit must not end the sender thread that
+            # calls it.
             _call(callback, argument, BaseException)
         with self._lock:
             self.callbacks_done = True
             self._wake_all()
 
     def add_callback(self, callback: Callable[[T], object], argument: T) -> None:
-        """Call `callback(argument)` when the result is complete. If it is already complete, call it now."""
+        """Call `callback(argument)` when the result is complete, or now if the result is already complete."""
         with self._lock:
             if self._missing:
                 self._callbacks.append((callback, argument))
@@ -114,7 +115,7 @@ class BatchResult:
     def wait(self, timeout: float | None) -> bool:
         """Wait at most `timeout` seconds for the result. Return whether the result is complete.
 
-        Because a thread waits, the producer sends the batch now, without waiting for `linger`.
+        The producer sends the batch at once, without waiting for `linger`, because a thread needs the result.
         """
         send_now = self.send_now
         if send_now is not None:
@@ -122,7 +123,7 @@ class BatchResult:
         return self._wait_for(lambda: not self._missing, timeout)
 
     def wait_for_callbacks(self, timeout: float) -> bool:
-        """Wait at most `timeout` seconds until all callbacks have returned. Return False if some still run then."""
+        """Wait until all callbacks have returned, at most `timeout` seconds. Return whether all have returned."""
         return self.callbacks_done or self._wait_for(lambda: self.callbacks_done, timeout)
 
     def _wait_for(self, predicate: Callable[[], bool], timeout: float | None) -> bool:
@@ -147,7 +148,7 @@ class BatchResult:
     def error_of(self, index: int) -> Exception | None:
         """Return the error of the record `index`, or None if the record was delivered.
 
-        If the broker rejected the batch because of an invalid record, the message contains the reason.
+        If the broker rejected the batch because of one invalid record, the error of each record contains the reason.
         """
         first, outcome = self.part_of(index)
         if not outcome.record_errors or not isinstance(outcome.error, KafkaError):
@@ -181,7 +182,7 @@ class Delivery:
         return self._result.completed
 
     def result(self, timeout: float | None = None) -> RecordMetadata:
-        """Wait for the delivery, and return where the broker has written the record.
+        """Wait for the delivery. Return the partition and the offset of the record.
 
         If the record was not delivered, raises its error. Raises TimeoutError after `timeout` seconds.
         """
@@ -202,10 +203,10 @@ class Delivery:
         return self._result.error_of(self._index)
 
     def add_done_callback(self, callback: Callable[[Delivery], object]) -> None:
-        """Call `callback` with this delivery when the delivery is done. If it is already done, call it now.
+        """Call `callback` with this delivery when the record is delivered or has failed.
 
-        Otherwise a sender thread of the producer makes the call, and waits until it returns. The callback may send
-        records, but must not wait for their results.
+        If the result is already known, this method calls `callback` itself. Otherwise a sender thread calls `callback`
+        later. The callback may send records, but must not wait for the results of these records.
         """
         self._result.add_callback(callback, self)
 
@@ -249,7 +250,7 @@ class Deliveries:
         return all(piece.result.completed for piece in self._slices)
 
     def result(self, timeout: float | None = None) -> list[Range]:
-        """Wait until all records are done, and return where the broker has written them.
+        """Wait until all records are done. Return the offsets at which the broker has written the records.
 
         If a record was not delivered, raises the first error. Raises TimeoutError after `timeout` seconds.
         """
@@ -274,7 +275,7 @@ class Deliveries:
     def failures(self) -> list[Failure]:
         """Return the records that were not delivered, as one `Failure` for each batch.
 
-        The caller must first wait until all records are done.
+        Call this method only when all records are done.
         """
         found: dict[tuple[BatchResult, int], Failure] = {}
         for piece in self._slices:
@@ -287,9 +288,10 @@ class Deliveries:
         return list(found.values())
 
     def add_done_callback(self, callback: Callable[[Deliveries], object]) -> None:
-        """Call `callback` when all records are done. If all are already done, call it now.
+        """Call `callback` with this object when each record is delivered or has failed.
 
-        Otherwise a sender thread of the producer calls it. The argument of the callback is this object.
+        If all results are already known, this method calls `callback` itself. Otherwise a sender thread calls
+        `callback` later.
         """
         left = len(self._slices)
         counting = threading.Lock()  # guards `left`, because several sender threads can complete batches at once
@@ -314,9 +316,9 @@ def _wait(result: BatchResult, timeout: float | None) -> None:
 
 
 def _ranges(piece: BatchSlice) -> list[Range]:
-    """Return where the broker has written the records of a slice.
+    """Return the offsets at which the broker has written the records of a slice.
 
-    The result is one range. If the batch was split, it can be several ranges.
+    Usually, the result is one range. If the batch was split, the records can be in several ranges.
     """
     ranges: list[Range] = []
     index, end = piece.first, piece.first + len(piece.rows)
@@ -330,10 +332,9 @@ def _ranges(piece: BatchSlice) -> list[Range]:
 
 
 def _failures(piece: BatchSlice) -> Iterator[tuple[int, Failure]]:
-    """Yield a pair for each failure of a slice: the index of a record, and the failure.
+    """Yield each failure of a slice, together with the index of the first record in the failed part.
 
-    The record is the first one in the part of the batch that has failed. A slice can have more than one failure only if
-    its batch was split into parts.
+    A slice has more than one failure only if its batch was split, and several parts of the batch have failed.
     """
     index, end = piece.first, piece.first + len(piece.rows)
     while index < end:
