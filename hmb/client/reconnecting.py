@@ -1,7 +1,8 @@
 """The pauses between attempts to connect to a broker that cannot be reached.
 
 The problem: a computer whose broker is down refuses a connection within microseconds. A client that tries again at once
-would make thousands of attempts a second. When the broker runs again, all its clients would connect at the same moment.
+would make thousands of attempts a second. Also, all clients of the broker would connect at the same moment when the
+broker runs again.
 
 The idea is *exponential backoff with jitter*. After the first failed attempt to connect to an address, the client waits
 50 ms before the next attempt. Each further failure doubles this pause, up to 0.8 s. The client makes each pause up to
@@ -10,8 +11,8 @@ client connects within one second:
     failures in a row      1      2      3      4      5 and more
     pause in ms           50    100    200    400    800             (each plus or minus 20 %)
 
-If the caller tries to connect during a pause, the attempt fails at once, with the error of the last failure. It does
-not wait for the end of the pause, so that the caller can use another broker.
+If the caller tries to connect during a pause, the attempt fails at once, with the error of the last failure. The caller
+does not wait for the end of the pause, and can connect to another broker.
 
 Source: `reconnect.backoff.ms` and `reconnect.backoff.max.ms` of Kafka's clients (their defaults are 50 ms and 1 s);
 KIP-144, KIP-580.
@@ -31,7 +32,7 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.05, 0.8  # seconds
 
 @dataclass(slots=True)
 class _AddressFailure:
-    """The failed attempts to connect to an address: the last error, their number, and the time of the next attempt."""
+    """The failed attempts to connect to one address: the last error, the number of failures, and the next attempt."""
 
     reason: str
     count: int
@@ -48,16 +49,16 @@ class KnownBrokers:
         self._have_api_versions: set[str] = set()
 
     def recent_failure(self, address: str) -> str | None:
-        """If a client must not connect to this address now, return the error of the last attempt.
+        """During a pause of this address, return the error of the last attempt to connect.
 
-        Otherwise return None.
+        Return None if the client may connect to this address now.
         """
         with self._lock:
             failure = self._failures.get(address)
             return failure.reason if failure and self._clock() < failure.retry_at else None
 
     def failed(self, address: str, reason: str) -> None:
-        """Record that an attempt to connect has failed. The next attempt must wait until a pause is over."""
+        """Record that an attempt to connect has failed, and start a pause before the next attempt."""
         with self._lock:
             before = self._failures.get(address)
             count = before.count if before else 0
@@ -65,7 +66,7 @@ class KnownBrokers:
             self._failures[address] = _AddressFailure(reason, count + 1, self._clock() + pause)
 
     def lost(self, address: str, reason: str) -> None:
-        """Record that an open connection broke. The client may connect again at once, but tries other brokers first."""
+        """Record that an open connection broke. No pause starts, but the client first tries other brokers."""
         with self._lock:
             self._failures.setdefault(address, _AddressFailure(reason, 0, self._clock()))
 
@@ -75,7 +76,7 @@ class KnownBrokers:
             self._failures.pop(address, None)
 
     def is_doubtful(self, address: str) -> bool:
-        """Return whether this address has failed and no connection to it has succeeded since the failure."""
+        """Return whether the last connection to this address has failed."""
         with self._lock:
             return address in self._failures
 

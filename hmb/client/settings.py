@@ -1,17 +1,18 @@
-"""How a client declares its settings: one line for each setting, with its type, default, Kafka name and purpose.
+"""The declarations of a client's settings: one line for each setting, with type, default, Kafka name and purpose.
 
-`Producer` and `Consumer` take their settings as keyword arguments. A typed dictionary declares these keyword arguments,
-so that a type checker knows the name and the type of each setting:
+`Producer` and `Consumer` take their settings as keyword arguments. A typed dictionary declares these arguments, so that
+a type checker knows the name and the type of each setting:
     class ProducerSettings(TypedDict, total=False):
         linger_ms: Annotated[float, Declared(5, "linger.ms", milliseconds, "How long (ms) a batch waits for records.")]
 
-This line is the only declaration of the setting. The default value, the documentation, the error for a misspelled name,
-and the name in a `client.properties` file come from it.
+The line in the typed dictionary is the only declaration of a setting. HMB takes the default value, the documentation
+and the name for `client.properties` files from this line.
 
-A keyword is Kafka's name of the setting, with underscores instead of dots. A keyword for a time in seconds does not end
-in `_ms`: `request.timeout.ms` becomes `request_timeout`. Some of Kafka's settings have no keyword. If a setting only
-concerns a Java client, for example a serializer class, HMB's client accepts it and ignores it. If a setting turns on a
-protection of data that HMB's client does not support (TLS, SASL), the setting is an error.
+A keyword is Kafka's name of the setting, with underscores instead of dots: `linger.ms` becomes `linger_ms`. If HMB's
+setting is in seconds, its keyword has no `_ms`: `request.timeout.ms` becomes `request_timeout`.
+
+Some of Kafka's settings have no keyword. HMB's client ignores a setting that only concerns Java clients, for example a
+serializer class. HMB's client does not support TLS and SASL, so a setting that turns them on is an error.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class SettingError(HmbError, ValueError):
 class Declared(NamedTuple):
     """The declaration of one setting.
 
-    `kafka_names` contains the names that Kafka has for the setting, separated by spaces. It is "" if Kafka does not
-    have the setting. `read` converts the text of the value in a properties file. If the text is not valid, `read`
-    raises ValueError, and the message describes the valid texts.
+    `kafka_names` contains Kafka's names of the setting, separated by spaces, or "" if Kafka has no such setting. `read`
+    is a function that converts a text from a properties file to the setting's value. If the text is not valid, `read`
+    raises ValueError with a message that describes the valid texts.
     """
 
     default: Any
@@ -59,7 +60,7 @@ class Setting(NamedTuple):
 
 
 def milliseconds(text: str) -> float:
-    """Convert a text that is a number of milliseconds. Kafka's settings give times in milliseconds."""
+    """Convert a text that is a number of milliseconds, for example "100", and return milliseconds."""
     try:
         number = float(text)
     except ValueError:
@@ -121,7 +122,7 @@ COMMON = {
 
 @cache
 def declarations(settings: type) -> dict[str, Declared]:
-    """Return the declaration of each setting. The keys are the keywords.
+    """Return the declaration of each setting. The keys are the keywords, such as `linger_ms`.
 
     `settings` is the typed dictionary that declares the settings of a client.
     """
@@ -130,10 +131,10 @@ def declarations(settings: type) -> dict[str, Declared]:
 
 
 def with_defaults(settings: type, given: Mapping[str, Any], client: str) -> dict[str, Any]:
-    """Return all settings of a client: the given values, and the default of each setting that is not given.
+    """Return all settings of a client: the values in `given`, and the default of each other setting.
 
-    Raises TypeError for an unknown keyword. If a known keyword is similar, the message names it. `client` is the name
-    of the client in this message.
+    Raises TypeError for an unknown keyword. If a known keyword is similar, the error message suggests it. `client` is
+    the name of the client in the message.
     """
     declared = declarations(settings)
     for keyword in given:
@@ -145,7 +146,7 @@ def with_defaults(settings: type, given: Mapping[str, Any], client: str) -> dict
 
 
 def shows_settings(settings: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate an `__init__` that takes settings. Then `help()` and shells show each keyword with its default."""
+    """Decorate an `__init__` that takes settings, so that `help()` shows each keyword with its default."""
 
     def decorate(init: Callable[..., None]) -> Callable[..., None]:
         signature = inspect.signature(init)
@@ -161,7 +162,7 @@ def shows_settings(settings: type) -> Callable[[Callable[..., None]], Callable[.
 
 
 def by_kafka_names(settings: type, *ignored: str) -> dict[str, Setting]:
-    """Return all settings of a client, including the common ones. The keys are Kafka's names of the settings.
+    """Return all settings of a client. The keys are Kafka's names of the settings, such as "linger.ms".
 
     `ignored` contains the names of settings that only concern Java clients. The client accepts and ignores them.
     """
@@ -182,8 +183,8 @@ class Keywords(NamedTuple):
 def keywords(known: Mapping[str, Setting], texts: Mapping[str, str]) -> Keywords:
     """Convert settings of a properties file (`linger.ms`) to keyword arguments (`linger_ms`).
 
-    `known` contains the settings of the client: it is the result of `by_kafka_names`. Raises SettingError if a text is
-    not a valid value of its setting.
+    `known` contains the settings of the client, as `by_kafka_names` returns them. Raises SettingError if the text of a
+    setting is not a valid value.
     """
     found: dict[str, Any] = {}
     unknown = []

@@ -1,9 +1,9 @@
 """A socket that a client reads and writes with deadlines.
 
-Each system call costs time, because Python's interpreter lock is released for the call and a thread must get it again
-afterwards. The stream therefore avoids system calls. Its socket is non-blocking. The stream first tries to receive, and
-waits only if no bytes have arrived. If bytes have already arrived, one system call is enough. If several small
-responses arrive together, the stream receives all of them with one call.
+System calls are slow in Python: a thread releases the interpreter lock before each call, and must wait for the lock
+after the call. The stream therefore makes few system calls. It uses a non-blocking socket, and first tries to receive.
+Only if no bytes have arrived, the stream makes a second system call, which waits for bytes. If several small responses
+arrive together, the stream receives all of them with one call.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class SocketStream:
         raise TimeoutError
 
     def write(self, data: bytes, deadline: float) -> None:
-        """Write all bytes of `data`. Raises TimeoutError if the socket has not taken all bytes at the deadline."""
+        """Write all bytes of `data`. Raises TimeoutError if some bytes are not written at the deadline."""
         left = memoryview(data)
         while left:
             try:
@@ -75,7 +75,7 @@ class SocketStream:
 
     @property
     def has_buffered(self) -> bool:
-        """Whether the stream stores bytes that it has received and that no caller has read yet."""
+        """Whether the stream has received bytes that no caller has read yet."""
         return bool(self._ahead)
 
     @property

@@ -1,9 +1,9 @@
 """Encodes batches, and builds Produce requests in the version that the leader supports.
 
 The producer encodes records in the format of record batches (magic 2), which brokers support since Kafka 0.11. For an
-older broker, this module converts the records to the older format, a message set. An uncompressed batch is converted as
-a whole if its records have only values, and the values have the same length. The records of any other batch are
-converted one by one.
+older broker, this module converts the records to the older format, a message set. If all records of an uncompressed
+batch have only values of the same length, this module converts the batch as a whole. It converts the records of all
+other batches one by one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from hmb.records import Codec, RecordBatch, compress, encode_message_set, read_r
 from hmb.records.batch import MAGIC, increment_sequence, wrap_records
 from hmb.records.builder import RecordsBuilder
 
-# The client uses no higher version. In higher versions, the broker adds partitions to transactions itself (KIP-890).
+# The newest version of Produce that the client uses. In later versions, the broker adds partitions to transactions
+# itself (KIP-890).
 NEWEST_PRODUCE = ProduceRequest.FIRST_VERSION_OF_ADDING - 1
 
 TopicProduceData = ProduceRequest.TopicProduceData
@@ -78,7 +79,7 @@ class Encoding:
 
 
 def renumbered(data: bytes, new: BatchNumber) -> bytes:
-    """Return a copy of an encoded batch, with a new producer id, producer epoch and base sequence."""
+    """Return a copy of an encoded batch with new numbers: producer id, producer epoch and base sequence."""
     return RecordBatch.parse(data).with_producer(*new)
 
 
@@ -110,9 +111,9 @@ def requests(batches: Iterable[ProducerBatch], max_size: int) -> list[list[Produ
     If a single batch is larger than `max_size`, the batch is alone in its request.
     """
     found: list[list[ProducerBatch]] = []
-    # A request contains at most one batch of each partition, and batches of a partition must stay in order. The next
-    # batch of a queue therefore goes into a later request than the previous batch of this queue. This dict contains,
-    # for each queue, the index of the first request that can contain the next batch of the queue.
+    # For each queue: the index of the first request that can contain the queue's next batch. If the previous batch of
+    # the queue is in request 2, the next batch must be in request 3 or later. So the batches of a partition stay in
+    # order.
     index_of: dict[PartitionQueue, int] = {}
     sizes: list[int] = []
     for batch in batches:

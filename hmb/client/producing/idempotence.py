@@ -3,48 +3,51 @@
 The problem: a response can get lost after the broker has written a batch. The producer then sends the batch again, and
 the broker must not write it twice.
 
-The idea: the producer asks a broker once for a *producer id*. The producer gives the records of each partition the
-*sequence numbers* 0, 1, 2 and so on. The broker knows the sequence number that must come next. If a batch begins with a
-lower number, the broker already has the batch, and drops the copy. If a batch begins with a higher number, an earlier
-batch is missing, and the broker rejects the batch.
+The idea: the producer requests a *producer id* from a broker once. The records of each partition get the *sequence
+numbers* 0, 1, 2 and so on. The broker knows the next sequence number of each partition. If a batch begins with a lower
+number, the broker already has this batch, and drops the copy. If a batch begins with a higher number, an earlier batch
+is missing, and the broker rejects the batch.
 
 For example, a producer sends a batch of ten records with the sequence numbers 0 to 9, and the response gets lost. The
-producer sends the batch again. The broker expects 10 as the next number, but the batch begins with 0. The broker
-therefore recognizes the copy, and answers with the offset of the first copy.
+producer sends the batch again. The next sequence number is 10, but the batch begins with 0. The broker therefore knows
+that the batch is a copy, and answers with the offset at which it has written the batch before.
 
-If a batch fails and is not sent again, its sequence numbers are missing: they form a gap. A copy of the failed batch
-may still wait in the buffers of a broken connection, and the broker may write this copy later. The *producer epoch*
-solves both problems (KIP-360). The producer raises its epoch by one for the next batch of the partition, and begins
-with the sequence number 0 again. From then on, the broker rejects each batch with a lower epoch. The producer raises
-the epoch itself, without a request. If the broker has certainly rejected the failed batch, a new epoch is not
-necessary: the next batch gets the numbers of the failed batch.
+When the producer gives a batch up, two problems exist. First, the sequence numbers of this batch are missing, so the
+broker would reject all later batches. Second, a copy of the batch may still be on its way, and the broker may write
+this copy later. The *producer epoch* solves both problems (KIP-360). For the next batch of the partition, the producer
+raises its epoch by one, and begins with the sequence number 0 again. From then on, the broker rejects each batch with a
+lower epoch. The producer raises the epoch without a request.
 
-Several batches of a partition may be in flight. If the broker rejects one batch, it also rejects the batches that were
-sent after it, because these batches begin with a higher number than the broker expects. All of them stay in the queue.
-The first rejected batch decides what happens to the batches after it:
-    the first batch            the batches after it
-    is sent again              are sent again, too, with their old numbers; if the broker has already written one of
-                               them, it drops the copy
+If the broker has certainly rejected the batch that is given up, a new epoch is not necessary. The next batch then gets
+the same sequence numbers.
+
+Several batches of a partition can be in flight. If the broker rejects one batch, it also rejects the batches that were
+sent later, because they begin with a higher number than the next sequence number. All these batches stay in the queue.
+The first rejected batch determines the fate of the later batches:
+    the first batch            the later batches
+    is sent again              are sent again, too, with their old numbers; the broker drops copies of batches that it
+                               has already written
     is split                   keep their numbers, because the halves together have the numbers of the first batch
-    fails, and
+    is given up, and
       was not written          were not written either, and get new numbers
       may have been written    may have been written, too; a batch with an unknown result keeps its numbers, and the
-                               broker recognizes or rejects it; the first batch that the broker has certainly
-                               rejected, and all batches after it, get new numbers in a new epoch
+                               broker drops or rejects a copy of it; the first batch that the broker has certainly
+                               rejected, and all batches after this one, get new numbers in a new epoch
 
-A broker that has no batch of a producer accepts any sequence number. It would therefore accept the second batch of the
-producer although the first batch is missing. To prevent this, the producer keeps only one batch of a partition in
-flight until the broker has written a batch. It does the same after each change of the epoch. Batches of two epochs are
-never in flight together.
+If a broker knows no batch of a producer, it accepts any sequence number. So it would accept the producer's second batch
+although the first batch is missing. To prevent this, the producer keeps only one batch of a partition in flight until
+the broker has written one batch. After each change of the epoch, the producer again begins with one batch in flight.
+Batches with different epochs are never in flight together.
 
-One case remains. A broker forgets a producer that has sent nothing for a day (`producer.id.expiration.ms`). If this
-producer then sends two batches, the broker may reject the first batch and accept the second one. The producer sends the
-first batch again, and the broker writes it after the second batch. Each batch is still written only once.
+Limits: in one case, the order of batches can change. A broker forgets a producer that has sent nothing for a day
+(`producer.id.expiration.ms`). If this producer then sends two batches, the broker may reject the first batch and accept
+the second batch. The producer sends the first batch again, and the broker writes it after the second batch. Each batch
+is still written only once.
 
-A broker remembers the last five batches of each producer. The producer therefore counts the batches from the oldest
-batch that it may have to send again to the newest batch that it has sent. It never lets this number exceed five. The
-number includes batches that the broker has already written in an earlier attempt. After a failure, the producer sends
-one batch at a time until all batches that were sent before the failure are completed (`PartitionQueue.window`).
+A broker remembers the last five batches of each producer. The broker can recognize a copy only of these five batches.
+The producer therefore has at most five batches between the oldest batch that it may have to send again and the newest
+batch that it has sent. After a failure, some of these batches may already be written. So the producer sends one batch
+at a time until all batches from before the failure are completed (`PartitionQueue.window`).
 """
 
 from __future__ import annotations
@@ -70,14 +73,14 @@ SEQUENCE_ERRORS = {  # the errors that a broker returns if a batch does not have
 
 
 class AtLeastOnce:
-    """The guarantee of a producer without idempotence: each record is written at least once, or fails.
+    """The guarantee of a producer without idempotence: it writes each record at least once, or reports an error.
 
     Its batches contain no sequence numbers, so a retry may write a batch twice. The subclasses `Idempotence` and
     `TransactionManager` override the methods. The producer's threads call the methods.
     """
 
     transactional_id: str | None = None
-    # None while batches may be sent. Otherwise no batch may be sent, and this is the reason.
+    # If no batch may be sent, the reason. None while batches may be sent.
     abort_reason: Exception | None = None
 
     def identity(self, connection: Connection) -> ProducerIdentity | None:
@@ -88,16 +91,16 @@ class AtLeastOnce:
         """Raise the producer epoch for a partition. The sequence numbers of the partition begin with 0 again."""
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
-        """Add these partitions to the transaction, before their batches are sent. Without transactions, do nothing."""
+        """Add partitions to the transaction, before the first batch is sent. Without transactions, do nothing."""
 
     def failed(self, error: Exception) -> None:
-        """Record that a batch has failed. Only a producer with transactions needs to know this."""
+        """Record that a batch was given up. Only a producer with transactions needs this information."""
 
 
 class Idempotence(AtLeastOnce):
-    """The guarantee of an idempotent producer without transactions: each record is written exactly once, or fails.
+    """The guarantee of an idempotent producer without transactions: it writes each record once, or reports an error.
 
-    The producer requests a producer id from the broker to which it sends its first batch. Any broker can assign one.
+    Any broker can assign a producer id. The producer requests its id from the broker to which it sends its first batch.
     """
 
     def __init__(self, *, required: bool) -> None:
@@ -109,9 +112,9 @@ class Idempotence(AtLeastOnce):
     def identity(self, connection: Connection) -> ProducerIdentity | None:
         """Return the producer's id and epoch, or None if the broker is older than Kafka 0.11.
 
-        The first call requests a producer id from the broker. When all epochs of this id are used, the next call
-        requests a new id. If batches are in flight on `connection` then, the connection closes, and the producer sends
-        these batches again.
+        The first call requests a producer id from the broker. After the last epoch of this id, the next call requests a
+        new id. If batches are in flight on `connection` during this request, the connection closes, and the producer
+        sends these batches again.
         """
         with self._lock:
             if self._identity is None:
@@ -150,7 +153,7 @@ def number(batch: ProducerBatch, identity: ProducerIdentity) -> BatchNumber:
 
 
 def is_of_current_epoch(batch: ProducerBatch) -> bool:
-    """Return whether the batch has the epoch that the next batch of its partition gets.
+    """Return whether the batch has the present epoch: the epoch that the partition's next batch gets.
 
     Return True if the batches of this producer contain no numbers.
     """
@@ -161,9 +164,9 @@ def is_of_current_epoch(batch: ProducerBatch) -> bool:
 
 
 def release_numbers(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
-    """Decide which sequence numbers the next batches of a partition get, because a batch has failed.
+    """Decide which sequence numbers the next batches of a partition get after the producer has given `batch` up.
 
-    `after` contains the batches of the partition that were sent after the failed batch.
+    `after` contains the batches of the partition that were sent after `batch`.
     """
     if batch.number is None:
         return
@@ -180,7 +183,7 @@ def release_numbers(batch: ProducerBatch, after: list[ProducerBatch], guarantee:
 def renumber_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guarantee: AtLeastOnce) -> None:
     """Let a batch, and the batches that were sent after it, get new numbers in a new epoch.
 
-    This is allowed only if the broker has forgotten the producer's numbers and has certainly not written the batch.
+    The caller must know that the broker has forgotten the producer's numbers, and has not written the batch.
     """
     if is_of_current_epoch(batch):
         guarantee.new_epoch(batch.queue)
@@ -188,9 +191,9 @@ def renumber_in_new_epoch(batch: ProducerBatch, after: list[ProducerBatch], guar
 
 
 def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
-    """Return whether these batches have the last sequence numbers that were assigned in the partition, without a gap.
+    """Return whether these batches have the highest sequence numbers of the partition, without a gap.
 
-    If a gap exists, the broker has accepted a batch between these batches.
+    If a sequence number between these batches is missing, the broker has accepted a batch with this number.
     """
     first, sequence = batches[0].number, batches[0].queue.sequence
     if first is None or sequence is None:
@@ -201,7 +204,7 @@ def _have_the_last_numbers(batches: list[ProducerBatch]) -> bool:
 def _clear_numbers(batches: list[ProducerBatch]) -> None:
     """Remove the numbers of these batches, so that they get new numbers when they are sent again.
 
-    The caller makes sure that no copy of these batches can still reach the broker, or that it will be rejected.
+    The caller must make sure that the broker will write no copy of these batches with the old numbers.
     """
     for batch in batches:
         batch.number, batch.uncertain_attempts = None, 0

@@ -40,7 +40,7 @@ class ProducerMetrics:
 class Counters:
     """The counters of a producer. `snapshot` returns their values as `ProducerMetrics`.
 
-    The producer's threads call the other methods when something happens that must be counted.
+    The producer's threads call the other methods, one for each kind of event.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class Counters:
             self._requests += requests
 
     def answered(self, seconds: float) -> None:
-        """Count one response. It arrived `seconds` after its request was sent."""
+        """Count one response, which arrived `seconds` after its request."""
         with self._lock:
             self._answers += 1
             self._latency += seconds

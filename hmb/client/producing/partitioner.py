@@ -1,10 +1,10 @@
 """Partitioners: functions that choose the partition of a record.
 
-All records with the same key go to the same partition, because only one partition keeps the order of its records. The
-number of the partition is the hash of the key modulo the number of partitions. Kafka 0.7 called this semantic
-partitioning (Kafka 0.7 design, "Semantic partitioning"). All clients must use the same hash function. Otherwise two
-producers would send records with the same key to different partitions. Since Kafka 0.8.2, Kafka's Java client uses
-Austin Appleby's hash function murmur2 (32 bits, with Kafka's own seed). The clients in other languages do the same.
+All records with the same key go to the same partition, so that consumers read them in order. The number of the
+partition is the hash of the key modulo the number of partitions. Kafka 0.7 called this semantic partitioning (Kafka 0.7
+design, "Semantic partitioning"). All clients must use the same hash function. Otherwise two clients would send records
+with the same key to different partitions. Since version 0.8.2, Kafka's Java client uses Austin Appleby's hash function
+murmur2 (32 bits, with Kafka's own seed). Clients in other languages can use the same function.
 
 A record without a key may go to any partition. If the producer chose a new partition for each record, it would make
 many small batches. The producer therefore uses the same partition until the batch is full or sent (see `accumulator`).
@@ -41,7 +41,7 @@ RECENT_KEYS = 4096  # the number of cached results; murmur2 takes 1 to 5 us in P
 
 
 def murmur2(data: bytes) -> int:
-    """Return the hash of a key that Kafka uses: murmur2, as an unsigned number of 32 bits."""
+    """Return Kafka's hash of a key: murmur2, as an unsigned number of 32 bits."""
     length = len(data)
     hashed = SEED ^ length
     words = length >> 2

@@ -1,9 +1,9 @@
-"""The producer: an application calls `send` to send a record, and gets a `Delivery` that reports the result later.
+"""The producer: an application calls `send` with a record, and gets a `Delivery`, which later contains the result.
 
-`send` chooses the partition, encodes the record and adds it to a batch (module `accumulator`). It does not wait until
-the record is sent. The producer's own threads send the batches to the brokers and report the results (module `sender`).
-The setting `acks` determines when a record counts as delivered:
-    acks=0    when the client has written the record to its socket; the client never notices a lost record
+`send` chooses the partition, encodes the record and adds it to a batch (module `accumulator`). `send` does not wait
+until the record is sent. The producer's own threads send the batches to the brokers and report the results (module
+`sender`). The setting `acks` determines when a record counts as delivered:
+    acks=0    when the client has written the record to its socket; if the record is lost, the client does not notice
     acks=1    when the partition's leader has written the record to its log
     acks=-1   when all in-sync replicas have the record; "all" means the same; this is the default, and it makes the
               producer idempotent: each record is written once
@@ -12,9 +12,9 @@ Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Pro
 `send(...)` is asynchronous: it does not wait for the broker. `send(...).result()` is synchronous: it waits for the
 broker. If a thread waits for a record, the producer sends the record's batch at once.
 
-If the very first attempt to reach a broker fails, the producer does not try again. A wrong address therefore causes an
-error at once. Later, the producer repeats failed attempts until `delivery_timeout` has passed. If a record can never be
-sent, for example because it is larger than `max_request_size`, `send` itself raises the error.
+If the producer cannot reach a broker at the very first attempt, it does not try again. A wrong address therefore causes
+an error at once. Later attempts are repeated for up to `delivery_timeout` seconds. If a record can never be sent, for
+example because it is larger than `max_request_size`, `send` itself raises the error.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ class Producer:
         self._max_request_size = chosen["max_request_size"]
         self._partitioner = partitioner_of(chosen["partitioner"])
         self._key_serializer, self._value_serializer = chosen["key_serializer"], chosen["value_serializer"]
-        # The last attempt to send a batch may begin just before the delivery timeout. This attempt can take two
-        # requests: one to find the leader, and one to send the batch.
+        # The last attempt to send a batch can begin just before the end of the delivery timeout. This attempt can need
+        # two requests: the first finds the leader, and the second sends the batch.
         self._close_timeout = chosen["delivery_timeout"] + 2 * chosen["request_timeout"]
         sender_settings = _sender_settings(chosen)
         timeout = min(chosen["request_timeout"], chosen["delivery_timeout"])
@@ -99,8 +99,8 @@ class Producer:
     ) -> Delivery:
         """Add a record to a batch, and return the record's delivery. A producer thread sends the batch later.
 
-        The first call for a topic waits for the topic's metadata. Each call waits while the buffer is full. Both waits
-        end after `max_block` seconds. `value` and `key` are bytes or None, unless the producer has serializers.
+        The first call for a topic waits for the topic's metadata. Each call waits while the buffer is full. Each wait
+        takes at most `max_block` seconds. `value` and `key` are bytes or None, unless the producer has serializers.
         `timestamp` is in ms since 1970. `on_delivery` is a function that the producer calls with the delivery when the
         result is known.
 
@@ -141,13 +141,12 @@ class Producer:
     ) -> Deliveries:
         """Add many records to batches, and return their deliveries. A producer thread sends the batches later.
 
-        `values` and `keys` are lists of bytes and None, or Arrow columns of type binary or string. The producer does
-        not apply its serializers to them. If the records have only values, and no value is None, this method takes a
+        `values` and `keys` are lists of bytes and None, or Arrow columns of type binary or string. The method does not
+        call the producer's serializers. If the records have only values, and no value is None, `send_many` takes a
         third of the time of `send`.
 
-        Raises the same errors as `send`. If a record causes an error, the records before it stay in their batches and
-        are sent. The message of a KafkaError or TimeoutError contains the number of the records that were added before
-        the error.
+        Raises the same errors as `send`. If a record causes an error, the producer still sends the records before this
+        record. The message of a KafkaError or TimeoutError contains the number of these records.
         """
         if self._transactions is not None:
             self._transactions.check_sending()
@@ -172,10 +171,10 @@ class Producer:
         return Deliveries(slices)
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until all records that were sent before this call are delivered or have failed.
+        """Wait until all records of earlier calls of `send` are delivered or have failed.
 
-        Raises TimeoutError after `timeout` seconds. Without `timeout`, raises TimeoutError if a callback of the
-        application blocks a sender thread.
+        Raises TimeoutError after `timeout` seconds. Without `timeout`, the method raises TimeoutError only if a
+        callback of the application blocks a sender thread.
         """
         deadline = time.monotonic() + (self._close_timeout if timeout is None else timeout)
         # The loop waits for the last batch first, because it usually completes last.
@@ -186,8 +185,8 @@ class Producer:
     def close(self, timeout: float | None = None) -> None:
         """Deliver all records that are not delivered yet, and end the producer's threads.
 
-        Raises TimeoutError after `timeout` seconds. The records that are not delivered until then fail. The method does
-        not end an open transaction. The coordinator aborts this transaction after `transaction_timeout`.
+        Raises TimeoutError after `timeout` seconds. All records that are not delivered at this time fail. The method
+        does not end an open transaction. The coordinator aborts an open transaction after `transaction_timeout`.
         """
         self._accumulator.close()
         self._router.join(self._close_timeout if timeout is None else timeout)
@@ -204,15 +203,14 @@ class Producer:
     def init_transactions(self) -> None:
         """Register the transactional id at its coordinator. Call this method once, before the first transaction.
 
-        From then on, brokers reject the requests of older producers with the same transactional id.
+        After this call, brokers reject the requests of older producers with the same transactional id.
         """
         self._with_transactions().initialize()
 
     def begin_transaction(self) -> None:
-        """Begin a transaction. All records that are sent until the commit belong to it.
+        """Begin a transaction. All records that are sent before its end belong to the transaction.
 
-        Consumers with `read_committed` see these records after the commit. If the transaction is aborted, they never
-        see them.
+        Consumers with `read_committed` receive these records only after a commit of the transaction.
         """
         self._with_transactions().begin()
 
@@ -224,13 +222,13 @@ class Producer:
         self._with_transactions().commit(self.flush)
 
     def abort_transaction(self) -> None:
-        """Abort the transaction. Consumers with `read_committed` never see its records."""
+        """Abort the transaction. Consumers with `read_committed` never receive the records of the transaction."""
         self._with_transactions().abort(self.flush)
 
     def send_offsets_to_transaction(self, offsets: Offsets, group: GroupMetadata | str) -> None:
-        """Add offsets of a consumer group to the transaction. They are committed together with its records.
+        """Add offsets of a consumer group to the transaction. The commit of the transaction also commits these offsets.
 
-        `group` is `consumer.group_metadata`. If the group has no members, `group` may be the group id.
+        Pass `consumer.group_metadata` as `group`. If the group has no members, the group id is enough.
         """
         self._with_transactions().send_offsets(offsets, group)
 
@@ -287,8 +285,8 @@ class Producer:
     def _known(self, name: str, partition: int | None) -> TopicMetadata:
         """Return the metadata of a topic, even if it is outdated. If the topic is unknown, request its metadata.
 
-        The caller needs only the number of partitions, and this number rarely changes. `LeaderRouter` finds the
-        leaders.
+        Outdated metadata is enough, because the caller needs only the number of partitions, which rarely changes.
+        `LeaderRouter` finds the leaders.
         """
         topic = self._cluster.last_known(name) or self._topic(name)
         if partition is not None and partition not in topic.leaders:
@@ -301,8 +299,8 @@ class Producer:
     def _topic(self, name: str) -> TopicMetadata:
         """Request the metadata of a topic, and return it.
 
-        After a temporary error, repeat the request for at most `max_block` seconds. For example, the broker may not
-        have finished the creation of the topic.
+        After a temporary error, for example while the broker still creates the topic, repeat the request for at most
+        `max_block` seconds.
         """
         check_topic_name(name)
 
@@ -378,7 +376,7 @@ def _checked_acks(settings: ProducerSettings) -> Acks:
 
 
 def _with_count(error: KafkaError | TimeoutError, queued: int, count: int) -> Exception:
-    """Return an error of `send_many` whose message contains the number of records that were added before the error."""
+    """Add to an error's message how many records `send_many` had added to batches before the error."""
     if isinstance(error, KafkaError):
         return KafkaError(
             error.code, f"{queued} of {count} records were added before this error: {error.message}"

@@ -1,7 +1,7 @@
 """Checks of a record's key, value, headers and timestamp.
 
-`send` makes these checks before it adds the record to a batch. An invalid record therefore raises an error in the
-application's thread, at the call of `send`.
+`send` makes these checks before it adds the record to a batch. So if a record is invalid, `send` itself raises the
+error, in the application's thread.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def check_timestamp(timestamp: int) -> None:
     """Raise TypeError if a timestamp is not an int, and ValueError if it is not a possible time of a record."""
     if not isinstance(timestamp, int):
         raise TypeError(f"a timestamp is an int (milliseconds since 1970), not {type(timestamp).__name__}")
-    # A batch stores, for each record, the difference between its timestamp and the first timestamp. The difference
-    # between 2^63 - 1 and -1 does not fit into 64 bits, so 2^63 - 1 is not allowed.
+    # A batch stores, for each record, the difference between its timestamp and the first timestamp. If the first
+    # timestamp is -1, the difference to 2^63 - 1 does not fit into 64 bits. So 2^63 - 1 is not allowed.
     if not NO_TIMESTAMP <= timestamp < INT64_MAX:
         raise ValueError(f"the timestamp {timestamp} is not milliseconds since 1970 (-1: none)")
 

@@ -1,14 +1,15 @@
 """The producer's threads: one router thread finds the leaders, and one sender thread sends batches to each leader.
 
-A sender thread repeats three steps. It takes the batches that may be sent. It sends them in as few requests as
-possible. Then it waits for a response, and reads all responses that have arrived. While it waits, application threads
-add records to the next batches. A slow broker therefore gets few large requests, and a fast broker gets many small
-requests. Each leader has its own sender thread, so that a slow leader does not delay the batches for another leader.
+A sender thread repeats three steps. First, it takes the batches that may be sent. Second, it sends these batches in as
+few requests as possible. Third, it waits for a response, and reads all responses that have arrived. During this wait,
+application threads add records to the next batches. A slow broker therefore gets few large requests, and a fast broker
+gets many small requests. Each leader has its own sender thread, so that a slow leader does not delay the batches for
+another leader.
 
 For example, a broker answers each request within 5 ms, and an application sends 100,000 records a second. While one
 request is in flight, the application sends 500 further records. The next request contains these 500 records.
 
-A sender thread can send the next batches before the response to the last request has arrived. The broker handles the
+A sender thread can send the next request before the response to the previous request arrives. The broker handles the
 requests of a connection in the order in which they arrive. The window of a queue (module `batch`) limits the number of
 batches of one partition in flight. After the response, the module `completion` decides what happens to each batch.
 """
@@ -42,7 +43,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class LeaderRouter(threading.Thread):
-    """A thread that finds the leaders of partitions, and gives each queue of batches to the sender of the leader.
+    """A thread that finds the leader of each partition, and moves the partition's queue to this leader's sender.
 
     The thread ends when the producer is closed and all batches are delivered or have failed.
     """
@@ -70,7 +71,7 @@ class LeaderRouter(threading.Thread):
             sender.join()
 
     def _refresh_metadata(self) -> None:
-        """Request the metadata of the producer's topics again, because partitions may have been added to them."""
+        """Request the metadata of the producer's topics again, because the topics may have new partitions."""
         for topic in self._completion.accumulator.topics():
             with suppress(ConnectionFailed, KafkaError):  # If the error remains, a later request reports it.
                 self._completion.cluster.topic(topic)
@@ -104,7 +105,8 @@ class Sender(threading.Thread):
         self._taken: list[ProducerBatch] = []  # the batches that the next request will contain
         # The batches of each unanswered request, with the time (`time.monotonic()`) at which the request was sent.
         self._posted: deque[tuple[list[ProducerBatch], float]] = deque()
-        # The failed batches of each queue. The thread decides about them when no batch of the queue is in flight.
+        # The failed batches of each queue. When no batch of a queue is in flight, the thread decides whether its failed
+        # batches are sent again.
         self._failed: dict[PartitionQueue, list[FailedBatch]] = {}
 
     def run(self) -> None:
@@ -138,7 +140,7 @@ class Sender(threading.Thread):
             self._post(grouped, version)
 
     def _encode(self, batch: ProducerBatch, version: int, identity: ProducerIdentity | None) -> bool:
-        """Encode a batch, and return True. If the broker is too old for the batch, fail the batch and return False."""
+        """Encode a batch, and return True. If the broker is too old for the batch, give it up and return False."""
         if batch.data is None:
             try:
                 data = self._settings.encoding.encode(batch, version, identity, self.connection.address)
@@ -180,8 +182,8 @@ class Sender(threading.Thread):
             batches, since = self._posted[0]
             self._completion.counters.answered(time.monotonic() - since)
             self._complete(batches, response)
-            # The request is removed only now. If the line above raises an exception, `_fail_all` still finds the
-            # batches of the request.
+            # This line comes after the line above. If the line above raises an exception, `_fail_all` still finds the
+            # request's batches in `_posted`.
             self._posted.popleft()
             if not self.connection.has_buffered:
                 return

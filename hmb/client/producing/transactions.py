@@ -1,8 +1,8 @@
 """Transactions: records of several partitions, and a consumer's offsets, become visible together or not at all.
 
 A producer with a *transactional id* sends requests about its transactions to one broker, the transaction coordinator.
-The coordinator stores the state of the transactional id. This state survives restarts of the producer and of the
-broker. Each method of the producer sends these requests:
+The coordinator stores the state of the transactional id. The state is not lost when the producer or the broker
+restarts. Each method of the producer sends these requests:
     init_transactions            InitProducerId; the response contains a producer id and an epoch, and brokers then
                                  reject older producers with the same transactional id
     begin_transaction            no request
@@ -13,15 +13,17 @@ broker. Each method of the producer sends these requests:
     abort_transaction            EndTxn, after the producer has discarded its waiting batches and received the
                                  responses for the batches in flight
 
-If a record cannot be delivered, the application must abort the transaction. It can then begin another transaction. If
-the producer does not know whether a broker has written a batch, a copy of the batch may still reach the broker. The
-producer then does not send EndTxn. It requests a greater epoch, and the coordinator aborts the transaction itself
-(KIP-360). After a *fatal* error, the application can only close the producer. For example, the error is fatal if a
-newer producer uses the same transactional id.
+If a record cannot be delivered, the application must abort the transaction. After that, it can begin another
+transaction. To abort, the producer usually sends EndTxn. But if the producer does not know whether a broker has written
+a batch, a copy of this batch may still reach the broker. The producer then requests a greater epoch instead, and the
+coordinator aborts the transaction itself (KIP-360).
 
-HMB's client supports version 1 of transactions. It does not support version 2 (KIP-890), in which the broker adds
-partitions itself and each transaction has its own epoch. Brokers that support version 2 also accept clients with
-version 1.
+After a *fatal* error, the application can only close the producer. For example, the error is fatal if a newer producer
+uses the same transactional id.
+
+Limits: HMB's client supports version 1 of transactions, but not version 2 (KIP-890). In version 2, the broker itself
+adds partitions to a transaction, and each transaction has its own epoch. Brokers with version 2 also accept clients
+with version 1.
 
 Source: KIP-98, KIP-360, KIP-447.
 """
@@ -55,7 +57,7 @@ from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnO
 from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
-# The newest versions of these requests that belong to version 1 of transactions (before KIP-890).
+# The newest versions of these requests in version 1 of transactions. Later versions belong to version 2 (KIP-890).
 NEWEST_ADD_PARTITIONS = FIRST_VERSION_OF_BROKERS - 1
 NEWEST_ADD_OFFSETS, NEWEST_INIT = 4, 5
 NEWEST_COMMIT = TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING - 1
@@ -86,8 +88,8 @@ class TransactionManager(AtLeastOnce):
         self._cluster, self._timeout, self._retry_for = cluster, timeout, retry_for
         self._retry_backoff = retry_backoff
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.TRANSACTION, transactional_id)
-        # A thread holds this lock during a request to the coordinator. A thread that also needs `_lock` takes `_asking`
-        # first.
+        # A thread holds this lock during a request to the coordinator. A thread that needs `_asking` and `_lock` takes
+        # `_asking` first.
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it does not wait for anything
         self._state = TransactionalState.UNINITIALIZED
@@ -105,14 +107,14 @@ class TransactionManager(AtLeastOnce):
         self._needs_new_epoch = True
 
     def failed(self, error: Exception) -> None:
-        """Record that a batch has failed. The transaction can then only be aborted."""
+        """Record that a batch has failed. The application can then only abort the transaction."""
         with self._lock:
             if isinstance(error, KafkaError) and error.code in SEQUENCE_ERRORS:
                 self._needs_new_epoch = True
             self._fail(error, TransactionalEvent.BATCH_FAILED)
 
     def join(self, partitions: Iterable[TopicPartition]) -> None:
-        """Add the partitions that are not in the transaction yet, with a request to the coordinator."""
+        """Send a request to the coordinator, to add the partitions that are not in the transaction yet."""
         with self._asking:
             new = sorted(set(partitions) - self._partitions)
             if not new:
@@ -140,8 +142,8 @@ class TransactionManager(AtLeastOnce):
     def initialize(self) -> None:
         """Get a producer id and an epoch from the coordinator.
 
-        The coordinator then aborts a transaction that an older producer with the same transactional id has left open.
-        Brokers reject later requests of this older producer.
+        An older producer with the same transactional id may have left a transaction open. The coordinator aborts this
+        transaction. From then on, brokers reject requests of the older producer.
         """
         self._check("init_transactions", TransactionalEvent.INITIALIZED)
         with self._asking_coordinator():
@@ -149,7 +151,7 @@ class TransactionManager(AtLeastOnce):
         self._move(TransactionalEvent.INITIALIZED)
 
     def begin(self) -> None:
-        """Begin a transaction. All records that are sent after this call belong to it."""
+        """Begin a transaction. All records that are sent after this call belong to the transaction."""
         self._check("begin_transaction", TransactionalEvent.BEGIN)
         self._move(TransactionalEvent.BEGIN)
 
@@ -180,7 +182,8 @@ class TransactionManager(AtLeastOnce):
                 if is_first_try and self._state is TransactionalState.COMMITTING:
                     self._state = TRANSITIONS.next(self._state, TransactionalEvent.COMMIT_INTERRUPTED)
             raise
-        # If a record has failed during `flush`, the transaction cannot be committed, and this check raises an error.
+        # If a record has failed during `flush`, this check raises an error, because the transaction cannot be
+        # committed.
         self._check("commit_transaction", TransactionalEvent.FINISHED)
         with self._asking_coordinator():
             if self._is_begun:
@@ -205,7 +208,7 @@ class TransactionManager(AtLeastOnce):
         self._finish()
 
     def send_offsets(self, offsets: Offsets, group: GroupMetadata | str) -> None:
-        """Add offsets of a consumer group to the transaction. They are committed together with its records.
+        """Add offsets of a consumer group to the transaction. The commit of the transaction also commits these offsets.
 
         If the group has no members, `group` may be the group id.
         """
@@ -237,7 +240,7 @@ class TransactionManager(AtLeastOnce):
     def close(self) -> None:
         """Close the connection to the coordinator. Any thread may call this method.
 
-        If another thread waits for a response of the coordinator, this thread stops waiting.
+        If another thread waits for a response of the coordinator, that thread stops waiting.
         """
         self._coordinator.interrupt()
         if self._asking.acquire(blocking=False):  # If another thread holds the lock, that thread closes the connection.
@@ -247,7 +250,7 @@ class TransactionManager(AtLeastOnce):
                 self._asking.release()
 
     def _renew_identity(self) -> None:
-        """Request a producer id from the coordinator. If the producer already has an id, request a greater epoch."""
+        """Request a producer id from the coordinator, or a greater epoch if the producer already has an id."""
         before = self._identity
 
         def request(version: int) -> InitProducerIdRequest:
