@@ -13,10 +13,10 @@ that the broker supports. The client then uses the highest version that both sid
 
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
 client then uses the versions of Kafka 0.9 or 0.8.2. A newer broker also closes connections, for example when it shuts
-down. The client must not take the newer broker for an old one, because the old versions have no timestamps and headers
-of records. The client therefore takes a broker for an old one only if three conditions hold. The broker has never
-answered ApiVersions. The broker answers an old request. After a second ApiVersions, the broker closes the connection
-again.
+down. The client must not use the old versions for the newer broker, because records in the old versions have no
+timestamps and no headers. The client therefore uses the old versions only if three conditions hold. The broker has
+never answered ApiVersions. The broker answers an old request. After a second ApiVersions, the broker closes the
+connection again.
 
 After every network error, the client closes the socket and raises `ConnectionFailed`. The next request opens a new
 socket. After a failed attempt to connect, all requests fail at once during a short pause (see the module
@@ -173,7 +173,7 @@ class Connection:
 
     @property
     def has_buffered(self) -> bool:
-        """Whether the last read of the socket also received the first bytes of the next response."""
+        """Whether the client has already received the first bytes of the next response."""
         return self._stream.has_buffered
 
     def fileno(self) -> int:
@@ -184,7 +184,7 @@ class Connection:
     def interrupt(self) -> None:
         """Shut down the socket. Every thread is allowed to call this method.
 
-        If another thread waits for a response on this connection, its call of `receive` raises ConnectionFailed.
+        If another thread waits in `receive` for a response, `receive` raises ConnectionFailed in that thread.
         """
         its_socket = self._socket
         if its_socket is not None:

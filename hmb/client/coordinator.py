@@ -72,7 +72,7 @@ class CoordinatorConnection:
     ) -> Any:
         """Send one request and return the response. The version of the request is at most `newest`.
 
-        Raises ConnectionFailed if the connection is lost. The next call then finds the coordinator again.
+        Raises ConnectionFailed if the connection is lost. The next call then looks up the coordinator again.
         """
         connection = self.connection()
         try:
@@ -130,7 +130,7 @@ class CoordinatorConnection:
     def forget(self) -> None:
         """Close the connection, because another broker may have become the coordinator.
 
-        The next request finds the coordinator again.
+        The next request looks up the coordinator again.
         """
         if self._connection is not None:
             self._connection.close()

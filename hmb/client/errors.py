@@ -1,4 +1,4 @@
-"""The exceptions that the client library raises. An error code in a broker's response becomes an exception here.
+"""The exceptions that the client library raises. An error code in a broker's response becomes a `KafkaError`.
 
 All exceptions of HMB can be imported from `hmb`, and `except hmb.HmbError` catches all of them:
     HmbError

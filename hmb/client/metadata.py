@@ -7,7 +7,8 @@ topics that it needs. The response contains the addresses of all brokers and the
                            <-----  brokers 1 = host-a:9092, 2 = host-b:9092
                                    weather-0: leader 1, epoch 5; weather-1: leader 2, epoch 3
 
-The addresses in the response are the brokers' *advertised listeners*. The client uses them for all further requests.
+The addresses in a Metadata response are the brokers' *advertised listeners*. The client uses these addresses for all
+further requests.
 
 A `Cluster` stores the last metadata of each topic. The metadata of a topic becomes outdated after `metadata_max_age`
 seconds, or when the client calls `forget`. When a client needs outdated metadata, the `Cluster` sends one request for
@@ -18,9 +19,9 @@ two brokers name different leaders, the leader with the higher *leader epoch* is
 has an id, and newer requests contain this id instead of the name.
 
 A `Cluster` also has one connection for requests that any broker can answer. If the broker of this connection fails, the
-`Cluster` connects to another broker. It tries all known brokers and all bootstrap servers, and tries addresses that
-have failed recently last. All threads of a producer share one `Cluster`. A lock lets only one thread at a time send a
-request. If a thread waits too long for this lock, the method raises the same error as if no broker had answered.
+`Cluster` connects to another broker. It tries all known brokers and all bootstrap servers. The addresses that have
+failed recently come last. All threads of a producer share one `Cluster`. A lock lets only one thread at a time send a
+request. If a thread waits too long for this lock, it gets the same error as if no broker had answered.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
-# In versions below this one, the broker may create a topic that the request names. With these versions, a client that
-# must not create topics requests the metadata of all topics, without naming a topic.
+# In versions below this version, a broker may create each topic that a request names. If the client must not create
+# topics, its request then names no topic. It asks for the metadata of all topics.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 

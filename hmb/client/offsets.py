@@ -1,4 +1,4 @@
-"""Ways to name an offset, such as "earliest" or a time. The client asks brokers for the offset with this name.
+"""Ways to name an offset, such as "earliest" or a time. The client asks brokers for the offset that such a name means.
 
 An application can name an offset in these ways:
     "earliest", "latest"    the first offset of the log, and the offset after the last record
@@ -10,8 +10,8 @@ An application can name an offset in these ways:
 A number from 0 on is already an offset. For all other values, the client sends a ListOffsets request to the leader of
 the partition. A ListOffsets request contains a timestamp for each partition, and the response contains the offset of
 the first record at or after this timestamp. Two timestamps are special: -2 means the first offset of the log, and -1
-means its end. For a `read_committed` consumer, the end is the *last stable offset*: the first offset of the oldest open
-transaction.
+means the end of the log. For a `read_committed` consumer, the end is the *last stable offset*: the first offset of the
+oldest open transaction.
 
 Brokers older than Kafka 0.10.1 support only version 0 of ListOffsets. With this version, a broker compares the
 timestamp with whole segments of the log, not with single records. `AtTime` then means the beginning of the last segment

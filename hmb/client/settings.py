@@ -12,7 +12,7 @@ A keyword is Kafka's name of the setting, with underscores instead of dots: `lin
 setting is in seconds, its keyword has no `_ms`: `request.timeout.ms` becomes `request_timeout`.
 
 Some of Kafka's settings have no keyword. HMB's client ignores a setting that only concerns Java clients, for example a
-serializer class. HMB's client does not support TLS and SASL, so a setting that turns them on is an error.
+serializer class. HMB's client does not support TLS and SASL, so a setting that turns on TLS or SASL is an error.
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@ controller, to the leader of a partition, or to the coordinator of a group. The 
 the leaders with Metadata requests. The admin finds a coordinator with a FindCoordinator request.
 
 While a partition has no leader, or a group has no coordinator, the brokers respond with a temporary error. The admin
-then retries for up to `request_timeout` seconds. After a lost connection, it retries for only 3 seconds, which is
-enough for the restart of a broker. If the admin has never reached any broker, it does not retry, because the address is
-probably wrong.
+then retries for up to `request_timeout` seconds. After a lost connection, the admin retries for only 3 seconds, which
+is enough for the restart of a broker. If the admin has never reached any broker, it does not retry, because the address
+is probably wrong.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TEMPORARY = {
 
 
 class AdminBase:
-    """Connects an `Admin` to the brokers of a cluster. Only one thread may use it. Times are in seconds."""
+    """Connects an `Admin` to the brokers of a cluster. Only one thread may use an admin. Times are in seconds."""
 
     def __init__(
         self, bootstrap_servers: str | Iterable[str], client_id: str = "hmb", request_timeout: float = 30.0
@@ -125,8 +125,8 @@ class AdminBase:
     def _at_coordinator(self, group: str, ask: Callable[[Connection], T]) -> T:
         """Call `ask` with the connection to the group's coordinator, and return the result of `ask`.
 
-        If `ask` raises a temporary error, look up the coordinator again and call `ask` again. Another broker may have
-        become the coordinator.
+        If `ask` raises a temporary error, another broker may have become the coordinator. The method then looks up the
+        coordinator again, and calls `ask` again.
         """
 
         def attempt() -> T:
@@ -141,7 +141,7 @@ class AdminBase:
     def _at_leaders(
         self, partitions: Iterable[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
     ) -> Answers[T]:
-        """Call `ask` once for each leader, with the partitions of this leader. Return the results of all partitions.
+        """Call `ask` for each leader, with the partitions of this leader. Return the results of all partitions.
 
         After a temporary error, for example because another broker has become the leader, call `ask` again for the
         partitions with this error. Stop after `request_timeout` seconds.

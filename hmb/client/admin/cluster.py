@@ -90,8 +90,8 @@ class ClusterAdmin(AdminBase):
     def describe_versions(self) -> dict[Node, BrokerVersions]:
         """Return the versions that each broker supports for each API.
 
-        Brokers before Kafka 0.10 cannot report their versions. For them, the method returns the known versions of Kafka
-        0.8.2 or 0.9.
+        Brokers before Kafka 0.10 cannot report their versions. For such a broker, the method returns the versions that
+        Kafka 0.8.2 or Kafka 0.9 supports.
         """
         described = {}
         for node in self._nodes():
@@ -121,7 +121,7 @@ class ClusterAdmin(AdminBase):
         """Let the controller elect the leaders of partitions. `partitions=None` means all partitions.
 
         If `unclean` is false, the preferred replica of each partition becomes the leader. If `unclean` is true, the
-        controller elects only leaders for partitions without a live in-sync replica. A replica that is not in sync then
+        controller elects leaders only for partitions without a live in-sync replica. A replica that is not in sync then
         becomes the leader, and records may be lost.
 
         The result contains None for each partition whose election succeeded or was not necessary. It contains a

@@ -93,7 +93,7 @@ class ConfigSynonym(NamedTuple):
 class ConfigEntry(NamedTuple):
     """A setting with its value. The value of a sensitive setting, for example a password, is None.
 
-    Brokers before Kafka 2.6 do not return the type, so it is "unknown".
+    Brokers before Kafka 2.6 do not return the type of the value. `type` is then "unknown".
     """
 
     name: str
@@ -120,7 +120,7 @@ class ConfigChange(NamedTuple):
     def applied_to(self, before: str | None) -> str | None:
         """Return the value after the change. `before` is the value before the change.
 
-        None means that no value is set for the topic, broker or group itself.
+        Both values are None if no value is set for the topic, broker or group itself.
         """
         items = before.split(",") if before else []
         changed = self.value.split(",") if self.value else []

@@ -81,7 +81,7 @@ class GroupDescription(NamedTuple):
 
     @property
     def is_active(self) -> bool:
-        """True if the group has members. An admin cannot change the committed offsets of such a group."""
+        """True if the group has members. An admin cannot change the committed offsets of a group with members."""
         return self.state not in (GroupState.EMPTY, GroupState.DEAD)
 
 
@@ -91,7 +91,7 @@ class GroupsAdmin(AdminBase):
     def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
         """Return all groups, or only the groups with these states and types. Needs Kafka 0.9.
 
-        Capital and small letters in `states` and `types` are equal: "stable" means "Stable".
+        The values in `states` and `types` can have capital or small letters: "stable" also finds "Stable".
         """
         states = list_of_names("states", states, '["Stable"]')
         types = list_of_names("types", types, '["classic"]')

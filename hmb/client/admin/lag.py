@@ -7,7 +7,8 @@ first record that the group has not read, and returns its timestamp.
 
 To *reset* a group means to replace its committed offsets. A reset takes two steps. First, `plan_reset` returns the new
 offset of each partition, so that a user can check the new offsets. Then `alter_group_offsets` commits the new offsets.
-A plan contains only offsets inside the log. From an offset outside the log, the consumers could not start.
+A plan contains only offsets inside the log. If a committed offset were outside the log, the consumers would start at a
+different offset (`auto.offset.reset`).
 """
 
 from __future__ import annotations

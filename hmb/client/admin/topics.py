@@ -1,7 +1,7 @@
 """The methods of `Admin` for topics: create, list, describe and delete topics, and add partitions to topics.
 
 The controller creates and deletes topics. The other brokers learn about a new topic some milliseconds later. Until
-then, they respond that the topic does not exist.
+then, these brokers respond that the topic does not exist.
 """
 
 from __future__ import annotations

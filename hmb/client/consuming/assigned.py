@@ -49,7 +49,7 @@ class AssignedPartitions:
         self._seek_all(AtTime(timestamp), partitions)
 
     def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Set the positions of these partitions, or of all partitions without arguments, to the first record."""
+        """Set each position to the first record of the partition. Without `partitions`, set all positions."""
         self._seek_all("earliest", partitions)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:

@@ -30,7 +30,7 @@ from hmb.records.reading import Batch
 
 
 class AbortedTransactions:
-    """The aborted transactions in one Fetch response. Decides which batches belong to these transactions.
+    """The aborted transactions in one Fetch response. The object decides which batches belong to them.
 
     The caller must call `covers` once for each batch of the response, in the order of the batches.
     """
@@ -40,7 +40,7 @@ class AbortedTransactions:
         self._open: set[int] = set()  # the producer ids of aborted transactions that have begun and not ended
 
     def copy(self) -> AbortedTransactions:
-        """Return a copy. `covers` changes its object, so a caller that only examines batches uses a copy."""
+        """Return a copy. The method `covers` changes the object. A caller can call `covers` on the copy instead."""
         other = AbortedTransactions(())
         other._later, other._open = self._later.copy(), self._open.copy()
         return other
@@ -124,7 +124,7 @@ class BatchDecoder:
         return batches, next_offset, None
 
     def _deserialized(self, records: list[ConsumerRecord]) -> tuple[list[ConsumerRecord], Exception | None]:
-        """Apply the deserializers to the keys and the values. They are not called for None.
+        """Apply the deserializers to the keys and the values. A deserializer is not called for None.
 
         If a deserializer raises an exception for a record, return the records before this record, and the error.
         """
@@ -234,7 +234,10 @@ class RecordBuffer:
             yield record
 
     def has_batches(self) -> bool:
-        """Return whether the buffer contains a record or a batch. All records of a batch may be control records."""
+        """Return whether the buffer contains a record or a batch.
+
+        A batch can consist of control records, which the application does not receive.
+        """
         return self._next < len(self._records) or bool(self._fetched)
 
     def has_records(self) -> bool:

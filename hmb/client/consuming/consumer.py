@@ -26,8 +26,8 @@ receives each record that is written after the constructor has returned. If the 
 the constructor raises the error at once. If a later request fails, the consumer repeats the request for up to
 `retry_for` seconds.
 
-Only one thread may use a consumer. The consumer reads responses only while this thread calls `poll`. If the consumer
-has a group, a second thread sends its heartbeats. A consumer consists of these objects:
+Only one thread may use a consumer. The consumer reads responses only while this thread calls `poll`. If the consumer is
+a member of a group, a second thread sends heartbeats to the group's coordinator. A consumer consists of these objects:
     Consumer -> AssignmentReader -> Fetcher        fetches batches from the leaders
                                  -> RecordBuffer   decodes batches to records or to Arrow columns (`arrow`)
              -> GroupReading                       partitions and committed offsets of the group

@@ -107,7 +107,7 @@ class Fetcher:
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
         """Wait at most `timeout` seconds for a response of any leader, and yield the batches in the response.
 
-        The caller must store each item at once, because no later request fetches its batches again. Ctrl-C may
+        The caller must store each item at once, because the batches in this item are not fetched again. Ctrl-C may
         interrupt the method before it has yielded all items.
         """
         self.post()

@@ -134,7 +134,7 @@ class PartitionErrors:
     def _out_of_range(self, position: Position) -> ConnectionFailed | KafkaError:
         """Return an error whose message contains the first offset and the end of the log.
 
-        If the request for these two offsets fails, return its error instead.
+        If the request for these two offsets fails, return the error of this request instead.
         """
         partition = position.partition
         try:
@@ -153,6 +153,7 @@ def is_unknown_topic(error: Exception) -> bool:
 def is_final(error: Exception) -> bool:
     """Return whether the same request would fail again.
 
-    Kafka counts CORRUPT_MESSAGE as retriable. But a batch that is corrupt in the log stays corrupt.
+    The result is also True for CORRUPT_MESSAGE, although Kafka calls this error retriable. A batch that is corrupt in
+    the log stays corrupt.
     """
     return isinstance(error, KafkaError) and (not error.code.retriable or error.code is ErrorCode.CORRUPT_MESSAGE)

@@ -1,4 +1,4 @@
-"""The partition reader of a consumer: it reads given partitions. It knows neither groups nor subscriptions.
+"""The partition reader of a consumer: it reads the partitions that the consumer has added.
 
 The reader consists of the positions, the fetcher and the buffer. The method `add` adds a partition with a start, such
 as "latest". The reader then reads the partition until `remove` is called. Each partition goes through these steps:
@@ -69,7 +69,7 @@ class AssignmentReader:
         return self._until is not None and all(position.at_end for position in self.positions.values())
 
     def has_records(self, decoded: bool = True) -> bool:
-        """Return whether the buffer contains a record, or, if `decoded` is False, a batch that is not decoded."""
+        """Return whether the buffer contains a record. With `decoded=False`, an encoded batch is enough."""
         return self.buffer.has_records() if decoded else self.buffer.has_batches()
 
     def fetch(self, timeout: float) -> None:
@@ -101,7 +101,8 @@ class AssignmentReader:
     def position(self, partition: TopicPartition) -> Position:
         """Return the position of a partition.
 
-        Raises ValueError if the consumer does not read this partition, and TypeError if it is not a `TopicPartition`.
+        Raises ValueError if the consumer does not read this partition. Raises TypeError if the argument is not a
+        `TopicPartition`.
         """
         check_partition(partition)
         try:

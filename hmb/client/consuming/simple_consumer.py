@@ -9,10 +9,10 @@ This program reads partition 0 of the topic "events" from the beginning:
             ...
         offset = fetched.next_offset
 
-This consumer does nothing that the protocol does not do. It stores no positions, commits no offsets, finds no leaders
-and repeats no requests. The application must find the leader of the partition, and must handle errors itself. The
-consumer has three operations: fetch one partition, fetch several partitions with one request, and list offsets.
-`hmb.Consumer` uses the same requests.
+This consumer only sends the requests of the protocol. It stores no positions, commits no offsets, finds no leaders and
+repeats no requests. The application must find the leader of the partition, and must handle errors itself. The consumer
+has three operations: fetch one partition, fetch several partitions with one request, and list offsets. `hmb.Consumer`
+uses the same requests.
 
 Kafka 0.7 had no index of timestamps. A consumer could only request the first offset of each *segment* of a log. To read
 the records of the last hour, a consumer started at the last segment that began before that hour. Brokers older than
@@ -77,7 +77,7 @@ class FetchedRecords:
 
 
 class SimpleConsumer:
-    """A consumer that reads from one broker. Only one thread may use it.
+    """A consumer that reads from one broker. Only one thread may use the consumer.
 
     `host` may contain the port, for example "localhost:9092". `timeout` is in seconds.
     """
@@ -97,7 +97,7 @@ class SimpleConsumer:
     def fetch(
         self, topic: str, partition: int, offset: int, max_bytes: int = MAX_BYTES, *, max_wait: float = 0.0
     ) -> FetchedRecords:
-        """Return the records that begin at `offset`, as many as fit into `max_bytes` bytes.
+        """Return the records from `offset` on, as many as fit into `max_bytes` bytes.
 
         A broker of Kafka 0.10.1 or newer returns at least one batch, even if this batch is larger than `max_bytes`. If
         `offset` is the end of the log, the broker waits at most `max_wait` seconds for new records. Raises KafkaError

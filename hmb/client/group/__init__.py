@@ -2,7 +2,7 @@
 
 The problem: several consumers of a group read a topic together. Exactly one consumer must read each partition, also
 when consumers start, stop or crash. One broker, the group's *coordinator*, knows which consumers are members of the
-group. Two protocols between the members and the coordinator exist.
+group. The members and the coordinator use one of two protocols.
 
 In the *classic* protocol, the coordinator waits until all members have joined. Then one of the members, the leader,
 assigns the partitions:

@@ -193,7 +193,7 @@ class ConsumerGroupMember:
         self._backoff.answered(now)
 
     def request_failed(self, now: float) -> None:
-        """Start a pause. The next heartbeat contains all fields, because the last one may be lost."""
+        """Start a pause. The next heartbeat contains all fields, because the failed heartbeat may be lost."""
         self._sent_topics, self._sent_owned = None, None
         self._backoff.failed(now)
 
@@ -210,8 +210,9 @@ class ConsumerGroupMember:
     def _must_send_owned(self) -> bool:
         """Return True if the next heartbeat must list the owned partitions.
 
-        After a lost response, the next heartbeat must always list the owned partitions. After a change of the owned
-        partitions, it must list them too, but only when the member has finished giving up and taking over partitions.
+        If a response was lost, the next heartbeat must list the owned partitions. If the owned partitions have changed,
+        the member first finishes giving up and taking over partitions. Then the next heartbeat must list the owned
+        partitions.
         """
         if self._sent_owned is None:
             return True

@@ -4,8 +4,8 @@ Two classes implement this interface: `ClassicGroupMember` for the classic proto
 consumer protocol. Both are state machines, and use no threads, clocks or sockets. So a test can run them step by step.
 The parameter `now` is the current time in seconds. It comes from a monotonic clock, which is never set back.
 
-Two threads call a member's methods. Each thread holds the same lock during a call (see `membership`), and repeats these
-steps:
+Two threads call a member's methods. A lock protects the member during each call (see `membership`). Each thread repeats
+its steps:
     membership thread    next_request, send the request, response_received or request_failed
     consumer's thread    next_call, call the rebalance listener, call_finished, fetch records
 
@@ -99,7 +99,7 @@ class GroupMember(Protocol):
         """Return the next call of the rebalance listener, or None if no call is necessary now."""
 
     def last_call(self) -> ListenerCall | None:
-        """Return the last call of the rebalance listener before the consumer closes, or None if none is needed."""
+        """Return the last call of the rebalance listener before the consumer closes, or None if no call is needed."""
 
     def call_finished(self, call: ListenerCall) -> None:
         """Update the member's state after the rebalance listener has returned from `call`."""

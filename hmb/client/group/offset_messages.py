@@ -2,8 +2,8 @@
 
 OffsetCommit and OffsetFetch messages group the partitions by topic. A response contains an error code for each
 partition. From version 8 on, an OffsetFetch request contains a list of groups. This module hides these details from the
-other modules. From version 10 on, both requests contain topic ids instead of names. This client does not use version
-10. A deleted topic has no id, so the client could not request the offsets of a deleted topic.
+other modules. From version 10 on, both requests contain topic ids instead of names. This client does not use these
+versions, because it also requests the offsets of deleted topics, and a deleted topic has no id.
 """
 
 from __future__ import annotations

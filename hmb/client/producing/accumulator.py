@@ -11,8 +11,8 @@ that calls `send` waits until memory is free.
 
 The producer may choose any partition for a record without a key. It sends all records without a key to the same
 partition until a batch is full, and then chooses another partition (KIP-480). To choose a partition, the accumulator
-draws two partitions at random. It takes the partition with fewer batches in its queue, so that a slow leader gets fewer
-records. Kafka's producer also prefers partitions with short queues, but it counts bytes (KIP-794).
+selects two partitions at random. Of these two, it takes the partition with fewer batches in its queue. So a slow leader
+gets fewer records. Kafka's producer also prefers partitions with short queues, but it counts bytes (KIP-794).
 
 For example, an application sends 1,000 records of 100 bytes within 5 ms to a topic with one partition. These records
 make one batch of about 110 kB, and the producer sends one request.
@@ -42,8 +42,8 @@ class Accumulator:
     """The queues of batches of all partitions. All records in the queues together take at most `memory` bytes.
 
     - `used` is the sum of the sizes of all batches in all queues, in bytes. `_batches` is the number of these batches.
-    - Each queue with batches belongs to one `SenderQueues`: to the one of its leader's sender thread, or to
-      `without_leader`.
+    - A queue that contains batches belongs to the `SenderQueues` of its leader's sender thread. While the leader is
+      unknown, the queue belongs to `without_leader`.
     - Records can be added only to the last batch of a queue. Batches at the front of a queue may be in flight.
     """
 
@@ -85,8 +85,8 @@ class Accumulator:
     ) -> Delivery:
         """Add a record to the last batch of its partition. The encoded record takes at most `size` bytes.
 
-        If `partition` is None, the accumulator chooses one. `partitions` is the number of the topic's partitions.
-        Raises TimeoutError if the record does not fit into the memory within `max_block` seconds.
+        If `partition` is None, the accumulator chooses the partition. `partitions` is the number of the topic's
+        partitions. Raises TimeoutError if the record does not fit into the memory within `max_block` seconds.
         """
         with self._lock:
             batch = self._batch_with_room(topic, partition, partitions, size)
@@ -236,7 +236,7 @@ class Accumulator:
             return list(takewhile(lambda other: other.number is not None, batches))
 
     def move(self, queue: PartitionQueue, sender_queues: SenderQueues) -> None:
-        """Move the queue of a partition to another sender thread. From then on, this thread sends the batches."""
+        """Move the queue of a partition to another sender thread. After the move, the new thread sends the batches."""
         with self._lock:
             if queue.batches:
                 del queue.sender_queues.queues[queue]
@@ -334,8 +334,8 @@ class Accumulator:
         """Seal the batches of a queue that may be sent now, and add them to the list `due`.
 
         Return the time (`time.monotonic()`) at which the next batch of the queue may be sent, or infinity if this time
-        is unknown. A batch that is not full waits while earlier batches of the partition are in flight, because it can
-        receive more records until then.
+        is unknown. While earlier batches of the partition are in flight, a batch that is not full waits for further
+        records.
         """
         taken = queue.in_flight
         while taken < min(queue.window, len(queue.batches)):

@@ -5,11 +5,12 @@ therefore has one queue of batches for each partition. A sender thread sends the
 batch stays in the queue until it is delivered or has failed.
 
 A sender thread can send several batches of a partition before the response to the first batch arrives. The *window* of
-the queue is the largest allowed number of batches in flight. It has one of these values:
-    window           when
-    1                at the start; after a failure, until all batches sent before the failure are completed
-    `max_in_flight`  after the broker has written a batch, until a failure
-    0                after a failure, until no batch of the partition is in flight
+the queue is the largest allowed number of batches in flight. The window changes in this order:
+    window           until
+    1                at the start, until the broker has written a batch
+    `max_in_flight`  until a batch fails
+    0                until no batch of the partition is in flight
+    1                until all batches that were sent before the failure are completed; then `max_in_flight` again
 
 If a batch fails, the sender thread sets the window to 0. It sends no further batch of the partition, and waits until
 all batches in flight have a result. Then the sender thread decides whether the failed batch is given up, split or sent
@@ -49,7 +50,7 @@ class PartitionSequence:
 
 
 class BatchNumber(NamedTuple):
-    """The producer id, the epoch and the first sequence number of a batch. They identify the batch."""
+    """The identity of a batch: the producer id, the epoch and the first sequence number."""
 
     producer_id: int
     producer_epoch: int
@@ -61,7 +62,7 @@ class SenderQueues:
     """The partition queues whose batches one sender thread sends."""
 
     changed: threading.Condition  # the sender thread waits on this condition; it uses the accumulator's lock
-    # The queues of this sender thread that contain batches. The oldest queue comes first.
+    # The queues of this sender thread that contain batches. The queue that was added first comes first.
     queues: dict[PartitionQueue, None] = field(default_factory=dict)
     wakes_at: float = -math.inf  # the time (time.monotonic()) at which the sender thread wakes; -inf while it runs
 

@@ -107,7 +107,8 @@ class BatchCompletion:
             batch.queue.window = self.settings.max_in_flight
         self.counters.delivered(batch.records.count)
         batch.deliver(base_offset, log_append_time)
-        # This call frees the memory of the batch. It comes last, because the batch's callbacks must return before.
+        # This call frees the memory of the batch. This call comes last, because the callbacks of the batch must return
+        # first.
         self.accumulator.done(batch)
 
     def fail(self, batch: ProducerBatch, error: Exception, record_errors: dict[int, str] | None = None) -> None:
@@ -121,8 +122,8 @@ class BatchCompletion:
     def resolve(self, queue: PartitionQueue, failures: Iterable[FailedBatch]) -> None:
         """Decide for each failed batch of a queue whether the batch is given up, split or sent again.
 
-        `failures` contains the failed batches in the order in which they were sent. No batch of the queue may be in
-        flight when this method is called.
+        `failures` contains the failed batches in the order in which they were sent. The caller must wait until no batch
+        of the queue is in flight.
         """
         queue.window = 1
         is_postponed = False
@@ -195,8 +196,8 @@ class BatchCompletion:
     def _follows_another(self, batch: ProducerBatch) -> bool:
         """Return whether the broker rejected this batch only because an earlier batch is missing.
 
-        The earlier batch may still be in the queue. Or the producer has just given the earlier batch up, and has
-        removed the sequence numbers of this batch.
+        The result is True in two cases. The earlier batch is still in the queue. Or the producer has just given up the
+        earlier batch, and has then removed the sequence numbers of this batch.
         """
         if self.guarantee.abort_reason:
             return False

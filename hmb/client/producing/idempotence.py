@@ -1,7 +1,7 @@
 """Idempotence: each batch contains numbers, by which a broker recognizes a batch that it already has (KIP-98).
 
-The problem: a response can get lost after the broker has written a batch. The producer then sends the batch again, and
-the broker must not write it twice.
+The problem: a response can get lost after the broker has written a batch. The producer then sends the batch again, but
+the broker must write the batch only once.
 
 The idea: the producer requests a *producer id* from a broker once. The records of each partition get the *sequence
 numbers* 0, 1, 2 and so on. The broker knows the next sequence number of each partition. If a batch begins with a lower
@@ -19,11 +19,11 @@ raises its epoch by one, and begins with the sequence number 0 again. From then 
 lower epoch. The producer raises the epoch without a request.
 
 If the broker has certainly rejected the batch that is given up, a new epoch is not necessary. The next batch then gets
-the same sequence numbers.
+the sequence numbers of the rejected batch.
 
 Several batches of a partition can be in flight. If the broker rejects one batch, it also rejects the batches that were
 sent later, because they begin with a higher number than the next sequence number. All these batches stay in the queue.
-The first rejected batch determines the fate of the later batches:
+The first rejected batch decides what happens to the later batches:
     the first batch            the later batches
     is sent again              are sent again, too, with their old numbers; the broker drops copies of batches that it
                                has already written
@@ -80,7 +80,7 @@ class AtLeastOnce:
     """
 
     transactional_id: str | None = None
-    # If no batch may be sent, the reason. None while batches may be sent.
+    # The reason why no batch may be sent. None while batches may be sent.
     abort_reason: Exception | None = None
 
     def identity(self, connection: Connection) -> ProducerIdentity | None:

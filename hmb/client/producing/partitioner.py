@@ -1,6 +1,6 @@
 """Partitioners: functions that choose the partition of a record.
 
-All records with the same key go to the same partition, so that consumers read them in order. The number of the
+All records with the same key go to the same partition, so that consumers read these records in order. The number of the
 partition is the hash of the key modulo the number of partitions. Kafka 0.7 called this semantic partitioning (Kafka 0.7
 design, "Semantic partitioning"). All clients must use the same hash function. Otherwise two clients would send records
 with the same key to different partitions. Since version 0.8.2, Kafka's Java client uses Austin Appleby's hash function

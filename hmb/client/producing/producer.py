@@ -13,8 +13,9 @@ Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Pro
 broker. If a thread waits for a record, the producer sends the record's batch at once.
 
 If the producer cannot reach a broker at the very first attempt, it does not try again. A wrong address therefore causes
-an error at once. Later attempts are repeated for up to `delivery_timeout` seconds. If a record can never be sent, for
-example because it is larger than `max_request_size`, `send` itself raises the error.
+an error at once. After the first success, the producer repeats each failed attempt for up to `delivery_timeout`
+seconds. If a record can never be sent, for example because it is larger than `max_request_size`, `send` itself raises
+the error.
 """
 
 from __future__ import annotations
@@ -177,7 +178,8 @@ class Producer:
         callback of the application blocks a sender thread.
         """
         deadline = time.monotonic() + (self._close_timeout if timeout is None else timeout)
-        # The loop waits for the last batch first, because it usually completes last.
+        # The last batch usually completes last. So after the wait for the last batch, the other waits usually end at
+        # once.
         for result in reversed(self._accumulator.seal()):
             if not result.wait_for_callbacks(max(0.0, deadline - time.monotonic())):
                 raise self._stuck(timeout)
@@ -208,7 +210,7 @@ class Producer:
         self._with_transactions().initialize()
 
     def begin_transaction(self) -> None:
-        """Begin a transaction. All records that are sent before its end belong to the transaction.
+        """Begin a transaction. All records that are sent before the commit or abort belong to the transaction.
 
         Consumers with `read_committed` receive these records only after a commit of the transaction.
         """

@@ -88,8 +88,8 @@ class TransactionManager(AtLeastOnce):
         self._cluster, self._timeout, self._retry_for = cluster, timeout, retry_for
         self._retry_backoff = retry_backoff
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.TRANSACTION, transactional_id)
-        # A thread holds this lock during a request to the coordinator. A thread that needs `_asking` and `_lock` takes
-        # `_asking` first.
+        # A thread holds this lock during a request to the coordinator. A thread that needs both locks takes `_asking`
+        # before `_lock`.
         self._asking = threading.Lock()
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it does not wait for anything
         self._state = TransactionalState.UNINITIALIZED
