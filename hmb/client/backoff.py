@@ -1,9 +1,9 @@
 """The pause of a client before it repeats a failed attempt.
 
-A broker that restarts or is overloaded must not receive every failed request again at once. A client therefore waits
-before the next attempt. Each failure doubles this pause, up to a limit. If many clients lose the same broker, they
-should not all connect again at the same moment. Connections and producers therefore make each pause a little shorter or
-longer at random (`jittered`).
+A broker that restarts or is overloaded must not receive every failed request again immediately. A client therefore
+waits before the next attempt. Each failure doubles this pause, up to a limit. If many clients lose the same broker,
+they should not all connect again at the same moment. Connections and producers therefore make each pause a little
+shorter or longer at random (`jittered`).
 
 For example, the first pause is 0.1 s and the limit is 1 s. The pauses are 0.1, 0.2, 0.4, 0.8, 1, 1, ... seconds.
 

@@ -1,4 +1,4 @@
-"""A connection to one broker: it sends requests, and returns their responses.
+"""A connection to one broker: it sends requests, and returns the broker's responses.
 
 A Kafka connection has two rules. The first rule: the broker sends its responses in the order of the requests. A client
 may therefore send several requests before it reads the first response. The method `post` sends a request, and `receive`
@@ -19,7 +19,7 @@ never answered ApiVersions. The broker answers an old request. After a second Ap
 connection again.
 
 After every network error, the client closes the socket and raises `ConnectionFailed`. The next request opens a new
-socket. After a failed attempt to connect, all requests fail at once during a short pause (see the module
+socket. After a failed attempt to connect, all requests fail immediately during a short pause (see the module
 `reconnecting`). `timeout` is the time limit for a whole response, even if its bytes arrive one by one. A broker may
 close an idle connection. Before each request, the client therefore checks whether its socket is closed, and opens a new
 socket if necessary. Only one thread may use a connection, but any thread may call `interrupt`.
@@ -49,8 +49,8 @@ from hmb.protocol.schema import Request
 
 MAX_RESPONSE_SIZE = 256 * 1024 * 1024
 # The four bytes of the first correlation id are two line ends. A server of a text protocol (HTTP, SMTP, Redis) waits
-# for a line end before it answers. With these bytes in the first request, such a server answers at once, and the client
-# sees that the server is not a Kafka broker.
+# for a line end before it answers. With these bytes in the first request, such a server answers immediately, and the
+# client sees that the server is not a Kafka broker.
 FIRST_CORRELATION_ID = int.from_bytes(b"\r\n\r\n", "big")
 OTHER_PROTOCOLS = {b"http": "HTTP", b"<!do": "HTTP", b"<htm": "HTTP", b"<?xm": "HTTP", b"ssh-": "SSH"}
 CONNECT_TIMEOUT = 10.0  # seconds; the longest time that a broker may take to accept a connection
@@ -74,7 +74,7 @@ class ClosedByBroker(ConnectionFailed):
 
 
 def _protocol_hint(beginning: bytes) -> str:
-    """Return a hint for an error message: the protocol that a server seems to use instead of Kafka's.
+    """Return a hint for an error message: the protocol that a server seems to use instead of Kafka's protocol.
 
     `beginning` contains the first bytes that the server has sent. The hint is "" if they match no known protocol.
     """
@@ -85,7 +85,7 @@ def _protocol_hint(beginning: bytes) -> str:
 
 
 class Connection:
-    """A connection to one broker. The socket opens at the first request, and at the next request after a failure.
+    """A connection to one broker. The first request opens the socket. After a failure, the next request opens it again.
 
     `known` stores which broker addresses have failed recently. All connections of one client share this object.
     """
@@ -177,7 +177,7 @@ class Connection:
         return self._stream.has_buffered
 
     def fileno(self) -> int:
-        """Return the file descriptor of the socket, so that a selector can wait for several connections at once."""
+        """Return the file descriptor of the socket, so that a selector can wait for several connections."""
         assert self._socket is not None
         return self._socket.fileno()
 

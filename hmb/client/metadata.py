@@ -45,8 +45,8 @@ from hmb.protocol.schema import Request
 from hmb.protocol.topics import NO_TOPIC_ID, OFFSETS_TOPIC, TopicPartition
 
 METADATA_MAX_AGE = 300.0  # seconds
-# In versions below this version, a broker may create each topic that a request names. If the client must not create
-# topics, its request then names no topic. It asks for the metadata of all topics.
+# In versions below this version, a broker may create each topic that a request names. So a client that must not create
+# topics names no topic, and requests the metadata of all topics instead.
 FIRST_VERSION_WITHOUT_CREATION = MetadataRequest.first_version("allow_auto_topic_creation")
 
 
@@ -233,7 +233,7 @@ class Cluster:
             return connection.send(request, version)
 
     def close(self) -> None:
-        """Close the connection at once. A thread that waits for a response gets ConnectionFailed."""
+        """Close the connection immediately. A thread that waits for a response gets ConnectionFailed."""
         connection = self._connection
         if connection is None:
             return

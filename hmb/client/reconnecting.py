@@ -1,8 +1,8 @@
 """The pauses between attempts to connect to a broker that cannot be reached.
 
-The problem: a computer whose broker is down refuses a connection within microseconds. A client that tries again at once
-would make thousands of attempts a second. Also, all clients of the broker would connect at the same moment when the
-broker runs again.
+The problem: a computer whose broker is down refuses a connection within microseconds. A client that tries again
+immediately would make thousands of attempts a second. Also, all clients of the broker would connect at the same moment
+when the broker runs again.
 
 The idea is *exponential backoff with jitter*. After the first failed attempt to connect to an address, the client waits
 50 ms before the next attempt. Each further failure doubles this pause, up to 0.8 s. The client makes each pause up to
@@ -11,8 +11,8 @@ one second after the broker runs again. These are the pauses:
     failures in a row      1      2      3      4      5 and more
     pause in ms           50    100    200    400    800             (each plus or minus 20 %)
 
-If the caller tries to connect during a pause, the attempt fails at once, with the error of the last failure. The caller
-does not wait for the end of the pause, and can connect to another broker.
+If the caller tries to connect during a pause, the attempt fails immediately, with the error of the last failure. The
+caller does not wait for the end of the pause, and can connect to another broker.
 
 Source: `reconnect.backoff.ms` and `reconnect.backoff.max.ms` of Kafka's clients (their defaults are 50 ms and 1 s);
 KIP-144, KIP-580.

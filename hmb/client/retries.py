@@ -6,9 +6,9 @@ a time limit is over. For example, the time limit is 0.25 s, and the pause betwe
     time in s    0.0        0.1        0.2        0.3
     attempt      fails      fails      fails      fails: `with_retries` raises its error
 
-The fetcher and the sender do not use `with_retries`. Both handle many partitions at once. If one partition fails, the
-other partitions must not wait. The fetcher and the sender therefore store the time of the next attempt for each
-partition.
+The fetcher and the sender do not use `with_retries`. Both handle many partitions at the same time. If one partition
+fails, the other partitions must not wait. The fetcher and the sender therefore store the time of the next attempt for
+each partition.
 """
 
 from __future__ import annotations

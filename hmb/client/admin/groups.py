@@ -174,7 +174,7 @@ class GroupsAdmin(AdminBase):
             raise
 
     def _refuse_other_types(self, group: str) -> None:
-        """Raise a clearer error if the group exists, but has a type that this client cannot describe."""
+        """If the group has a type that this client cannot describe, raise an error that names the type."""
         for listed in self.list_groups():
             if listed.group_id == group and listed.type.lower() not in (GroupType.CLASSIC, GroupType.CONSUMER):
                 what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"

@@ -23,7 +23,7 @@ partition.
 
 A consumer without a group finds its start offsets already in the constructor. With "latest", the application therefore
 receives each record that is written after the constructor has returned. If the very first request of a consumer fails,
-the constructor raises the error at once. If a later request fails, the consumer repeats the request for up to
+the constructor raises the error immediately. If a later request fails, the consumer repeats the request for up to
 `retry_for` seconds.
 
 Only one thread may use a consumer. The consumer reads responses only while this thread calls `poll`. If the consumer is

@@ -107,7 +107,7 @@ class Fetcher:
     def fetch(self, timeout: float) -> Iterator[FetchedBatches]:
         """Wait at most `timeout` seconds for a response of any leader, and yield the batches in the response.
 
-        The caller must store each item at once, because the batches in this item are not fetched again. Ctrl-C may
+        The caller must store each item immediately, because the batches in this item are not fetched again. Ctrl-C may
         interrupt the method before it has yielded all items.
         """
         self.post()
@@ -243,7 +243,7 @@ class Fetcher:
                 self.errors.fetch_failed(position, error)
 
     def _overdue(self, connection: Connection) -> ConnectionFailed:
-        """Close a connection on which no response has arrived in time, and return the error."""
+        """Close a connection, because a response has not arrived in time. Return an error with this reason."""
         connection.close()
         what = f"{connection.address} did not answer within {self._settings.request_timeout:g} s"
         return ConnectionFailed(connection.host, connection.port, what)

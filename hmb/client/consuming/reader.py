@@ -39,7 +39,7 @@ class ConsumerMetrics:
 
     `fetches` is the number of Fetch responses, including empty ones. `fetched_bytes` is the size of all fetched batches
     before decompression. `records` is the number of records that the application has received. `failures` is the number
-    of failed fetches. It also counts a failure if the next attempt succeeded.
+    of failed fetches. A failure also counts if the next attempt succeeds.
     """
 
     fetches: int

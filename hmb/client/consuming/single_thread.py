@@ -9,7 +9,7 @@ from types import TracebackType
 class SingleThreadCheck:
     """A context manager for the methods of an object that only one thread may use at a time.
 
-    While one thread runs a method of the object, each call by a second thread raises an error at once. The second
+    While one thread runs a method of the object, each call by a second thread raises an error immediately. The second
     thread does not wait, because waiting would hide the mistake. The first thread may call another method, for example
     in a callback. After `is_closed` is set, each call raises an error.
     """

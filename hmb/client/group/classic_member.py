@@ -23,8 +23,8 @@ the consumer changes its subscription. Third, the member is the leader, and the 
 changed. The response UNKNOWN_MEMBER_ID or ILLEGAL_GENERATION means that the coordinator has removed the member from the
 group. All partitions of the member are then *lost*: they may already belong to other members.
 
-If the consumer has not polled for `max_poll_interval`, the member leaves the group. It sends a LeaveGroup request. A
-static member sends no LeaveGroup request, but only stops sending heartbeats.
+If the consumer has not polled for `max_poll_interval`, the member leaves the group. The member then sends a LeaveGroup
+request. A static member sends no LeaveGroup request, but only stops sending heartbeats.
 
 Source: Kafka's `AbstractCoordinator` and `ConsumerCoordinator`; KIP-62, KIP-345, KIP-394, KIP-429.
 """
@@ -65,7 +65,7 @@ REMOVED_FROM_GROUP = frozenset({ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_G
 
 
 # The states in which a member sends heartbeats. In JOINING and SYNCING, a request of the member waits at the
-# coordinator, and shows that the member is alive. ASSIGNING takes only a short time.
+# coordinator, and shows that the member is alive. ASSIGNING takes only a short time, so no heartbeats are needed.
 HEARTBEATING = frozenset(
     {ClassicMemberState.UNJOINED, ClassicMemberState.APPLYING, ClassicMemberState.STABLE}
 )

@@ -97,7 +97,7 @@ class CommittedOffsets:
         return self._identity()
 
     def poll(self) -> None:
-        """Read all responses that have arrived, and call the callbacks of their commits. Do not wait."""
+        """Read all responses that have arrived. For each response, call the callback of its commit."""
         with suppress(ConnectionFailed):  # `_connection_lost` has passed the error to the callbacks.
             while self._pending and self._coordinator.connection().is_answered:
                 self._receive_one()

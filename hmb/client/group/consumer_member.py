@@ -2,8 +2,8 @@
 
 The problem: during a rebalance of a classic group, every member waits for the slowest member. The idea: the coordinator
 assigns the partitions, and no member waits for another one. A heartbeat response contains the partitions that the
-member must own. The member *reconciles*: it gives up the other partitions, and takes over the missing ones. For
-example, a member owns the partitions a1 and a2:
+member must own. The member *reconciles*: it gives up the partitions that are not in the response, and takes over the
+new partitions. For example, a member owns the partitions a1 and a2:
     heartbeat response   epoch 7, assignment {a0, a1}
     calls                on_revoked(a2), on_assigned(a0)       by the consumer's thread, while it polls
     next heartbeat       epoch 7, owned partitions {a0, a1}    now the coordinator may assign a2 to another member
@@ -19,7 +19,7 @@ A member has these states:
     STABLE         The member owns exactly the partitions of its assignment.
     FENCED         The coordinator has removed the member, or the consumer has not polled for `max_poll_interval`.
                    Its partitions are lost. The next poll calls `on_lost`, and then the member joins again.
-    FATAL          After an error that a retry cannot solve. The member sends no more requests.
+    FATAL          An error has occurred that a retry cannot solve. The member sends no more requests.
 
 Assignments contain topic ids. The member sends a Metadata request to find the names of the topics. It stays RECONCILING
 until it knows all names.

@@ -115,7 +115,7 @@ class GroupMembership:
         rebalance is in progress, the method returns immediately, so the consumer can call it before every fetch. After
         temporary errors, the membership thread retries in the background. Raises KafkaError after a fatal error, for
         example if the broker refuses the group id. If the rebalance listener has raised exceptions, this method raises
-        the first one.
+        the first of these exceptions.
         """
         if self._is_calling:
             return  # The rebalance listener itself has called the consumer's `poll`.

@@ -376,8 +376,8 @@ class Accumulator:
     def _wait_for_memory(self, size: int) -> None:
         """Seal all batches, so that the sender threads send them now. Wait until `size` bytes of memory are free.
 
-        The thread that has waited longest gets memory first. Otherwise a thread with a large record could wait for
-        ever, because threads with small records would always get the free memory.
+        The thread that has waited longest gets memory first. Without this order, a thread with a large record could
+        wait for ever, because threads with small records would always get the free memory.
         """
         self._seal()
         ticket = object()

@@ -1,4 +1,4 @@
-"""The results of `send` and `send_many`. `send` returns a `Delivery` at once, before the record is written.
+"""The results of `send` and `send_many`. `send` returns a `Delivery` before the record is written.
 
 An application can wait for the result of `send`. It can also pass a function (`on_delivery`), which the producer calls
 when the result is known:
@@ -8,7 +8,7 @@ when the result is known:
 A broker sends one answer for a whole batch, so all deliveries of a batch share one `BatchResult`. A delivery contains
 only a reference to this result and the index of the record in the batch. So a delivery takes only 0.3 us and 56 bytes.
 A `concurrent.futures.Future` for each record, with its lock and its list of callbacks, would take 2 us and 1400 bytes.
-If the application does not keep a delivery, Python frees its memory at once.
+If the application does not keep a delivery, Python frees the memory of this delivery immediately.
 
 A `Delivery` has the same methods as `concurrent.futures.Future`, except `cancel`. The producer cannot cancel a record
 after `send`.
@@ -115,7 +115,7 @@ class BatchResult:
     def wait(self, timeout: float | None) -> bool:
         """Wait at most `timeout` seconds for the result. Return whether the result is complete.
 
-        The producer sends the batch at once, without waiting for `linger`, because a thread needs the result.
+        The producer sends the batch immediately, without waiting for `linger`, because a thread needs the result.
         """
         send_now = self.send_now
         if send_now is not None:

@@ -40,7 +40,7 @@ class ProducerMetrics:
 class Counters:
     """The counters of a producer. `snapshot` returns their values as `ProducerMetrics`.
 
-    The producer's threads call the other methods, one for each kind of event.
+    Each of the other methods counts one kind of event. The producer's threads call these methods.
     """
 
     def __init__(self) -> None:

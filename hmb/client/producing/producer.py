@@ -10,10 +10,10 @@ until the record is sent. The producer's own threads send the batches to the bro
 
 Kafka 0.7 had a synchronous and an asynchronous producer (Kafka 0.7 design, "Producer"). HMB has one producer for both.
 `send(...)` is asynchronous: it does not wait for the broker. `send(...).result()` is synchronous: it waits for the
-broker. If a thread waits for a record, the producer sends the record's batch at once.
+broker. If a thread waits for a record, the producer sends the record's batch immediately.
 
 If the producer cannot reach a broker at the very first attempt, it does not try again. A wrong address therefore causes
-an error at once. After the first success, the producer repeats each failed attempt for up to `delivery_timeout`
+an error immediately. After the first success, the producer repeats each failed attempt for up to `delivery_timeout`
 seconds. If a record can never be sent, for example because it is larger than `max_request_size`, `send` itself raises
 the error.
 """
@@ -178,8 +178,8 @@ class Producer:
         callback of the application blocks a sender thread.
         """
         deadline = time.monotonic() + (self._close_timeout if timeout is None else timeout)
-        # The last batch usually completes last. So after the wait for the last batch, the other waits usually end at
-        # once.
+        # The last batch usually completes last. So after the wait for the last batch, the other waits usually end
+        # immediately.
         for result in reversed(self._accumulator.seal()):
             if not result.wait_for_callbacks(max(0.0, deadline - time.monotonic())):
                 raise self._stuck(timeout)
