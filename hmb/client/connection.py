@@ -12,17 +12,20 @@ that the broker supports. The client then uses the highest version that both sid
     Fetch v16    ----->
 
 Brokers older than Kafka 0.10 do not know the ApiVersions request, and close the connection when they receive it. The
-client then uses the versions of Kafka 0.9 or 0.8.2. A newer broker also closes connections, for example when it shuts
-down. The client must not use the old versions for the newer broker, because records in the old versions have no
-timestamps and no headers. The client therefore uses the old versions only if three conditions hold. The broker has
-never answered ApiVersions. The broker answers an old request. After a second ApiVersions, the broker closes the
-connection again.
+client then uses the versions of Kafka 0.9 or 0.8.2.
+
+A newer broker also closes the connection if it shuts down. With the versions of Kafka 0.9, records for this broker
+would lose their timestamps and headers. The client therefore uses the versions of Kafka 0.9 or 0.8.2 only if three
+conditions hold. The broker has never answered ApiVersions. The broker answers an old request. After a second
+ApiVersions, the broker closes the connection again.
 
 After every network error, the client closes the socket and raises `ConnectionFailed`. The next request opens a new
 socket. After a failed attempt to connect, all requests fail immediately during a short pause (see the module
-`reconnecting`). `timeout` is the time limit for a whole response, even if its bytes arrive one by one. A broker may
-close an idle connection. Before each request, the client therefore checks whether its socket is closed, and opens a new
-socket if necessary. Only one thread may use a connection, but any thread may call `interrupt`.
+`reconnecting`). `timeout` is the time limit for a whole response, even if the bytes of the response arrive one by one.
+
+A broker may close an idle connection. Before each request, the client therefore checks whether the broker has closed
+the socket, and opens a new socket if necessary. Only one thread may use a connection, but any thread may call
+`interrupt`.
 """
 
 from __future__ import annotations

@@ -20,8 +20,10 @@ has an id, and newer requests contain this id instead of the name.
 
 A `Cluster` also has one connection for requests that any broker can answer. If the broker of this connection fails, the
 `Cluster` connects to another broker. It tries all known brokers and all bootstrap servers. The addresses that have
-failed recently come last. All threads of a producer share one `Cluster`. A lock lets only one thread at a time send a
-request. If a thread waits too long for this lock, it gets the same error as if no broker had answered.
+failed recently come last.
+
+All threads of a producer share one `Cluster`. A lock lets only one thread at a time send a request. If a thread waits
+too long for this lock, it gets the same error as if no broker had answered.
 """
 
 from __future__ import annotations

@@ -10,8 +10,10 @@ The class `Admin` has one method for each task. The method sends its request to 
 
 A method that handles several items, for example `delete_topics`, returns a dict. For each item, the dict contains a
 result or a KafkaError. So if one topic does not exist, the method still returns the results of the other topics. The
-function `raised` returns a result. If the result is a KafkaError, `raised` raises it. If the broker is too old for a
-method, the method raises KafkaError with UNSUPPORTED_VERSION. The error message contains the name of the missing API.
+function `raised` returns a result. If the result is a KafkaError, `raised` raises this error.
+
+If the broker is too old for a method, the method raises KafkaError with UNSUPPORTED_VERSION. The error message contains
+the name of the missing API.
 
 Read the modules in this order:
 1. `base`: finds the right broker for a request, and retries after temporary errors.

@@ -1,9 +1,12 @@
 """A group's committed offsets: sends OffsetCommit and OffsetFetch requests to the group's coordinator.
 
-A commit contains the member id and the generation of the consumer (with the consumer protocol, its member epoch). The
-coordinator refuses a commit with an old generation, because the consumer may have lost its partitions. A consumer that
-uses `assign` is not a member of the group, and commits without a member id. For this consumer, the group id is only a
-name for a set of offsets. The coordinator accepts commits without a member id if the group has no members.
+A commit contains the consumer's member id and generation. With the consumer protocol (KIP-848), it contains the member
+epoch instead of the generation. The coordinator refuses a commit with an old generation or epoch, because the consumer
+may have lost its partitions.
+
+A consumer that uses `assign` is not a member of the group, and commits without a member id. For this consumer, the
+group id is only a name for a set of offsets. The coordinator accepts commits without a member id if the group has no
+members.
 
 `commit_async` sends a request, and does not wait for the response. The next call of `poll`, `commit` or `committed`
 reads the response.

@@ -113,9 +113,10 @@ class GroupMembership:
 
         The method calls the rebalance listener, and waits up to `timeout` seconds for the other members. If no
         rebalance is in progress, the method returns immediately, so the consumer can call it before every fetch. After
-        temporary errors, the membership thread retries in the background. Raises KafkaError after a fatal error, for
-        example if the broker refuses the group id. If the rebalance listener has raised exceptions, this method raises
-        the first of these exceptions.
+        temporary errors, the membership thread retries in the background.
+
+        Raises KafkaError after a fatal error, for example if the broker refuses the group id. If the rebalance listener
+        has raised exceptions, this method raises the first of these exceptions.
         """
         if self._is_calling:
             return  # The rebalance listener itself has called the consumer's `poll`.

@@ -1,10 +1,11 @@
 """The accumulator: it collects records in batches, and keeps one queue of batches for each partition.
 
 If the producer sent each record in its own request, each record would cost a network round trip. The producer therefore
-collects records in batches. An application thread calls `append`, which encodes the record and adds it to the last
-batch in the queue of the partition. A sender thread sends the batches at the front of the queues. A sender thread sends
-a batch in one of three cases: the batch is full, the batch has waited for `linger` seconds, or a thread waits in
-`flush`, in `result` or for memory. The batch is then *sealed*: no further record is added to it.
+collects records in batches. An application thread calls `append`, which adds the record to the last batch of a queue. A
+sender thread sends the first batches of the queues.
+
+A sender thread sends a batch in three cases: the batch is full, the batch has waited for `linger` seconds, or a thread
+waits in `flush`, in `result` or for memory. The batch is then *sealed*: no further record is added to it.
 
 The setting `buffer_memory` limits the bytes of the encoded records in all queues. If a record does not fit, the thread
 that calls `send` waits until memory is free.
@@ -12,7 +13,8 @@ that calls `send` waits until memory is free.
 The producer may choose any partition for a record without a key. It sends all records without a key to the same
 partition until a batch is full, and then chooses another partition (KIP-480). To choose a partition, the accumulator
 selects two partitions at random. Of these two, it takes the partition with fewer batches in its queue. So a slow leader
-gets fewer records. Kafka's producer also prefers partitions with short queues, but it counts bytes (KIP-794).
+gets fewer records. Kafka's producer also prefers short queues, but it chooses another partition after `batch.size`
+bytes (KIP-794).
 
 For example, an application sends 1,000 records of 100 bytes within 5 ms to a topic with one partition. These records
 make one batch of about 110 kB, and the producer sends one request.
@@ -42,8 +44,7 @@ class Accumulator:
     """The queues of batches of all partitions. All records in the queues together take at most `memory` bytes.
 
     - `used` is the sum of the sizes of all batches in all queues, in bytes. `_batches` is the number of these batches.
-    - A queue that contains batches belongs to the `SenderQueues` of its leader's sender thread. While the leader is
-      unknown, the queue belongs to `without_leader`.
+    - A queue with batches belongs to its leader's `SenderQueues`, or to `without_leader` if the leader is unknown.
     - Records can be added only to the last batch of a queue. Batches at the front of a queue may be in flight.
     """
 
@@ -131,8 +132,7 @@ class Accumulator:
     ) -> None:
         """Add records that have only a value: no key, no headers and no timestamp of their own.
 
-        `append_rows` adds all other records. The arguments `number` and `slices` have the same meaning as in
-        `append_rows`.
+        `append_rows` adds all other records, and explains the arguments `number` and `slices`.
         """
         ends = list(accumulate([RECORD_OVERHEAD + len(value) for value in values]))
         done = taken = 0

@@ -101,9 +101,10 @@ class Producer:
         """Add a record to a batch, and return the record's delivery. A producer thread sends the batch later.
 
         The first call for a topic waits for the topic's metadata. Each call waits while the buffer is full. Each wait
-        takes at most `max_block` seconds. `value` and `key` are bytes or None, unless the producer has serializers.
-        `timestamp` is in ms since 1970. `on_delivery` is a function that the producer calls with the delivery when the
-        result is known.
+        takes at most `max_block` seconds.
+
+        `value` and `key` are bytes or None, unless the producer has serializers. `timestamp` is in ms since 1970.
+        `on_delivery` is a function that the producer calls with the delivery when the result is known.
 
         Raises TypeError or ValueError for an invalid argument, and TimeoutError if the buffer stays full. Raises
         KafkaError if the record can never be sent, and ConnectionFailed if no broker answers.

@@ -3,8 +3,9 @@
 A sender thread repeats three steps. First, it takes the batches that may be sent. Second, it sends these batches in as
 few requests as possible. Third, it waits for a response, and reads all responses that have arrived. During this wait,
 application threads add records to the next batches. A slow broker therefore gets few large requests, and a fast broker
-gets many small requests. Each leader has its own sender thread, so that a slow leader does not delay the batches for
-another leader.
+gets many small requests.
+
+Each leader has its own sender thread, so that a slow leader does not delay the batches for another leader.
 
 For example, a broker answers each request within 5 ms, and an application sends 100,000 records a second. While one
 request is in flight, the application sends 500 further records. The next request contains these 500 records.
