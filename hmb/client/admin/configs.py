@@ -9,7 +9,7 @@ same order:
         all brokers         604800000
         default             604800000
 
-For example, if a user deletes the value of a topic, the topic gets the value for all brokers.
+For example, if a user deletes `retention.ms` of a topic, the topic uses the value of `retention.ms` for all brokers.
 
 Two kinds of requests change settings. IncrementalAlterConfigs (Kafka 2.3) contains only the changes. The older
 AlterConfigs must contain *all* values that were set for the topic or broker. The broker deletes every value that is

@@ -21,8 +21,8 @@ A member has these states:
                    Its partitions are lost. The next poll calls `on_lost`, and then the member joins again.
     FATAL          An error has occurred that a retry cannot solve. The member sends no more requests.
 
-Assignments contain topic ids. The member sends a Metadata request to find the names of the topics. It stays RECONCILING
-until it knows all names.
+Assignments contain topic ids. The member sends a Metadata request to find the names of the topics. The member stays in
+the state RECONCILING until it knows all names.
 
 Limits: the protocol allows a member to subscribe with a regular expression, which the coordinator compares with all
 topic names. HMB's client does not use this. The client compares the names itself, and sends the names that match.
