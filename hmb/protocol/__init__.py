@@ -3,8 +3,7 @@
 A client and a broker exchange *frames* over TCP. A frame is a length, followed by a *message*: a request or a response,
 which begins with a header. Each API (Produce, Fetch, Metadata, ...) has one kind of request and one kind of response,
 and both exist in many versions. The bytes contain no names and no types of fields. So client and broker must know the
-layout of each version::
-
+layout of each version:
     frame     | int32 size | header | body |
     header    | int16 API key | int16 version | int32 correlation id | client id |      (of a request)
     body      | the fields of this version, one after the other |
@@ -14,7 +13,6 @@ in this folder opens no sockets and no files. The tests therefore need only byte
 same code.
 
 Read in this order:
-
 - `framing`     where one message ends and the next one begins in a stream of bytes
 - `primitives`  the types of fields: numbers, strings, arrays
 - `schema`      how a message class becomes a codec

@@ -4,7 +4,6 @@ A decoded message takes more memory than its bytes on the wire. For example, the
 hundred bytes for an array item of one byte. The broker creates another object for this item in the response. So a
 request of 100 MB could take several gigabytes. To prevent this, a decoder reports how much memory it needs before it
 allocates the memory. The module calls this paying:
-
     array            costs ITEM_SIZE for each item, if the array has more than one item
     string, bytes    costs the size of the value in memory, if it has more than SMALL bytes
     tagged fields    cost ITEM_SIZE for each field

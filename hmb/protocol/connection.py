@@ -2,13 +2,11 @@
 
 The two classes of this module do not read from a socket or write to a socket ("sans-IO"). So their tests need only
 bytes, and other code can use the classes with any kind of transport. The classes implement three rules of the protocol:
-
 - Each message begins with a header.
 - Responses arrive in the order of the requests.
 - A response has the same version as its request.
 
 Two special rules apply to ApiVersions, because a client sends this request before it knows the broker's versions:
-
 - The header of an ApiVersions response always has version 0 (see `header="none"` in messages/api_versions.py).
 - If a broker does not support the version of an ApiVersions request, it responds with UNSUPPORTED_VERSION, in version 0
   of the response.

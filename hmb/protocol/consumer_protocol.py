@@ -3,8 +3,7 @@
 In a classic group, the members send data to each other through the coordinator, which does not decode this data. In a
 group with the protocol type "consumer", the data is of two kinds. Each member sends its *subscription* in JoinGroup,
 and the coordinator sends all subscriptions to the leader. The leader sends the *assignments* of all members in
-SyncGroup, and each member receives its own assignment. Subscriptions and assignments begin with a version::
-
+SyncGroup, and each member receives its own assignment. Subscriptions and assignments begin with a version:
     int16 version   fields
 
 A new version of these messages only adds fields at the end. So a reader that supports versions 0 to 3 can also decode

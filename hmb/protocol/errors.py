@@ -1,7 +1,6 @@
 """The error codes of Kafka, and the exceptions that stand for errors of the protocol.
 
 A broker distinguishes three kinds of failure by the type of the exception:
-
 - `KafkaError`: an error with a code, which the broker sends in its response. The code is an int16. 0 means success, and
   -1 means an unexpected failure. A code has the same meaning in all APIs.
 - `ProtocolError`: the client sent bytes that no version of the protocol allows. The broker cannot respond, so it closes

@@ -2,8 +2,7 @@
 
 The fields of all messages have these types. Numbers are big-endian, and there are no unused bytes between fields. The
 bytes do not contain the types or the names of fields. So a reader must know the layout of a message's version to decode
-the bytes. Each type has a `FieldCodec`: one function that encodes, and one that decodes::
-
+the bytes. Each type has a `FieldCodec`: one function that encodes, and one that decodes:
     int8 .. int64, uint16, uint32    1, 2, 4, 8 bytes, two's complement
     bool                             1 byte, 0 is false
     float64                          8 bytes, IEEE 754
@@ -21,7 +20,6 @@ the lowest bits. The top bit of a byte is set if another byte follows. A signed 
 the zigzag rule: 0, -1, 1, -2 become 0, 1, 2, 3. So small negative numbers also take one byte.
 
 The codecs follow these rules:
-
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.
 - A decoder checks that a length is not greater than the rest of the buffer before it allocates memory. So four bytes
   with a false length cannot make it allocate 2 GB.

@@ -1,12 +1,10 @@
 """The base classes of messages, and the plans that encode and decode each version of a message.
 
-A message class declares the fields of all versions of a message, with one line for each field::
-
+A message class declares the fields of all versions of a message, with one line for each field:
     transactional_id: str | None = t.string("3+", nullable="3+", default=None)  # This field exists from version 3 on.
 
 `compile(version)` selects the fields of one version. It stores them as a *plan*, a list of names and codecs. To encode
 or decode a message, short loops go through this list. This module implements three rules for all messages:
-
 - If a version does not have a field, the decoded message contains the field's default value. To encode the message in
   this version with another value of the field is an error, because the receiver would not get the value. Fields with
   `ignorable=True` are an exception: the encoder omits them, because the receiver can work without them.

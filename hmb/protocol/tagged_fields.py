@@ -1,8 +1,7 @@
 """Tagged fields: optional fields at the end of every struct of a flexible version (KIP-482).
 
 Normally, a new field needs a new version of its message. A tagged field needs no new version, because its bytes begin
-with its number (the tag) and its size. A reader that does not know the tag skips the field::
-
+with its number (the tag) and its size. A reader that does not know the tag skips the field:
     uvarint  number of tagged fields
     each:    uvarint tag, uvarint size in bytes, the value
 

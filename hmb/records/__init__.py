@@ -4,8 +4,7 @@ A batch of records has the same bytes on the network and on disk, except for a f
 
 A *record* consists of a key, a value, headers and a timestamp. A producer collects records and sends them as a *record
 batch*. The batch has one header of 61 bytes, followed by all the records. The records may be compressed together. The
-broker appends the batch to its log, and later sends it to consumers. It does not decode the records::
-
+broker appends the batch to its log, and later sends it to consumers. It does not decode the records:
     producer   records --encode, compress--> batch
     broker                                   batch --assign offset, append--> log --read--> batch
     consumer                                                                                batch --decode--> records
@@ -16,7 +15,6 @@ offset is 500. The broker writes 500 into the header as the base offset. The rec
 502. A batch of 10,000 records does not cause more work for the broker.
 
 Read in this order:
-
 - `record`       one record, and its layout inside a batch
 - `batch`        the record batch: its header, and encoding a batch
 - `reading`      finds the batches in a buffer, and decodes their records
@@ -25,7 +23,6 @@ Read in this order:
 - `control`      the markers with which the broker commits or aborts a transaction
 
 You can skip the following modules when you read this folder for the first time:
-
 - `builder`, `consumer_record`  the batch that a producer is filling, and the record that a consumer returns
 - `filtering`  removes records from a batch, for compaction
 - `heads`      decodes only the fields of records that a broker checks

@@ -2,8 +2,7 @@
 
 A producer writes the records of a transaction to the logs before the transaction commits or aborts. When the
 transaction ends, the broker appends a control batch to each partition of the transaction. The control batch contains
-the producer id of the transaction, and one record::
-
+the producer id of the transaction, and one record:
     key    int16 version = 0   int16 type: 0 abort, 1 commit
     value  int16 version = 0   int32 coordinator epoch
 

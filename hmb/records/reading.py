@@ -1,8 +1,7 @@
 """Finds the batches in a buffer and decodes their records, in all three formats of Kafka.
 
 One log may contain batches in all three formats, because not all clients of a cluster are upgraded at the same time. In
-each format, the byte at position 16 is the magic, which is the number of the format::
-
+each format, the byte at position 16 is the magic, which is the number of the format:
     byte 16 = 0, 1    Message       (`legacy.message`)
     byte 16 = 2       RecordBatch   (`batch`)
 

@@ -2,8 +2,7 @@
 
 A record in a batch (KIP-98) does not contain its absolute timestamp and offset. It contains the differences to the
 first record of the batch, as varints. So a small record takes only 7 bytes more than its key and value. In the oldest
-format, a message v0 takes 26 bytes more::
-
+format, a message v0 takes 26 bytes more:
     varint length             number of bytes after this field
     int8   attributes         unused
     varint timestamp delta    timestamp - the batch's base timestamp
@@ -13,8 +12,7 @@ format, a message v0 takes 26 bytes more::
     varint number of headers, each: varint key length, key (UTF-8), varint value length (-1: null), value (KIP-82)
 
 For example, the second record of a batch has the key "k" and the value "ab", and was created 5 ms after the first
-record. Varints use the zigzag rule, so each number from 0 to 63 is stored as twice its value::
-
+record. Varints use the zigzag rule, so each number from 0 to 63 is stored as twice its value:
     14 | 00 | 0a | 02 | 02 6b | 04 61 62 | 00
     length 10, attributes, 5 ms, offset delta 1, key of 1 byte, value of 2 bytes, no headers
 

@@ -6,8 +6,7 @@ bytes from the disk to consumers, and does not read the records. So an append is
 `sendfile`.
 
 A log is a directory of segments. A segment is a few files that share one name: the offset of the segment's first
-record. The right column shows the class and the module for each file::
-
+record. The right column shows the class and the module for each file:
     data directory                       LogManager      log_manager.py
       events-0/                          Log             log.py
         00000000000000000000.log         Segment         segment.py
@@ -25,7 +24,6 @@ broker scans the file from this position until it finds the batch that contains 
 bytes of the file from this batch on.
 
 Three rules keep the records safe:
-
 - The log assigns each offset once. When the broker starts, it may cut damaged batches off the end of a log. It never
   cuts below the recovery point, the offset up to which the log is synced.
 - If the broker syncs a log before it acknowledges a record, the record is on disk. If a sync fails, the broker never
@@ -33,7 +31,6 @@ Three rules keep the records safe:
 - When the broker finds damaged bytes, it logs their position. It still serves the intact batches after the damage.
 
 Read in this order:
-
 - `segment`            one segment: append, read
 - `offset_index`       offset -> position; `time_index`: timestamp -> offset
 - `log`                append, roll, read; `log_segments`: the list of its segments
@@ -43,7 +40,6 @@ Read in this order:
 - `recovery/`          checks and repairs when the broker starts after a kill, a power cut or damage
 
 You can skip these modules in a first reading:
-
 - `config`             the settings of a log
 - `batches/`           checks and changes of batches before the append (`validation` is a step of the tour of a Produce)
 - `producer_state`     idempotent producers and open transactions; `transaction_index`: aborted transactions

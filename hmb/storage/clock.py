@@ -6,8 +6,7 @@ creates a part, it passes one of its clock's two functions to this part. Unless 
 functions are as fast as `time.time_ns`.
 
 A test that moves the clock changes when records, producers or members expire. It does not change how long a thread
-waits: otherwise such a test would disconnect clients. This table shows which function each part uses to read the time::
-
+waits: otherwise such a test would disconnect clients. This table shows which function each part uses to read the time:
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
                        the lags and horizons of compaction, producers of a log, transactions, transactional ids,
                        committed offsets, KIP-848 assignment intervals

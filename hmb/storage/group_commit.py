@@ -4,8 +4,7 @@ A sync writes the data of a file from the kernel's memory to the disk. A sync of
 sync of one batch, so a separate sync for each batch would waste time. Only one sync of a log runs at a time. A producer
 that arrives during a sync waits for the next sync, because its batch may have been written too late for the current
 one. The next sync covers every batch that was written before this sync starts. In this drawing, the batches b, c and d
-share the second sync::
-
+share the second sync:
     appends     a   b c d        e
     syncs        [a     ][b c d    ][e   ...
     answers             a          b c d

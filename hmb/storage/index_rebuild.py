@@ -2,8 +2,7 @@
 
 The disk or another process may damage an index. An entry of the offset index contains the last offset of a batch and
 the position of this batch. If the batch at this position ends at another offset, a reader notices the damage. The
-broker then rebuilds the offset index and the time index from the headers of the batches::
-
+broker then rebuilds the offset index and the time index from the headers of the batches:
     .log               [ 8021..8030 ][ 8031..8040 ] ...    all headers are read
     .index.rebuilt     the new entries, in one write
     .index             the rebuilt file gets this name

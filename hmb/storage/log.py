@@ -2,8 +2,7 @@
 
 A log is a sequence of records. Each record has an offset, its number in the sequence. The log assigns the offset at the
 append, and the offset never changes. The log keeps records in batches, as the producer has made them, and batches in
-segments (segment.py). The last segment is the active segment. Appends go only to this segment::
-
+segments (segment.py). The last segment is the active segment. Appends go only to this segment:
     log start offset                                    log end offset = high watermark
     |                                                    |
     [ segment 0          ][ segment 8021      ][ 16042 ..>        the active segment

@@ -8,7 +8,6 @@ the file is missing at a start, the broker did not stop properly. It then checks
 on. If the checkpoint has no recovery point for a log, the broker did not create this log, and checks all its batches.
 
 If a state file is damaged, the broker logs an error. It restores these files:
-
 - Recovery points: the broker checks all records. Log start offsets: deleted records may become readable again.
 - Leader epochs: the broker reads the epoch from the batches of the log.
 - Topic ids: the broker takes the id from another partition of the topic. Otherwise the topic gets a new id.

@@ -2,13 +2,11 @@
 
 Without an index, a broker that reads from an offset would have to scan all earlier batches of the segment. The
 segment's `.index` file contains one entry for about every `index.interval.bytes` bytes of the log, in the order of the
-log::
-
+log:
     relative offset   int32   the last offset of a batch, minus the segment's base offset
     position          int32   the byte in the .log file at which this batch starts
 
-Example: segment 8021 has batches of 10 records and 1,000 bytes. The index has an entry for about every 4,096 bytes::
-
+Example: segment 8021 has batches of 10 records and 1,000 bytes. The index has an entry for about every 4,096 bytes:
     relative offset   position      look-up of offset 8100: the wanted relative offset is 79
                  59       5000   <- the greatest entry at or below 79, so the scan of the log starts at byte 5,000
                 109      10000

@@ -3,7 +3,6 @@
 A producer numbers the records that it sends to a partition. Each batch contains the producer's id, its epoch and the
 sequence number of its first record. A producer may have five requests in flight, and may send each of them again. So
 the log remembers the last five batches of each producer. It compares a new batch with these batches:
-
 - The new batch has the same sequence numbers as one of the five: it is a duplicate. The log does not write it again.
   The response contains the offsets of the first append.
 - The new batch continues the sequence numbers of the last batch: the log appends it.
@@ -27,8 +26,7 @@ adds an entry to the transaction index.
 
 After a crash, the broker can rebuild this state from the batches of the log. To read fewer batches, it begins with a
 snapshot of the state. The log writes a snapshot when it rolls a segment and when it is closed. The file
-`<offset>.snapshot` contains the state of all batches below `<offset>`::
-
+`<offset>.snapshot` contains the state of all batches below `<offset>`:
     version int16 = 1 | crc uint32 (CRC-32C of the bytes after it) | count int32 | count times:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64

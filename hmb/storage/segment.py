@@ -2,8 +2,7 @@
 
 A log is divided into segments for two reasons. To delete old records, the broker only has to remove the files of a
 segment. And the index of a segment stays small. A segment is a few files that share one name: the offset of its first
-record, written with twenty digits::
-
+record, written with twenty digits:
     00000000000000008021.log         the batches, exactly as they were in the produce requests
     00000000000000008021.index       offset -> position, sparse    (offset_index.py)
     00000000000000008021.timeindex   timestamp -> offset, sparse   (time_index.py)

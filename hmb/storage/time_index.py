@@ -2,8 +2,7 @@
 
 A client may ask for the first record at or after a time (ListOffsets). A record may have an earlier timestamp than the
 record before it. So the broker cannot use a binary search in the log itself. In the time index, timestamps always grow,
-so a binary search works. A segment's `.timeindex` file contains entries of 12 bytes, in the order of the log::
-
+so a binary search works. A segment's `.timeindex` file contains entries of 12 bytes, in the order of the log:
     timestamp         int64   the greatest timestamp in the segment so far, in ms
     relative offset   int32   the last offset of the batch with that timestamp, minus the segment's base offset
 

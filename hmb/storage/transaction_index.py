@@ -5,8 +5,7 @@ abort. When the transaction ends, the broker appends a marker that contains the 
 committed records (`isolation_level` 1) reads the records before it reads the marker. So it must learn in another way
 which transactions are aborted. For this purpose, the broker writes an entry for each aborted transaction into the
 `.txnindex` file of the segment that contains the marker. An entry has 34 bytes, and the entries have the order of the
-markers::
-
+markers:
     version              int16   0
     producer id          int64
     first offset         int64   of the transaction in this partition; it may be in an earlier segment

@@ -2,8 +2,7 @@
 
 A producer compresses all records of a batch together, because the records have many equal bytes. Usually the broker
 stores the compressed bytes unchanged, and the consumer decompresses them. The lowest three bits of a batch's attributes
-contain the number of its codec::
-
+contain the number of its codec:
     0 none    1 gzip    2 snappy    3 lz4    4 zstd
 
 An attacker can send a few kilobytes that decompress to gigabytes, so that the receiver has no memory left
@@ -13,7 +12,6 @@ decompresses into it. The size of the buffer is the bound or the limit, whicheve
 zstd decompress to at most 3 x 128 KB. With a limit of 32 MB, `decompress` allocates 384 KB for these blocks.
 
 Read in this order:
-
 - `codecs`          the functions `compress` and `decompress`, for all codecs
 - `snappy_framing`  the format of the library snappy-java, which Kafka's clients use
 - `lz4_frame`       the LZ4 frame format, with the wrong checksum of old clients

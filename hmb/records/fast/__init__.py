@@ -10,7 +10,6 @@ fields that this purpose does not need.
 The table shows the time for one record of a batch. The batch has 5000 records, and each record has a key of 8 bytes and
 a value of 100 bytes. We measured on one shared core with CPython 3.11. The column "readable" is the time that
 `hmb.records.record` needs for the same result:
-
 ===================  =========================================  =======  ========
 module               purpose                                    fast     readable
 ===================  =========================================  =======  ========
@@ -31,7 +30,6 @@ readable decoder needs error messages. Tests compare the results of each fast mo
 and for damaged bytes.
 
 Read in this order:
-
 - `plain`             tables and an exception for all fast decoders
 - `consumer_records`  the simplest example of the pattern
 - `raw_records`       finds the positions of each record and its parts

@@ -4,15 +4,13 @@ The problem: a consumer spends most of its time on creating a Python object for 
 column in two buffers. One buffer contains the values, one after another. The other buffer contains the position at
 which each value begins. The bytes of a batch already contain all values, with other fields between them. So it is
 enough to compute the positions of the values. The steps are:
-
 1. Find the position of each record from the lengths of the records. This is the only loop in Python. It takes 0.1 us
    for each record.
 2. Decode the other varints with numpy: the timestamps, the offsets, and the lengths of keys and values. One call of
    numpy decodes the same field of all records.
 3. Create an Arrow array over the bytes of the batch. Its elements are, alternately, a value and the bytes between two
    values (a gap). This array shares the memory of the batch, so no values are copied. Then Arrow copies every second
-   element, which is a value, to the new column::
-
+   element, which is a value, to the new column:
        bytes        ... 6 | abc | 0 5 2 | de | 0 ...
        elements     gap     value  gap    value  gap
        column               abc           de
@@ -22,7 +20,6 @@ them, this module calls `consumer_records`, and converts the records to columns.
 for a plain batch. If a batch is damaged, `consumer_records` raises an error.
 
 The columns are the same as those of Spark's Kafka source, which writes their names in camel case:
-
 - `topic` (string), `partition` (int32) and `offset` (int64)
 - `timestamp` (ms with time zone UTC, or null if the record has no timestamp)
 - `timestamp_type` (int8): -1 for no timestamp, 0 for create time, 1 for log append time

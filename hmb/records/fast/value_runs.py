@@ -5,8 +5,7 @@ same length differ only in the offset delta and the value. All their other bytes
 once, as a *template*.
 
 For example, the following template is for values of 3 bytes. `%b` stands for a part that differs in each record.
-`hmb.records.record` describes the layout::
-
+`hmb.records.record` describes the layout:
     12 00 00 %b 01 06 %b 00      length 9, attributes, timestamp delta, OFFSET DELTA, no key, size 3, VALUE, no headers
 
 A *run* is a sequence of records whose values have the same length. Brokers before Kafka 0.11 do not support record

@@ -2,8 +2,7 @@
 
 Before Kafka 0.11, clients and brokers exchanged *messages*. A message is one record with its own offset, CRC and
 attributes. A *message set* is a sequence of messages. It has no header. To compress a message set, a producer writes
-the compressed set into the value of another message, the *wrapper*::
-
+the compressed set into the value of another message, the *wrapper*:
     message set   | offset 0, message | offset 1, message | offset 2, message |
     compressed    | offset 2, wrapper: attributes = codec, value = compressed message set |
 
@@ -18,7 +17,6 @@ in today's clients, skip this folder. The other modules of `hmb.records` use the
 properties as `RecordBatch`.
 
 Read in this order:
-
 - `message`          one message, which may be a wrapper
 - `message_set`      encodes a message set, and writes the offsets of its messages
 - `down_conversion`  converts record batches to messages, for old consumers

@@ -14,7 +14,6 @@ request begins at the damaged batch, and the response contains CORRUPT_MESSAGE.
 
 The conversion also decompresses the batches, so a few kilobytes can become gigabytes. Three rules limit the memory of a
 conversion:
-
 - The conversion reads the batches twice. The first pass only computes the total size of the messages, because a
   response contains this size before the messages. The second pass runs while the response is sent. It keeps only the
   messages of one batch in memory.

@@ -1,7 +1,6 @@
 """One message: the formats before record batches, with magic 0 (Kafka 0.8) or magic 1 (Kafka 0.10, KIP-32).
 
-Each message has its own offset, CRC and attributes, big endian. A message set is a sequence of messages::
-
+Each message has its own offset, CRC and attributes, big endian. A message set is a sequence of messages:
      0  int64  offset
      8  int32  message size        number of bytes after this field
     12  uint32 CRC-32              of all bytes from the magic on

@@ -3,7 +3,6 @@
 When a broker appends a record batch, it writes only one number, the base offset. When it appends a message set, it must
 write an offset into every message. The module `message` describes the layouts. A *wrapper* is a message that contains a
 compressed message set. `assign_offsets` distinguishes three cases:
-
 - Messages that are not compressed: one loop checks the CRC of every message, and writes the offset. It works on a copy
   of the set.
 - A v1 wrapper: the broker decompresses it to check its messages. Usually these messages have the offsets 0, 1, 2 and so

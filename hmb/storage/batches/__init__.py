@@ -5,7 +5,6 @@ the CRC, because a producer may send any bytes. The broker reads the records of 
 requires it. Before it reads records from disk, it checks the CRC again, because the disk may have changed a bit.
 
 Read in this order:
-
 - `validation`    what a producer may append
 - `preparation`   compression, timestamps and offsets before the log's lock is taken
 - `headers`       a scan of the headers, without the records

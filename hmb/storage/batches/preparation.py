@@ -2,7 +2,6 @@
 
 An append holds the log's lock, and all other producers of the partition wait for this lock. So while the broker holds
 the lock, it only assigns offsets and writes. Before it takes the lock, it prepares the records in these steps:
-
 - *Checks* (validation.py).
 - *Compression.* If the topic's codec (`compression.type`) differs from the codec of the records, the broker
   decompresses the records and compresses them again. This changes the codec, the length and the CRC of the batch, but

@@ -11,7 +11,6 @@ this `RecordBatch` and do not parse the header again.
 The broker usually checks only the header and the CRC of a batch, so the time of a check does not depend on the number
 of records. If the records of a batch contradict its header, only a consumer finds this error. The broker reads each
 record in three cases:
-
 - The log is compacted. In a compacted log each record needs a key, and compaction must be able to read each record.
 - The greatest timestamp in the header is too far in the future (`message.timestamp.after.max.ms`). The response names
   the records with such a timestamp. If the broker stored such a record, its segment would not become old enough for

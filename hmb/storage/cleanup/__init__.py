@@ -9,7 +9,6 @@ When the cleanup deletes or replaces a segment, a reader may still read from thi
 segment's files at once, and removes them after `file.delete.delay.ms`.
 
 Read in this order:
-
 - `deletion`      deletes the oldest segments, and moves the log start offset (DeleteRecords)
 - `retention`     which of the oldest segments may be deleted
 - `replacement`   replaces segments that compaction or a repair has written again

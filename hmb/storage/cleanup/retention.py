@@ -2,7 +2,6 @@
 
 The broker deletes whole segments, the oldest segment first. It does not matter whether a consumer has read the records.
 The broker may delete a segment in each of these cases:
-
 - The newest timestamp in the segment is older than `retention.ms`. If the messages have no timestamps, the time of the
   last write to the file is used instead.
 - Without the segment, the log still has at least `retention.bytes` bytes.

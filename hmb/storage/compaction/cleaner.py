@@ -1,7 +1,6 @@
 """The cleaner: it decides which logs and segments to compact, and when, and compacts them.
 
-The head of a compacted log is clean: it was compacted before. The tail is dirty: its records were appended later::
-
+The head of a compacted log is clean: it was compacted before. The tail is dirty: its records were appended later:
     [ clean ][ clean ][ dirty ][ dirty ][ active ]
                       ^ first dirty offset, in cleaner-offset-checkpoint
 

@@ -7,7 +7,6 @@ tombstone for `delete.retention.ms` after its first compaction, so that slow rea
 is the *delete horizon*. It is stored in the header of the batch.
 
 Compaction drops a record in these cases, in this order:
-
 1. The transaction of the record was aborted. A record of an aborted transaction does not replace an older record.
 2. The record has no key. This can only happen if the record was appended before the topic became a compacted topic.
 3. The log has a later record with the same key.

@@ -7,7 +7,6 @@
 4. The broker removes the suffix `.swap` from the names of the new files, from the log file last.
 
 If the broker crashes during a swap, it finds these files at its next start:
-
 - It finds `.cleaned` files, or `.swap` files of indexes but no `.log.swap` file. Then step 2 was not complete, and the
   broker removes these files.
 - It finds a `.log.swap` file. Then step 2 was complete. The broker removes the old segments and does step 4. The old

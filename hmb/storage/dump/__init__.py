@@ -5,7 +5,6 @@ damaged, and while a broker runs. They print the same lines as Kafka's DumpLogSe
 view shows each byte with its field, and the other shows the sizes of segments, batches and records.
 
 Read in this order:
-
 - `log_files`       the entries of any file of a data directory, in one of three views
 - `segment_files`   reading a segment's files without changing them
 - `segments`        batches and records of a `.log` file

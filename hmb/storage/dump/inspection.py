@@ -2,7 +2,6 @@
 
 An index repeats some facts of the log. `inspect` reads the index and the log at the same time, and checks for each
 entry whether these rules hold:
-
 - An entry of the offset index contains the position of a batch, and the last offset of this batch.
 - An entry of the time index contains the last offset of a batch, and the greatest timestamp of this batch. No earlier
   record has a greater timestamp.

@@ -1,7 +1,6 @@
 """Dumping the files of a log: the functions read one batch or entry after the other, and so need little memory.
 
 `dump` yields the entries of any file of a data directory, in one of three views:
-
 - lines: the lines of Kafka 4.3's DumpLogSegments, in the same order. The contradictions between the files come at the
   end, after all files.
 - hex: each byte with its field (hexadecimal.py).

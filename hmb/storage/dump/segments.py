@@ -2,7 +2,6 @@
 
 If the file is damaged, Kafka's tool ends with a stack trace. HMB's dump instead yields a DamageEntry with the position
 in these cases:
-
 - The CRC of a batch is wrong. The dump shows the batch with `isvalid: false`, and those of its records that can be
   decoded. It continues at the next batch, because the header contains the length of the batch.
 - Bytes are not a batch. The dump of this file ends, because nothing shows where the next batch begins.

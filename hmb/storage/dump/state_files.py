@@ -1,8 +1,7 @@
 """The dump of a data directory's small text files: checkpoints, `partition.metadata`, `meta.properties`.
 
 Kafka's DumpLogSegments ignores these files. HMB shows each line of a file as an entry. If a line has a wrong format,
-HMB reports damage with the position of the line. state/checkpoints.py explains the files. They have these lines::
-
+HMB reports damage with the position of the line. state/checkpoints.py explains the files. They have these lines:
     recovery-point-offset-checkpoint and the others      leader-epoch-checkpoint
         0                        version                     0
         2                        number of entries           1

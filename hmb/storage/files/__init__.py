@@ -6,7 +6,6 @@ syncs the file. The name of a new file is on disk only after a sync of its direc
 must still write a little, for example to delete records. So it reserves disk space for this case.
 
 Read in this order:
-
 - `virtual`           files that are open only while they are needed; syncs and their errors
 - `durability`        replacing a small file in one step; syncs of directories
 - `windows`           reading a large file part by part

@@ -6,8 +6,7 @@ does not keep its files open. It has a `VirtualFile` for each of its files, whic
 it. `OPEN_FILES` limits the number of open files. If too many files are open, it closes a file that was not used
 recently.
 
-The clock algorithm chooses which file to close. The open files form a circle::
-
+The clock algorithm chooses which file to close. The open files form a circle:
         A used        A         A: the hand removes its mark, and the file stays open
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
@@ -17,7 +16,6 @@ moves around the circle and looks at one file after the other. If the file has a
 goes to the next file. If the file has no mark, nobody has used it for one turn of the hand, and the hand closes it.
 
 Two traps:
-
 - *The kernel reuses the number of a closed descriptor at once.* If a thread kept only the number, another thread could
   close the file and open a different file, which gets the same number. The first thread would then write into the wrong
   file. So each thread holds a reference to the `SharedFile` while it works. The file closes when no thread holds a

@@ -3,8 +3,7 @@
 Recovery and compaction read whole segments of up to 1 GiB. A whole segment would need too much memory. A memory map of
 the file would need less. But if another process cuts the file and the broker reads the map after the new end, the
 kernel kills the broker (SIGBUS). So the broker reads a part of 1 MiB, a *window*, works on it, and reads the next
-window::
-
+window:
     file     [ batch | batch | batch | batch | batch | batch ...
     window           [.........................]           the fifth batch begins in the window and ends after it,
                                      [....................  so the next window begins with it

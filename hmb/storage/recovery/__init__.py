@@ -2,8 +2,7 @@
 
 If the broker's process is killed, no written bytes are lost, because the kernel has them. After a power cut, any of the
 bytes that were not synced may be missing. A disk may change a bit at any time. When the broker starts, it has only the
-files to distinguish these cases::
-
+files to distinguish these cases:
                          recovery point               end of the file
                                |                             |
     [ batch ][ batch ][ ????? ][ batch ][ batch ][ ????? ][ batch ]
@@ -18,7 +17,6 @@ because later records may depend on the lost records.
 The broker can rebuild the indexes and the state of the producers from the batches.
 
 Read in this order:
-
 - `scanning`     a check of all batches of one segment after a crash, up to the first damaged batch
 - `checking`     a check of one batch, and the search for the next intact batch
 - `clean_stop`   where one segment ends after a proper stop

@@ -2,13 +2,11 @@
 
 A client fetches the offset after the last batch that it got. If the next batch is damaged, the client cannot read it
 and fetches the same offset forever. A *hole* is the damaged bytes between the end of an intact batch and the beginning
-of the next intact batch. The broker replaces the bytes of a hole::
-
+of the next intact batch. The broker replaces the bytes of a hole:
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
 
 The broker tries three replacements in this order, and takes the first that is possible:
-
 1. *The batch itself.* The CRC does not cover the offset, the length and the magic of a batch. The batches before and
    after the hole show the correct values of these fields. If the CRC matches after the broker has written these values,
    the batch is restored, and nothing is lost.

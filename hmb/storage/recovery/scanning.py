@@ -2,8 +2,7 @@
 
 For example, a power cut leaves half of a batch at the end of the active segment. `recover` checks the batches from the
 first batch on. It rebuilds the indexes, and adds each intact batch to them. The last batch is incomplete, so the log
-ends after the batch before it::
-
+ends after the batch before it:
     [ 0..9 ][ 10..19 ][ 20..2                  `recover` returns end_offset 20
                      ^ segment.size
 

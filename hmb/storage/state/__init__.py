@@ -6,7 +6,6 @@ its old or its new content. HMB also keeps a checksum of each file in a file of 
 starts, it compares each file with its checksum, and so notices if another process has changed a file.
 
 Read in this order:
-
 - `checkpoints`      Kafka's files, and functions that read and write them
 - `offset_checkpoints`  the recovery points and the log start offsets of all logs
 - `manifest`         sizes and checksums of the files that the broker wrote

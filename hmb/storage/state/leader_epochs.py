@@ -2,8 +2,7 @@
 
 Each time a partition gets a new leader, its leader epoch grows by one. Every batch contains the leader epoch at the
 time of its append. The file `leader-epoch-checkpoint` stores the offset at which each epoch began. Its lines are `epoch
-start-offset`::
-
+start-offset`:
     0 0          in epoch 0, the leader appended offsets 0 to 99
     2 100        in epoch 2, the leader appended offsets 100 to 249; in epoch 1, it appended no record
     5 250        epoch 5 is the current epoch

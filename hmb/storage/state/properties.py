@@ -1,7 +1,6 @@
 r"""Reading Java's properties files. `server.properties` and `meta.properties` have this format.
 
-A line is `name=value`, `name: value` or `name value`. If a line contains only a name, its value is empty. Example::
-
+A line is `name=value`, `name: value` or `name value`. If a line contains only a name, its value is empty. Example:
     # a comment                            # or ! at the beginning of a line begins a comment
     listeners=PLAINTEXT://:1,\             a backslash at the end: the next line continues this one
               SSL://:2

@@ -3,8 +3,7 @@
 A topic with three partitions has three directories. To delete them takes time, and the broker may be killed meanwhile.
 After the next start, either all partitions must exist or no partition. A deletion must also work if the disk is full.
 So it cannot begin with a write, but it can begin with a rename, which needs no space. The broker deletes a topic in
-these steps::
-
+these steps:
     1. events-0  ->  events-0.<topic id>-delete      from this step on, the topic is deleted
        events-1  ->  events-1.<topic id>-delete
     2. the files in these directories are removed    this frees space
