@@ -1,12 +1,12 @@
 """The allowance: limits the memory that the values of a decoded message take.
 
-A decoded message takes more memory than its bytes on the wire. For example, the decoder creates an object of some
-hundred bytes for an array item of one byte. The broker creates another object for this item in the response. So a
-request of 100 MB could take several gigabytes. To prevent this, a decoder reports how much memory it needs before it
-allocates the memory. The module calls this paying:
-    array            costs ITEM_SIZE for each item, if the array has more than one item
-    string, bytes    costs the size of the value in memory, if it has more than SMALL bytes
-    tagged fields    cost ITEM_SIZE for each field
+A decoded message takes more memory than its bytes on the wire. For example, an array item of one byte becomes an object
+of some hundred bytes. The broker creates another object for this item in the response. So a request of 100 MB could
+take several gigabytes. To prevent this, a decoder *pays* for a value: before it allocates memory for the value, it
+reports a number of bytes, the cost. The costs are:
+    array            costs 1,024 bytes for each item, if the array has more than one item
+    string, bytes    cost the size of the value in memory, if the value has more than 1,024 bytes
+    tagged fields    cost 1,024 bytes for each field
 
 For example, before a decoder decodes an array of 5000 topics, it pays for 5000 x 1024 bytes, some 5 MB.
 
@@ -14,8 +14,7 @@ To pay, a decoder calls `ALLOWANCE.spend` with a number of bytes. The default fu
 trusts its broker. A thread of the broker replaces the function before the thread decodes a request. The new function
 may wait until memory is free, or raise ProtocolError. Each thread has its own function.
 
-ALLOWANCE is a global object, and not a parameter of the decoders. With a parameter, the decoding of every field would
-be slower.
+ALLOWANCE is a global object, and not a parameter of the decoders. With a parameter, every decoder would be slower.
 """
 
 from __future__ import annotations

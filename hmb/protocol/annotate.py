@@ -10,8 +10,8 @@ The plan of a version (see `schema`) lists the fields of a message in the order 
 module go through the list, and yield a `Line` for each field. If a field is malformed, the functions first yield the
 lines of all fields before it, and then raise ProtocolError.
 
-A line also contains the type of its field, with the name from Kafka's protocol guide. The type `compact_length` is the
-length plus one, as an unsigned varint.
+A line also contains the type of its field, for example `int16`, under the name that Kafka's protocol guide uses. The
+type `compact_length` is the length plus one, as an unsigned varint.
 """
 
 from __future__ import annotations
@@ -105,8 +105,8 @@ def rows(offset: int, data: memoryview, meaning: str) -> Iterator[str]:
 def meaning(path: str, value: Any) -> str:
     """Return a text that describes the value of a field.
 
-    The text of an error code or an API key also contains its name. The text of a byte string (a memoryview) is only its
-    length.
+    For an error code or an API key, the text also contains the name. For a byte string (a memoryview), the text is only
+    the length.
     """
     if path.endswith("error_code") and value in {int(code) for code in ErrorCode}:
         return f"{value}  {ErrorCode(value).name}"

@@ -1,8 +1,8 @@
 """API keys: the numbers of Kafka's APIs, which are the first two bytes of every request.
 
-A request begins with two numbers: `api_key` is the API, and `api_version` is the version of the API's messages. The two
-numbers determine the layout of all bytes that follow. For example, a request that begins with `00 00 00 09` is a
-Produce request (key 0) in version 9.
+A request begins with two numbers. `api_key` stands for the API, and `api_version` is the version of the request. The
+two numbers determine the layout of all later bytes. For example, a request that begins with `00 00 00 09` is a Produce
+request (key 0) in version 9.
 
 A newer API has a greater key. The keys 4 to 7 are not used any more. They belonged to requests between brokers and
 controllers at the time when Kafka needed ZooKeeper. This table also contains the APIs that HMB does not serve, so that

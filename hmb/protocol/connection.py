@@ -1,7 +1,8 @@
 """The two ends of a connection, without a socket: they convert frames to messages, and messages to frames.
 
-The two classes of this module do not read from a socket or write to a socket ("sans-IO"). So their tests need only
-bytes, and other code can use the classes with any kind of transport. The classes implement three rules of the protocol:
+The two classes of this module do not read from a socket or write to a socket ("sans-IO"). So the tests of the classes
+need only bytes, and other code can use the classes with any kind of transport. The classes implement three rules of the
+protocol:
 - Each message begins with a header.
 - Responses arrive in the order of the requests.
 - A response has the same version as its request.
@@ -108,8 +109,8 @@ class ServerConnection:
 class ClientConnection:
     """The client's end of a connection: encodes requests and decodes responses.
 
-    A broker responds to the requests of a connection in their order. So a queue stores which response the client
-    expects next.
+    A broker responds to the requests of a connection in their order. So the client keeps a queue of the requests that
+    have no response yet. Each response belongs to the oldest request in the queue.
     """
 
     def __init__(self, client_id: str | None, first_correlation_id: int = 0) -> None:
@@ -120,7 +121,8 @@ class ClientConnection:
     def request(self, request: Request, version: int, answered: bool = True) -> list[Part]:
         """Return the frame of a request, as a list of parts.
 
-        `answered` is False if the broker sends no response: for a Produce request with acks=0.
+        `answered` is False if the broker sends no response to this request, for example to a Produce request with
+        acks=0.
         """
         header = RequestHeader(
             api_key=request.api_key,

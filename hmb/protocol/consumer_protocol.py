@@ -9,11 +9,11 @@ SyncGroup, and each member receives its own assignment. Subscriptions and assign
 A new version of these messages only adds fields at the end. So a reader that supports versions 0 to 3 can also decode
 version 4: it decodes the fields of version 3, and ignores the bytes after them.
 
-A subscription contains user data. The assignor, which is the strategy that assigns the partitions, defines the layout
-of its user data. The sticky assignor's user data lists the partitions that the member owned before the rebalance. It
-has two layouts and contains no version. So a reader first tries to decode the newer layout, and then the older layout.
-The cooperative assignor's user data contains only the generation (an int32). It is needed only with versions 0 and 1 of
-the subscription, because version 2 has a field for the generation.
+A subscription contains user data. An *assignor* is a strategy that assigns the partitions. Each assignor defines the
+layout of its user data. The sticky assignor's user data lists the partitions that the member owned before the
+rebalance. This user data has two layouts and contains no version. So a reader first tries to decode the newer layout,
+and then the older layout. The cooperative assignor's user data contains only the generation (an int32). A reader needs
+this generation only in versions 0 and 1 of the subscription, because version 2 has its own field for the generation.
 
 Source: ConsumerProtocolSubscription.json, ConsumerProtocolAssignment.json, KIP-429 (owned partitions), KIP-792
 (generation), KIP-881 (racks), KIP-54 and KIP-341 (user data of the sticky assignor).
@@ -36,7 +36,7 @@ class ConsumerProtocol(Struct):
 
     @classmethod
     def parse(cls, data: bytes | memoryview) -> tuple[Self, int]:
-        """Decode a message. Return it, and the version with which it was decoded. Raises ProtocolError."""
+        """Decode a message. Return the message, and the version of its layout. Raises ProtocolError."""
         if len(data) < 2:
             raise ProtocolError(f"{len(data)} bytes are too few for a {cls.__name__}")
         version, position = INT16.decode(memoryview(data), 0)

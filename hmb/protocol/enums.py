@@ -1,4 +1,4 @@
-"""Numbers with a meaning in requests and responses. For example, the isolation level 1 means read_committed.
+"""Names for the numbers in requests and responses. For example, the isolation level 1 means read_committed.
 
 Error codes and API keys have their own modules (`errors`, `api_keys`). The numbers inside records, for example the
 codec of a batch, are declared in `hmb.records`.
@@ -27,8 +27,9 @@ CONSUMER_REPLICA_ID = -1  # the replica id in the requests of a consumer
 ALL_BROKERS = ""
 """The resource name that stands for the settings of all brokers."""
 
-# A ListOffsets request contains a timestamp, and asks for the offset of the first record at or after it. Instead of a
-# timestamp, the request can contain one of these negative values, to ask for a special offset.
+# A ListOffsets request contains a timestamp, and asks for the offset of the first record at or after this timestamp.
+# Instead of the timestamp, the request can contain one of the following negative values. Each negative value asks for a
+# special offset, for example the log end offset.
 LATEST = -1
 EARLIEST = -2
 MAX_TIMESTAMP = -3  # the record with the greatest timestamp (KIP-734)
@@ -47,7 +48,7 @@ class GroupType(StrEnum):
 
 
 class GroupState(StrEnum):
-    """The state of a group, for example in a ListGroups response. A group of one type has only some of these states."""
+    """The state of a group, for example in a ListGroups response. Each type of group uses only some of these states."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -142,7 +143,8 @@ class ConfigOperation(IntEnum):
 class AclOperation(IntEnum):
     """The operations that a client may be authorized for.
 
-    A response contains them as a number with one bit for each operation (KIP-430). For example, bit 3 stands for READ.
+    A response contains the allowed operations as one number, with one bit for each operation (KIP-430). For example,
+    bit 3 stands for READ.
     """
 
     READ = 3

@@ -7,10 +7,10 @@ A broker distinguishes three kinds of failure by the type of the exception:
   the connection.
 - Every other exception is an internal error of HMB.
 
-An error is *retriable* if the client can send the same request again, and the broker may then respond with success. For
-example, a partition has no leader yet. Kafka's clients repeat a request after a retriable error, and report every other
-error to the application. So a broker must send the right code. After a wrong code, a client gives up too early, or
-repeats a request that can never succeed.
+An error is *retriable* if the same request can succeed later. For example, a request fails because a partition has no
+leader yet. Kafka's clients repeat a request after a retriable error, and report every other error to the application.
+So a broker must send the right code. After a wrong code, a client gives up too early, or repeats a request that can
+never succeed.
 
 Source: org.apache.kafka.common.protocol.Errors of Kafka 4.3 (codes, names, retriable). The messages are HMB's own.
 """

@@ -7,7 +7,8 @@ TCP transports a stream of bytes, and does not show where a message begins or en
 each message before the message. For example, the frame `00 00 00 02 | 61 62` contains a message of two bytes, "ab".
 
 An attacker can send a false length: four bytes are enough to announce a message of 2 GB. So a reader compares the
-length with a limit (Kafka's `socket.request.max.bytes`). The reader uses memory only for bytes that have arrived.
+length with a limit (Kafka's `socket.request.max.bytes`). The reader also allocates memory only for bytes that have
+arrived.
 
 Source: Kafka protocol guide, "Protocol Primitive Types" and "Common Request and Response Structure".
 """
@@ -88,8 +89,9 @@ def _read_large(stream: Stream, size: int, reserve: Reserve) -> memoryview:
     """Read a large message into memory from the operating system (mmap).
 
     The operating system allocates each page of this memory when the reader first writes to the page. It frees all pages
-    when the last memoryview of the message is deleted. A `bytearray` would be worse: Python copies it when it grows,
-    and the C library does not return all of its memory to the operating system.
+    when the last memoryview of the message is deleted. A `bytearray` would be worse for two reasons. Python copies a
+    `bytearray` when it grows. The C library does not return all memory of a deleted `bytearray` to the operating
+    system.
     """
     frame, position, end = memoryview(mmap(-1, size)), 0, 0
     while position < size:

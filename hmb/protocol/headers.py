@@ -10,9 +10,9 @@
 A header has its own version, which is not written in its bytes. The API and the version of the message determine the
 header's version (see `header_version` in the classes of messages).
 
-The client gives each request a number, the correlation id. The response contains the correlation id of its request. On
-one connection, the broker responds in the order of the requests. For example, a Metadata request (key 3) in version 1
-with the correlation id 7 and the client id "ab" has the header `00 03 00 01 00 00 00 07 00 02 61 62`.
+The client gives each request a number, the correlation id. The response contains the same correlation id. For example,
+a Metadata request (key 3) in version 1 with the correlation id 7 and the client id "ab" has the header
+`00 03 00 01 00 00 00 07 00 02 61 62`.
 
 The client id begins with an int16 length in both versions of the header, although version 2 uses the flexible encoding.
 So a broker can read the client id even if it does not know the version of the request.

@@ -2,7 +2,8 @@
 
 The fields of all messages have these types. Numbers are big-endian, and there are no unused bytes between fields. The
 bytes do not contain the types or the names of fields. So a reader must know the layout of a message's version to decode
-the bytes. Each type has a `FieldCodec`: one function that encodes, and one that decodes:
+the bytes. Each type has a `FieldCodec`, which contains one function that encodes a value and one function that decodes
+a value. The types have these encodings:
     int8 .. int64, uint16, uint32    1, 2, 4, 8 bytes, two's complement
     bool                             1 byte, 0 is false
     float64                          8 bytes, IEEE 754
@@ -21,8 +22,8 @@ the zigzag rule: 0, -1, 1, -2 become 0, 1, 2, 3. So small negative numbers also 
 
 The codecs follow these rules:
 - A decoder takes `(buffer, position)` and returns `(value, next position)`.
-- A decoder checks that a length is not greater than the rest of the buffer before it allocates memory. So four bytes
-  with a false length cannot make it allocate 2 GB.
+- A decoder checks that a length is not greater than the rest of the buffer before it allocates memory. So an attacker
+  cannot make the decoder allocate 2 GB with four bytes that contain a false length.
 - A string has at most LONGEST_STRING bytes, also in the compact form. A longer string would not fit into the older
   versions of a message, because they store the length as an int16.
 - If the bytes are malformed, a decoder raises one of the exceptions in `MALFORMED`. The `schema` module catches this
@@ -30,8 +31,8 @@ The codecs follow these rules:
 - Before a decoder creates a large value, it calls `ALLOWANCE.spend`, which limits the memory for one message (see
   `allowance`).
 - A value of the type `records` can be large, so the codec does not copy it. The decoder returns a memoryview of the
-  buffer. The encoder keeps the value separate from the other bytes of the message (`Output.parts`). If the value is a
-  part of a file, the operating system sends it directly from the file.
+  buffer. The encoder keeps the value separate from the other bytes of the message (`Output.parts`). If the records are
+  stored in a file, the operating system sends their bytes directly from the file.
 
 Source: Kafka protocol guide "Protocol Primitive Types", KIP-482; varints as in Protocol Buffers.
 """
@@ -206,8 +207,8 @@ COMPACT_LENGTH = FieldCodec(_encode_compact_length, _decode_compact_length)
 def check_length(length: int, left: int, nullable: bool) -> None:
     """Check the length that precedes a value.
 
-    Raises ValueError if `length` is more than the number of bytes `left` in the buffer. Also raises it if `length` is
-    below -1, or if it is -1 (null) and the field is not `nullable`.
+    Raises ValueError if `length` is greater than `left`, the number of bytes that remain in the buffer. Also raises
+    ValueError if `length` is below -1, or if `length` is -1 (null) and the field is not `nullable`.
     """
     if length > left:
         raise ValueError(f"length {length}, but {left} bytes are left")
@@ -303,7 +304,7 @@ def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
     """Return the codec of an array.
 
     Each item takes at least one byte. So the decoder raises ValueError if the number of items is greater than the
-    number of bytes left.
+    number of bytes that remain in the buffer.
     """
     encode_length, decode_length = length
     encode_item, decode_item = item
@@ -329,13 +330,14 @@ def array(length: FieldCodec, item: FieldCodec, nullable: bool) -> FieldCodec:
     return FieldCodec(_or_null(encode_length, encode) if nullable else encode, decode)
 
 
-# Other types
+# Structs that may be null, and UUIDs
 
 
 def optional(item: FieldCodec, *, tagged: bool = False) -> FieldCodec:
     """Return the codec of a struct that may be null.
 
-    The struct follows one byte with the value 1. A null struct is only one byte: -1, or 0 in a tagged field.
+    The encoding begins with one byte. If this byte is 1, the struct follows. The value -1 stands for null, and in a
+    tagged field the value 0 stands for null.
     """
     mark, null = (UVARINT, 0) if tagged else (INT8, -1)
 
@@ -360,8 +362,8 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
     return UUID(bytes=bytes(buffer[position:end])), end  # UUID raises ValueError for fewer than 16 bytes.
 
 
-# The codecs by type. The keys are the names of the types in Kafka's message definitions. SIZED contains functions that
-# return a codec.
+# The codecs by type. The keys are the names of the types in Kafka's message definitions. SIZED contains the types whose
+# values begin with a length. Its functions return a codec for one kind of length.
 
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 FIXED = {

@@ -3,17 +3,18 @@
 A message class declares the fields of all versions of a message, with one line for each field:
     transactional_id: str | None = t.string("3+", nullable="3+", default=None)  # This field exists from version 3 on.
 
-`compile(version)` selects the fields of one version. It stores them as a *plan*, a list of names and codecs. To encode
-or decode a message, short loops go through this list. This module implements three rules for all messages:
-- If a version does not have a field, the decoded message contains the field's default value. To encode the message in
-  this version with another value of the field is an error, because the receiver would not get the value. Fields with
-  `ignorable=True` are an exception: the encoder omits them, because the receiver can work without them.
+`compile(version)` selects the fields of one version. It stores these fields as a *plan*, a list of names and codecs. To
+encode or decode a message, short loops go through this list. This module implements three rules for all messages:
+- If a version does not have a field, the decoded message contains the field's default value. If a sender has set such a
+  field to another value, the encoder raises an error, because the receiver would not get the value. Fields with
+  `ignorable=True` are an exception: the encoder omits the field without an error, because the receiver can work without
+  the value.
 - In the versions that `flexible` declares, lengths have the compact form, and every struct ends with tagged fields
   (KIP-482, see `tagged_fields`).
 - If bytes are malformed, the decoder raises a ProtocolError that contains the field and the position.
 
-For example, `MetadataRequest.compile(1)` returns the plan `[("topics", array of structs)]`. The plan of each struct,
-which is a topic, is `[("name", string)]`. A request for the topic "a" is then encoded as `00 00 00 01 00 01 61`: the
+For example, `MetadataRequest.compile(1)` returns the plan `[("topics", array of structs)]`. Each struct stands for a
+topic, and has the plan `[("name", string)]`. A request for the topic "a" is encoded as `00 00 00 01 00 01 61`: the
 array has 1 item, and its name has the length 1 and the text "a".
 
 Source: Kafka's generator of message classes (clients/src/main/resources/common/message/README.md), KIP-482.
@@ -114,8 +115,8 @@ Defaults: TypeAlias = tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]]]
 def defaults(fields: dict[str, Field]) -> Defaults:
     """Return the default values of fields, in two parts.
 
-    The first part contains the values that cannot change, for example 0. All structs can share these values. The second
-    part contains classes, for example `list`, because each struct needs a new list.
+    The first part contains immutable values, for example 0. All structs share these values. The second part contains
+    classes, for example `list`, because each struct needs its own new list.
     """
     shared = {name: field.default for name, field in fields.items() if not isinstance(field.default, type)}
     return shared, [(name, field.default) for name, field in fields.items() if name not in shared]
@@ -234,8 +235,8 @@ class Struct:
     def compile(cls, version: int, flexible: bool | None = None) -> Plan:
         """Return the plan of one version.
 
-        The class of a message decides whether the version is flexible. A struct inside a message does not know this, so
-        the message passes `flexible`.
+        The class of a message declares which versions are flexible. The class of a struct inside a message does not
+        declare this, so the message passes `flexible` to the struct.
 
         Raises KafkaError with UNSUPPORTED_VERSION if the class does not have this version.
         """
@@ -261,14 +262,14 @@ class Struct:
 
     @classmethod
     def decode_prefix(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> tuple[Self, int]:
-        """Decode the struct that begins at `position`. Return it and the position after it. Raises ProtocolError."""
+        """Decode the struct that begins at `position`. Return the struct and its end position. Raises ProtocolError."""
         return cls.compile(version).decode(memoryview(buffer), position)
 
     @classmethod
     def decode(cls, buffer: bytes | memoryview, version: int, position: int = 0) -> Self:
         """Decode the struct that begins at `position`.
 
-        Raises ProtocolError if it does not end at the end of the buffer.
+        Raises ProtocolError if the struct does not end at the end of the buffer.
         """
         message, end = cls.decode_prefix(buffer, version, position)
         if end != len(buffer):

@@ -1,7 +1,7 @@
 """Tagged fields: optional fields at the end of every struct of a flexible version (KIP-482).
 
-Normally, a new field needs a new version of its message. A tagged field needs no new version, because its bytes begin
-with its number (the tag) and its size. A reader that does not know the tag skips the field:
+Normally, a new field needs a new version of its message. A tagged field needs no new version. Its bytes begin with the
+field's number (the tag) and the field's size. So a reader that does not know the tag can skip the field. The layout is:
     uvarint  number of tagged fields
     each:    uvarint tag, uvarint size in bytes, the value
 
@@ -69,7 +69,7 @@ class TaggedFields:
         return position
 
     def encode(self, out: p.Output, values: dict[str, Any]) -> None:
-        """Append the tagged fields whose values are not their defaults, and the fields with unknown tags, to `out`."""
+        """Append to `out` the tagged fields that differ from their defaults, and the fields with unknown tags."""
         tags = dict(values.get("unknown_tagged_fields", ()))
         for tag, name, codec, default in self.by_tag.values():
             if values[name] != default:

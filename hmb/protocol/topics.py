@@ -1,11 +1,12 @@
 """Topics and partitions: the rule for legal topic names, and the names of the broker's internal topics.
 
-A topic name has 1 to 249 letters, digits, '.', '_' or '-', and is not '.' or '..'. The broker stores a partition in a
-directory whose name is the topic's name, '-' and the partition's number, for example `orders-12`. File systems allow
-255 bytes for such a name. That is why a topic name is limited to 249 characters. Clients and brokers both check topic
-names, with the function `check_topic_name`.
+A topic name has 1 to 249 characters: letters, digits, '.', '_' or '-'. The names '.' and '..' are not allowed. The
+broker stores a partition in a directory whose name is the topic's name, '-' and the partition's number, for example
+`orders-12`. File systems allow 255 bytes for such a name. That is why a topic name is limited to 249 characters.
+Clients and brokers both check topic names, with the function `check_topic_name`.
 
-A topic also has an id (KIP-516). If the topic name in a request is empty, the request contains the topic's id instead.
+A topic also has an id (KIP-516). Some requests contain the topic's id instead of its name. In such a request, the name
+is empty.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ class TopicPartition(NamedTuple):
 def java_hash(text: str) -> int:
     """Return Java's `String.hashCode()`. Kafka uses this hash to select a partition of an internal topic for an id.
 
-    The hash starts with 0. For each UTF-16 code unit of the text, its new value is `31 * hash + unit`, cut to 32 bits.
+    The hash starts with 0. For each UTF-16 code unit of the text, the new hash is the lowest 32 bits of
+    `31 * hash + unit`.
     """
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0

@@ -4,15 +4,15 @@ A batch of records has the same bytes on the network and on disk, except for a f
 
 A *record* consists of a key, a value, headers and a timestamp. A producer collects records and sends them as a *record
 batch*. The batch has one header of 61 bytes, followed by all the records. The records may be compressed together. The
-broker appends the batch to its log, and later sends it to consumers. It does not decode the records:
+broker appends the batch to its log, and later sends the batch to consumers. The broker does not decode the records:
     producer   records --encode, compress--> batch
     broker                                   batch --assign offset, append--> log --read--> batch
     consumer                                                                                batch --decode--> records
 
 The broker changes only two fields in the first 16 bytes of a batch: the base offset and the leader epoch. The checksum
-does not include these bytes, so it stays valid. For example, a producer sends a batch of 3 records, and the log end
-offset is 500. The broker writes 500 into the header as the base offset. The records then have the offsets 500, 501 and
-502. A batch of 10,000 records does not cause more work for the broker.
+does not include these bytes, so the checksum stays valid. For example, a producer sends a batch of 3 records, and the
+log end offset is 500. The broker writes 500 into the header as the base offset. The three records then have the offsets
+500 to 502. A batch of 10,000 records causes no more work for the broker than a batch of 3 records.
 
 Read in this order:
 - `record`       one record, and its layout inside a batch

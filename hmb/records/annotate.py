@@ -7,9 +7,9 @@
     00003e  00                                               records[0].attributes = 0
 
 The functions yield objects of the class `Line`, which `protocol.annotate` defines. The modules `batch`, `record` and
-`legacy.message` describe the formats. Compressed records appear twice. First, one line shows their compressed bytes as
-one field. Then, more lines show the decompressed bytes. The positions in these lines count from the first decompressed
-byte. A second value marks these lines as *inside*.
+`legacy.message` describe the formats. Compressed records appear twice. First, one line shows the compressed bytes as
+one field. Then, more lines show the decompressed bytes, with positions that count from the first decompressed byte.
+With each line, the functions yield a bool. It is True for the lines of decompressed bytes.
 
 If a field is malformed, the functions first yield the lines of all fields before it, and then raise KafkaError.
 """
@@ -53,7 +53,7 @@ class AnnotatedNumber(NamedTuple):
 
 
 def annotate_batch(batch: Batch, position: int) -> Iterator[tuple[Line, bool]]:
-    """Yield the lines of a batch, which begins at `position` of its file.
+    """Yield the lines of a batch. The batch begins at `position` of its file.
 
     Each line comes with a bool, which is True if the line shows decompressed bytes.
     """
@@ -187,7 +187,7 @@ def _bytes(data: bytes, position: int, path: str) -> Walk:
 
 
 def _content(data: bytes, position: int, size: int, path: str) -> Walk:
-    """Yield one line for the bytes of a key or a value. If `size` is 0 or -1 (null), yield no line."""
+    """Yield one line for the bytes of a key or a value, but no line if `size` is 0 or -1 (null)."""
     if size <= 0:
         return position
     end = position + size

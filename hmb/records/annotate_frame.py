@@ -1,16 +1,16 @@
-"""Shows all bytes of a frame: those of the message, and those of the record batches inside it.
+"""Shows all bytes of a frame: the bytes of the message, and of the record batches inside the message.
 
     000000  00 00 00 d6                                      size = 214
     ...
     00004b  00 00 00 00 00 00 00 00                          ...records.batches[0].base_offset = 0
 
-The module `protocol.annotate` yields the lines of a message, with only one line for all records of a partition. This
-module replaces this line by the lines of the record batches, which `records.annotate` yields.
+The module `protocol.annotate` yields the lines of a message. All records of a partition are only one line there. This
+module replaces that line by several lines: `records.annotate` yields the lines of each record batch.
 
 Every byte belongs to exactly one line, even if the frame is damaged. If bytes cannot be decoded, their line has the
-name `unreadable`. If bytes follow the message, their line has the name `left`. For each problem, the functions add a
-text with its position to the list `problems`. If a batch has a wrong CRC or damaged records, the functions continue
-with the next batch.
+name `unreadable`. If more bytes follow after the end of the message, their line has the name `left`. For each problem,
+the functions add a text with its position to the list `problems`. If a batch has a wrong CRC or damaged records, the
+functions continue with the next batch.
 """
 
 from __future__ import annotations

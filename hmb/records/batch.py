@@ -16,9 +16,10 @@ A broker appends a batch to a log without decoding its records. It needs only th
     57  int32  number of records
     61  records, compressed as one block, see `record`
 
-When the broker appends a batch, it writes the base offset and the leader epoch. These fields are before the CRC, and
-the CRC does not include them. So the broker replaces only the first 16 bytes, and does not compute a new CRC. The magic
-is the byte at position 16 in all three formats of Kafka. A reader recognizes the format by this byte (see `reading`).
+When the broker appends a batch, it writes the base offset and the leader epoch. Both fields are in the first 16 bytes,
+and the CRC does not include these bytes. So the broker replaces only these bytes, and does not compute a new CRC. The
+magic is the byte at position 16 in all three formats of Kafka. A reader recognizes the format by this byte (see
+`reading`).
 
 Compaction can remove records from a batch. The remaining records keep their offsets. For example, a batch with base
 offset 100 has 5 records, and compaction removes three of them. The last offset delta is still 4, but the number of
@@ -101,7 +102,7 @@ class RecordBatch(NamedTuple):
     def last_sequence(self) -> int:
         """The sequence number of the last record, or -1 if the batch has no producer id.
 
-        The number that follows 2^31 - 1 is 0.
+        Sequence numbers end at 2^31 - 1 and then begin at 0 again.
         """
         if self.base_sequence < 0:
             return -1
@@ -123,7 +124,8 @@ class RecordBatch(NamedTuple):
     def is_control(self) -> bool:
         """Whether this is a control batch.
 
-        Its record is a marker of the broker, and no data for applications (see `control`).
+        The record in a control batch is a marker that the broker has written. Applications do not get it (see
+        `control`).
         """
         return bool(self.attributes & CONTROL_BIT)
 
@@ -180,7 +182,7 @@ class RecordBatch(NamedTuple):
     def with_log_append_time(self, now: int) -> RecordBatch:
         """Return a copy in which all records have the timestamp `now` (ms).
 
-        The broker does this for topics with message.timestamp.type=LogAppendTime.
+        The broker calls this method for topics with message.timestamp.type=LogAppendTime.
         """
         copy = bytearray(self.view)
         attributes = self.attributes | LOG_APPEND_TIME_BIT
@@ -203,7 +205,7 @@ class RecordBatch(NamedTuple):
         """Return a copy of the batch with other records. All other fields of the header keep their values.
 
         `content` contains the uncompressed records, and `count` is their number. If the caller passes `base_timestamp`
-        (ms), the copy stores it as its delete horizon.
+        (ms), the copy stores this time as its delete horizon.
         """
         codec = self.codec if count else Codec.NONE
         attributes = (self.attributes & ~CODEC_MASK) | codec | (0 if base_timestamp is None else DELETE_HORIZON_BIT)
@@ -236,10 +238,10 @@ def encode_batch(
     log_append_time: int | None = None,
     keep_offsets: bool = False,
 ) -> bytes:
-    """Encode records as a batch. At least one record is needed.
+    """Encode one or more records as a batch.
 
-    The records get the offsets base_offset, base_offset + 1, and so on. If `keep_offsets` is true, they keep the
-    offsets that they already have.
+    The records get the offsets base_offset, base_offset + 1, and so on. If `keep_offsets` is true, each record keeps
+    the offset that it already has.
     """
     base_timestamp = records[0].timestamp
     if keep_offsets:

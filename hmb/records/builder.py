@@ -4,8 +4,8 @@ A producer could store records as Python objects, and encode them when it sends 
 record immediately, for two reasons:
 - An encoded record takes a tenth of the memory of an object. The producer also knows how many bytes it has encoded, so
   it can limit its memory.
-- The threads of the application encode the records. If the sender thread encoded them, it would need more time for each
-  batch, and so delay all other batches.
+- The threads of the application encode the records. If the sender thread encoded the records, it would need more time
+  for each batch, and so delay all other batches.
 """
 
 from __future__ import annotations

@@ -2,20 +2,19 @@
 
 The producer computes a checksum of the bytes that the broker must not change, and writes it into the batch. The broker
 compares the checksum with the bytes before it appends the batch. The consumer does the same before it decodes the
-records. The checksum does not include the offset and the leader epoch, because the broker changes them. So the broker
-does not compute a new checksum.
+records. The checksum does not include the offset and the leader epoch. So when the broker changes these two fields, it
+need not compute a new checksum.
 
+The two kinds of checksums are:
 - Message sets (v0, v1) use CRC-32 (IEEE 802.3, as in gzip), with one checksum for each message.
 - Record batches (v2) use CRC-32C (Castagnoli, KIP-98), with one checksum for each batch. Both kinds of checksums detect
-  the same kinds of errors. But processors have an instruction for CRC-32C, so its computation is faster: some 10 GB/s.
+  the same kinds of errors. But processors have an instruction for CRC-32C, so CRC-32C is faster: some 10 GB/s.
 
-The functions `crc32` and `crc32c` accept any object with a buffer (bytes, bytearray, memoryview), and do not copy its
-bytes.
+The functions `crc32` and `crc32c` accept bytes, a bytearray or a memoryview, and do not copy these bytes.
 
 When Python imports the package crc32c, the package looks up its own version. This lookup imports `importlib.metadata`
 and `email`, and searches all installed packages, which takes time. So this module loads only the compiled module inside
-the package. A broker then starts in 0.15 s. With the whole package it starts in 0.16 s, or in 0.20 s if 120 packages
-are installed.
+the package. This saves 0.01 s of a broker's start, which takes 0.15 s. If 120 packages are installed, it saves 0.05 s.
 """
 
 from collections.abc import Callable

@@ -5,16 +5,16 @@ records keep their offsets. In a record batch (v2), the bytes of a record contai
 the base timestamp of the batch. These two numbers do not change, so the bytes of the remaining records are copied
 unchanged.
 
-Batches with tombstones (records without a value) are an exception. Such a batch gets a *delete horizon*: the time after
-which compaction may remove the tombstones. The header stores the delete horizon in the field of the base timestamp
-(KIP-534). So each record of the batch must be encoded again, with another timestamp delta.
+Batches with tombstones (records without a value) are an exception. A batch with tombstones gets a *delete horizon*: the
+time after which compaction may remove the tombstones. The header stores the delete horizon in the field of the base
+timestamp (KIP-534). So each record of the batch must be encoded again, with another timestamp delta.
 
 For example, a batch with the base timestamp 1000 contains a tombstone with the timestamp delta 20, so the tombstone's
 timestamp is 1020. Compaction sets the delete horizon 86,000. This number becomes the base timestamp, and the delta
 becomes 1020 - 86,000 = -84,980.
 
-Compaction decodes the key of a record, and checks whether the record has a value. It decodes neither the value nor the
-headers. So compaction also works for a record with damaged headers.
+Compaction decodes only the key of a record, and checks whether the record has a value. Compaction does not decode the
+value and the headers, so it also works for a record with damaged headers.
 
 Source: Kafka's `MemoryRecords.filterTo`, KIP-534.
 """
@@ -65,8 +65,8 @@ def filter_batch(
 ) -> bytes | memoryview | None:
     """Return the batch with only the records for which `keep` returns True, or None if no record remains.
 
-    If all records remain, the result is the batch's own bytes. If tombstones remain in a record batch (v2) that has no
-    delete horizon, the new batch gets `delete_horizon` (ms). Raises the same errors as `keys_of`.
+    If all records remain, the function returns the bytes of the old batch. If tombstones remain in a record batch (v2)
+    that has no delete horizon, the new batch gets `delete_horizon` (ms). Raises the same errors as `keys_of`.
     """
     if isinstance(batch, Message):
         return _filter_message(batch, keep, limit)
@@ -80,8 +80,9 @@ def keep_offsets(
 ) -> bytes | memoryview | None:
     """Return the batch with only the records at `offsets`, or None if `offsets` is empty.
 
-    The caller must call `keys_of` for the batch first. Compaction must not have removed records from this batch before.
-    `offsets` are in ascending order, and their records have keys. See `filter_batch` for `delete_horizon`.
+    The caller must call `keys_of` for the batch first. The batch must still have all its records: no earlier compaction
+    has removed a record from it. `offsets` are in ascending order, and the records at these offsets have keys. See
+    `filter_batch` for `delete_horizon`.
     """
     if not offsets:
         return None

@@ -1,9 +1,9 @@
 """The head of a record: its offset, its timestamp, and whether it has a key.
 
-A broker usually stores batches without decoding their records. There are two exceptions. First, the broker checks
-records if the fields of the batch header are not enough for the check (storage/batches/validation.py). Second, it
-searches for a timestamp inside a batch (storage/log_reading.py). These tasks need only the heads of the records. A
-batch of one kilobyte may decompress to a value of 32 MB. That is why `heads` does not copy the values.
+A broker usually stores batches without decoding their records. There are two exceptions. First, some settings of a
+topic require a check of each record (storage/batches/validation.py). Second, the broker may have to search for a
+timestamp inside a batch (storage/batches/time_search.py). Both tasks need only the heads of the records. `heads` does
+not copy the values, because a batch of one kilobyte may decompress to a value of 32 MB.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,8 @@
 """Finds the batches in a buffer and decodes their records, in all three formats of Kafka.
 
 One log may contain batches in all three formats, because not all clients of a cluster are upgraded at the same time. In
-each format, the byte at position 16 is the magic, which is the number of the format:
+each format, the byte at position 16 is the magic, which is the number of the format. The magic determines the class
+that this module returns:
     byte 16 = 0, 1    Message       (`legacy.message`)
     byte 16 = 2       RecordBatch   (`batch`)
 
@@ -55,7 +56,7 @@ def batch_size(buffer: Buffer, position: int = 0) -> int:
 def iter_batches(buffer: Buffer) -> Iterator[Batch]:
     """Yield the batches and messages in the buffer. If the last one is incomplete, stop before it.
 
-    Raises CORRUPT_MESSAGE if it finds bytes that are not a batch or a message.
+    Raises CORRUPT_MESSAGE if the buffer contains bytes that are neither a batch nor a message.
     """
     view = memoryview(buffer)
     position, end = 0, len(view)

@@ -1,8 +1,8 @@
 """One record: its fields, and its layout inside a record batch.
 
 A record in a batch (KIP-98) does not contain its absolute timestamp and offset. It contains the differences to the
-first record of the batch, as varints. So a small record takes only 7 bytes more than its key and value. In the oldest
-format, a message v0 takes 26 bytes more:
+first record of the batch, as varints. So a small record takes only 7 bytes more than its key and value. (In the oldest
+format, a message v0 takes 26 bytes more.) A record has this layout:
     varint length             number of bytes after this field
     int8   attributes         unused
     varint timestamp delta    timestamp - the batch's base timestamp
@@ -12,12 +12,13 @@ format, a message v0 takes 26 bytes more:
     varint number of headers, each: varint key length, key (UTF-8), varint value length (-1: null), value (KIP-82)
 
 For example, the second record of a batch has the key "k" and the value "ab", and was created 5 ms after the first
-record. Varints use the zigzag rule, so each number from 0 to 63 is stored as twice its value:
+record. Varints use the zigzag rule, so each number from 0 to 63 is stored as twice its value. The record has these
+bytes:
     14 | 00 | 0a | 02 | 02 6b | 04 61 62 | 00
     length 10, attributes, 5 ms, offset delta 1, key of 1 byte, value of 2 bytes, no headers
 
-The folder `legacy` describes the layouts of messages v0 and v1. Their decoders also return objects of the class
-`Record`.
+The folder `legacy` describes the layouts of messages v0 and v1. The decoders of messages also return objects of the
+class `Record`.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def decode_records(
 
 
 def decode_headers(data: bytes, position: int, count: int) -> tuple[tuple[Header, ...], int]:
-    """Decode `count` headers. Return them and the position after them.
+    """Decode `count` headers. Return the headers, and the position at which they end.
 
     Raises INVALID_RECORD, IndexError or VarintError if the headers are malformed.
     """

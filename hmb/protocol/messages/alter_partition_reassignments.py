@@ -10,8 +10,8 @@ class AlterPartitionReassignmentsRequest(
 ):
     """The brokers that shall store each partition. Null instead of a list cancels a move that is in progress.
 
-    Version 1 adds `allow_replication_factor_change`. If this flag is false, the list must have as many brokers as
-    before.
+    Version 1 adds `allow_replication_factor_change`. If this flag is false, the new list of brokers must be as long as
+    the old list.
     """
 
     class ReassignableTopic(Struct):

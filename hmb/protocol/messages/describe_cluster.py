@@ -8,8 +8,9 @@ from hmb.protocol.schema import Request, Response, Struct
 class DescribeClusterRequest(Request, api_key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+"):
     """A request to describe the cluster.
 
-    Version 1 adds `endpoint_type`: the client asks for the brokers (1) or for the controllers (2) (KIP-919). Version 2
-    can also ask for the brokers that are fenced, which means excluded from the cluster for a time (KIP-1073).
+    Version 1 adds `endpoint_type`: the client asks for the brokers (1) or for the controllers (2) (KIP-919). In version
+    2, the client can also ask for fenced brokers (KIP-1073). A fenced broker is excluded from the cluster for some
+    time.
     """
 
     include_cluster_authorized_operations: bool = t.boolean()
@@ -20,8 +21,8 @@ class DescribeClusterRequest(Request, api_key=ApiKey.DESCRIBE_CLUSTER, versions=
 class DescribeClusterResponse(Response, api_key=ApiKey.DESCRIBE_CLUSTER, versions="0-2", flexible="0+"):
     """The addresses of the cluster's brokers, and the id of its controller.
 
-    Version 1 adds `endpoint_type`: the list contains brokers (1) or controllers (2). Version 2 adds a flag to each
-    broker that is set if the broker is fenced, which means excluded from the cluster for a time.
+    Version 1 adds `endpoint_type`: the list contains brokers (1) or controllers (2). Version 2 adds a flag for each
+    broker. The flag is set if the broker is fenced: it is excluded from the cluster for some time.
     """
 
     class DescribeClusterBroker(Struct):

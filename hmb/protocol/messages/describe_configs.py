@@ -6,11 +6,11 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions="0-4", flexible="4+"):
-    """The resources whose settings the client asks for. If `configuration_keys` is null, it asks for all settings.
+    """The resources whose settings the client asks for. If `configuration_keys` is null, these are all settings.
 
-    Version 1 can ask for the synonyms of a setting: all places that define its value (KIP-226). Version 3 can ask for
-    the documentation of a setting (KIP-569). Version 4 uses the flexible encoding (KIP-482). Version 2 has the same
-    layout as version 1.
+    From version 1 on, the client can ask for the synonyms of a setting: all places that define its value (KIP-226).
+    From version 3 on, the client can ask for the documentation of a setting (KIP-569). Version 4 uses the flexible
+    encoding (KIP-482). Version 2 has the same layout as version 1.
     """
 
     class DescribeConfigsResource(Struct):
@@ -26,10 +26,10 @@ class DescribeConfigsRequest(Request, api_key=ApiKey.DESCRIBE_CONFIGS, versions=
 class DescribeConfigsResponse(Response, api_key=ApiKey.DESCRIBE_CONFIGS, versions="0-4", flexible="4+"):
     """The settings of each resource.
 
-    In version 0, the flag `is_default` is set if a value is the default. Version 1 replaces this flag by the source of
-    the value, and adds the synonyms of each setting. The synonyms are all places that define a value for the setting,
-    and the first one takes precedence. Version 3 adds the type and the documentation of each setting. Version 4 uses
-    the flexible encoding (KIP-482).
+    In version 0, the flag `is_default` shows whether a value is the default. Version 1 replaces this flag by the source
+    of the value, and adds the synonyms of each setting. The synonyms are all places that define a value for the
+    setting. The value of the first synonym is valid. Version 3 adds the type and the documentation of each setting.
+    Version 4 uses the flexible encoding (KIP-482).
     """
 
     class DescribeConfigsResult(Struct):

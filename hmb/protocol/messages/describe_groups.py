@@ -8,7 +8,7 @@ from hmb.protocol.schema import Request, Response, Struct
 class DescribeGroupsRequest(Request, api_key=ApiKey.DESCRIBE_GROUPS, versions="0-6", flexible="5+"):
     """The groups to describe.
 
-    Version 3 can ask for the operations that the client is authorized for (KIP-430). Version 5 uses the flexible
+    From version 3 on, the client can ask which operations it is authorized for (KIP-430). Version 5 uses the flexible
     encoding (KIP-482). Versions 1, 2, 4 and 6 each have the same layout as the version before.
     """
 

@@ -1,4 +1,4 @@
-"""DescribeTransactions (65): return the state of transactional ids in their coordinator (KIP-664)."""
+"""DescribeTransactions (65): return the state that the coordinator stores for each transactional id (KIP-664)."""
 
 from hmb.protocol import schema as t
 from hmb.protocol.api_keys import ApiKey
@@ -14,8 +14,8 @@ class DescribeTransactionsRequest(Request, api_key=ApiKey.DESCRIBE_TRANSACTIONS,
 class DescribeTransactionsResponse(Response, api_key=ApiKey.DESCRIBE_TRANSACTIONS, versions="0", flexible="0+"):
     """The state of each transactional id, and the partitions of its transaction.
 
-    While the coordinator ends a transaction, it writes a COMMIT or ABORT marker to each of the partitions. During this
-    time the response lists only the partitions that have not yet received their marker.
+    When a transaction ends, the coordinator writes a COMMIT or ABORT marker to each partition of the transaction. A
+    response during this time lists only the partitions that have not yet received their marker.
     """
 
     class TransactionState(Struct):

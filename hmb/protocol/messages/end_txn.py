@@ -23,8 +23,8 @@ class EndTxnRequest(Request, api_key=ApiKey.END_TXN, versions="0-5", flexible="3
 class EndTxnResponse(Response, api_key=ApiKey.END_TXN, versions="0-5", flexible="3+"):
     """Success, or an error code.
 
-    Success means that the coordinator has stored the decision to commit or abort, and that this decision is final. A
-    moment later the partitions get their COMMIT or ABORT markers. Consumers see the outcome when they read these
+    Success means that the coordinator has stored the decision to commit or abort, and that this decision is final.
+    After the response, the partitions get their COMMIT or ABORT markers. Consumers see the outcome when they read these
     markers.
 
     Version 3 uses the flexible encoding (KIP-482). Version 5 adds the producer id and epoch for the next transaction.

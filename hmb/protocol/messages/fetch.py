@@ -1,8 +1,9 @@
-"""Fetch (1): read records from an offset on. If no records exist there yet, the broker waits for them (a long poll).
+"""Fetch (1): read records from an offset on. If the log has no such records yet, the broker waits (a long poll).
 
 The broker responds when it has `min_bytes` bytes of records, or after `max_wait_ms` ms. `records` is a range of bytes
 from the log. The log consists of batches, and the range begins with the batch that contains the requested offset. So
-its first record may have a smaller offset than the requested one. The range may end in the middle of a batch.
+the first record in the range may have a smaller offset than the requested offset. The range may end in the middle of a
+batch.
 
 In a *fetch session* (KIP-227, from version 7 on), the broker remembers the partitions that the client reads. Later
 requests and responses of the session then contain only the partitions in which something has changed.
@@ -28,10 +29,10 @@ class FetchRequest(Request, api_key=ApiKey.FETCH, versions="0-18", flexible="12+
     compressed with zstd. Version 11 adds the client's rack. The broker can then name a replica near the client
     (KIP-392).
 
-    Version 12 uses the flexible encoding (KIP-482). It adds the leader epoch of the last fetched record, from which the
-    broker sees whether the client's log and its own log differ. Version 13 replaces topic names by topic ids. Version
-    15 replaces `replica_id` by `replica_state` (KIP-903). Versions 17 and 18 add fields for followers. Versions 6, 8,
-    14 and 16 each have the same layout as the version before.
+    Version 12 uses the flexible encoding (KIP-482). It adds the leader epoch of the last record that the client has
+    fetched. With this epoch, the broker finds out whether the client's log and the broker's log differ. Version 13
+    replaces topic names by topic ids. Version 15 replaces `replica_id` by `replica_state` (KIP-903). Versions 17 and 18
+    add fields for followers. Versions 6, 8, 14 and 16 each have the same layout as the version before.
     """
 
     @staticmethod
@@ -81,11 +82,11 @@ class FetchResponse(Response, api_key=ApiKey.FETCH, versions="0-18", flexible="1
     """The records of each partition, and the offsets at which its log starts and ends.
 
     Version 1 adds the throttle time. Version 4 adds the last stable offset and the aborted transactions. Version 5 adds
-    the log start offset. Version 7 adds fetch sessions, and an error code for the whole response. Version 11 adds a
-    replica near the client, from which the client should read. Version 12 uses the flexible encoding (KIP-482). It adds
-    the current leader of a partition, and the offset up to which the logs of client and broker agree. Version 13
-    replaces topic names by topic ids. Version 16 adds the leader's address (KIP-951). Each version that is not named
-    here has the same layout as the version before it.
+    the log start offset. Version 7 adds fetch sessions, and an error code for the whole response. Version 11 adds the
+    id of a replica near the client. The client should read from this replica. Version 12 uses the flexible encoding
+    (KIP-482). It adds the current leader of a partition, and the offset up to which the client's log and the broker's
+    log are equal. Version 13 replaces topic names by topic ids. Version 16 adds the leader's address (KIP-951). Each
+    version that is not named here has the same layout as the version before it.
     """
 
     class FetchableTopicResponse(Struct):

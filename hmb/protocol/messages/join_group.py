@@ -15,11 +15,11 @@ class JoinGroupRequest(Request, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexi
 
     The request lists the assignment strategies ("protocols") of the member, the preferred strategy first.
 
-    Version 1 adds a time limit for the rebalance. In version 0, the session timeout is also this limit (KIP-62). From
-    version 4 on, a new member must send JoinGroup twice: the first response contains its member id, and the second
-    request contains this id (KIP-394). Version 5 adds `group_instance_id`, the id of a static member (KIP-345). Version
-    6 uses the flexible encoding (KIP-482). Version 8 adds the reason why the member joins, which the broker logs
-    (KIP-800). Versions 2, 3, 7 and 9 each have the same layout as the version before.
+    Version 1 adds a time limit for the rebalance (KIP-62). In version 0, the session timeout is also the time limit for
+    the rebalance. From version 4 on, a new member must send JoinGroup twice: the first response contains its member id,
+    and the second request contains this id (KIP-394). Version 5 adds `group_instance_id`, the id of a static member
+    (KIP-345). Version 6 uses the flexible encoding (KIP-482). Version 8 adds the reason why the member joins. The
+    broker logs the reason (KIP-800). Versions 2, 3, 7 and 9 each have the same layout as the version before.
     """
 
     class JoinGroupRequestProtocol(Struct):
@@ -41,8 +41,9 @@ class JoinGroupResponse(Response, api_key=ApiKey.JOIN_GROUP, versions="0-9", fle
 
     Version 2 adds the throttle time. Version 5 adds the instance ids of static members. Version 6 uses the flexible
     encoding (KIP-482). Version 7 adds the protocol type. From version 7 on, the protocol name may be null. Version 9
-    adds `skip_assignment`. The broker sets this flag if the leader is a static member that has restarted. The leader
-    then keeps the old assignment. Each version that is not named here has the same layout as the version before it.
+    adds `skip_assignment`. The broker sets this flag if the leader is a static member that has restarted. Then the
+    leader does not compute a new assignment. Each version that is not named here has the same layout as the version
+    before it.
     """
 
     class JoinGroupResponseMember(Struct):

@@ -21,7 +21,7 @@ class ListTransactionsRequest(Request, api_key=ApiKey.LIST_TRANSACTIONS, version
 
 
 class ListTransactionsResponse(Response, api_key=ApiKey.LIST_TRANSACTIONS, versions="0-2", flexible="0+"):
-    """The transactional ids. `unknown_state_filters` lists the states in the request that the broker does not know.
+    """The transactional ids. `unknown_state_filters` lists the requested states that the broker does not know.
 
     Versions 1 and 2 have the same layout as version 0.
     """

@@ -17,10 +17,11 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
 
     In version 0 an empty list stands for all topics. From version 1 on, null stands for all topics, and an empty list
     stands for no topic. Version 4 adds `allow_auto_topic_creation`, a flag that allows the broker to create missing
-    topics. Version 8 adds two flags. With them the client asks for the operations that it is authorized for, on the
-    topics and on the cluster. Version 11 removes the flag for the cluster. Version 9 uses the flexible encoding
-    (KIP-482). Version 10 adds topic ids, but the client must still send each topic's name. From version 12 on, the
-    client can send only the id, with a null name. Versions 2, 3, 5 to 7 and 13 change only the response.
+    topics. Version 8 adds two flags. With the first flag, the client asks which operations it is authorized for on the
+    topics. With the second flag, it asks the same for the cluster. Version 11 removes the second flag. Version 9 uses
+    the flexible encoding (KIP-482). Version 10 adds topic ids, but the client must still send each topic's name. From
+    version 12 on, the client can send only the id, with a null name. Versions 2, 3, 5 to 7 and 13 change only the
+    response.
     """
 
     class MetadataRequestTopic(Struct):
@@ -37,13 +38,13 @@ class MetadataResponse(Response, api_key=ApiKey.METADATA, versions="0-13", flexi
     """The brokers of the cluster, and the topics with the leader of each partition.
 
     Version 1 adds racks, the id of the controller, and a flag that marks internal topics. Version 2 adds the cluster
-    id. Version 3 adds the throttle time. Version 5 adds offline replicas. Version 6 has the same layout as version 5,
-    but the broker sends the response at once, and the client itself waits for the throttle time (KIP-219). Version 7
-    adds leader epochs. Version 8 adds the operations that the client is authorized for, one bit for each operation. The
-    smallest int32 means that the client did not ask for the operations. Version 11 removes the operations on the
-    cluster. Version 9 uses the flexible encoding (KIP-482). Version 10 adds topic ids. From version 12 on, a topic's
-    name is null if the broker does not know its id. Version 13 adds an error code for the whole response
-    (REBOOTSTRAP_REQUIRED).
+    id. Version 3 adds the throttle time. Version 5 adds offline replicas. Version 6 has the same layout as version 5.
+    But from version 6 on, the broker sends the response at once, and the client waits for the throttle time (KIP-219).
+    Version 7 adds leader epochs. Version 8 adds the operations that the client is authorized for, one bit for each
+    operation. The smallest int32 means that the client did not ask for the operations. Version 11 removes the
+    operations on the cluster. Version 9 uses the flexible encoding (KIP-482). Version 10 adds topic ids. From version
+    12 on, a topic's name is null if the broker does not know the requested topic id. Version 13 adds an error code for
+    the whole response (REBOOTSTRAP_REQUIRED).
     """
 
     class MetadataResponseBroker(Struct):

@@ -10,11 +10,11 @@ from hmb.protocol.schema import Request, Response, Struct
 class OffsetFetchRequest(Request, api_key=ApiKey.OFFSET_FETCH, versions="0-10", flexible="6+"):
     """The group, and the partitions whose offsets the client asks for.
 
-    In version 0, Kafka read the offsets from ZooKeeper. From version 2 on, null instead of a list of topics stands for
-    all topics. Version 6 uses the flexible encoding (KIP-482). Version 7 adds `require_stable`. If this flag is set,
-    and an open transaction contains offsets of the partition, the broker responds with a retriable error (KIP-447).
-    Version 8 contains several groups (KIP-709). Version 9 adds the member id and the member epoch (KIP-848). Version 10
-    replaces topic names by topic ids. Versions 1 and 3 to 5 each have the same layout as the version before.
+    In version 0, Kafka read the offsets from ZooKeeper. From version 2 on, the list of topics may be null, which stands
+    for all topics. Version 6 uses the flexible encoding (KIP-482). Version 7 adds `require_stable`. If this flag is
+    set, the broker responds with a retriable error while an open transaction contains offsets of the partition
+    (KIP-447). Version 8 contains several groups (KIP-709). Version 9 adds the member id and the member epoch (KIP-848).
+    Version 10 replaces topic names by topic ids. Versions 1 and 3 to 5 each have the same layout as the version before.
     """
 
     class OffsetFetchRequestTopic(Struct):

@@ -9,7 +9,8 @@ class SyncGroupRequest(Request, api_key=ApiKey.SYNC_GROUP, versions="0-5", flexi
     """A request for the member's assignment. The leader's request carries the assignments of all members.
 
     Version 3 adds `group_instance_id`, the id of a static member. Version 4 uses the flexible encoding (KIP-482).
-    Version 5 adds the protocol type and the protocol name. The broker compares them with those of the group (KIP-559).
+    Version 5 adds the protocol type and the protocol name. The broker checks that both are the same as in the group
+    (KIP-559).
     """
 
     class SyncGroupRequestAssignment(Struct):

@@ -1,15 +1,16 @@
 """Compression: the codecs of records, and a limit on the memory that decompression needs.
 
-A producer compresses all records of a batch together, because the records have many equal bytes. Usually the broker
-stores the compressed bytes unchanged, and the consumer decompresses them. The lowest three bits of a batch's attributes
-contain the number of its codec:
+A producer compresses all records of a batch together, because records often contain the same bytes, for example field
+names. Usually the broker stores the compressed bytes unchanged, and the consumer decompresses them. The lowest three
+bits of a batch's attributes contain the number of its codec:
     0 none    1 gzip    2 snappy    3 lz4    4 zstd
 
 An attacker can send a few kilobytes that decompress to gigabytes, so that the receiver has no memory left
 (CVE-2023-34455). So the caller of `decompress` passes a limit in bytes. Before `decompress` allocates memory, it
-computes from the compressed bytes how large the result can be at most (the bound). Then it allocates one buffer and
-decompresses into it. The size of the buffer is the bound or the limit, whichever is smaller. For example, 3 blocks of
-zstd decompress to at most 3 x 128 KB. With a limit of 32 MB, `decompress` allocates 384 KB for these blocks.
+computes the *bound* from the compressed bytes: the decompressed data cannot be larger than the bound. Then it allocates
+one buffer and decompresses into this buffer. The size of the buffer is the bound or the limit, whichever is smaller.
+For example, 3 blocks of zstd decompress to at most 3 x 128 KB. With a limit of 32 MB, `decompress` allocates 384 KB for
+these blocks.
 
 Read in this order:
 - `codecs`          the functions `compress` and `decompress`, for all codecs

@@ -1,8 +1,8 @@
 """The codecs of records: functions that compress, and that decompress with a limit on memory.
 
-Before `decompress` allocates memory, it computes how large the decompressed data can be at most (the bound). The
-modules `lz4_frame`, `snappy_framing` and `zstd_frame` compute the bound from the compressed bytes. For gzip this is not
-possible. So `decompress` decompresses gzip data piece by piece, and stops when it reaches the limit.
+Before `decompress` allocates memory, it needs a *bound*: the decompressed data cannot be larger than the bound. The
+modules `lz4_frame`, `snappy_framing` and `zstd_frame` compute the bound from the compressed bytes. The bytes of gzip
+data show no bound. So `decompress` decompresses gzip data piece by piece, and stops when it reaches the limit.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records.compression import lz4_frame, snappy_framing, zstd_frame
 
 # The default limit (bytes) for the decompressed size of one batch. In Kafka, a compressed batch has at most 1 MB by
-# default. So the limit is sufficient for data that become 32 times smaller by compression.
+# default. So the limit is sufficient if the decompressed data is at most 32 times as large as the compressed data.
 DEFAULT_LIMIT = 32 << 20
 
 _GZIP_WBITS = 16 + zlib.MAX_WBITS  # selects the gzip format in zlib
@@ -88,7 +88,7 @@ def decompress_writable(
 def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> BytesIO:
     """Return the decompressed data in a BytesIO.
 
-    Its methods `getbuffer` and `getvalue` return the bytes without copying them.
+    The BytesIO's methods `getbuffer` and `getvalue` return the bytes without copying them.
     """
     bound = 0
     try:
@@ -103,8 +103,8 @@ def _decompressed(codec: Codec, data: memoryview, limit: int, magic: int) -> Byt
         stream.truncate(size)
         return stream
     except (ValueError, zlib.error, cramjam.DecompressionError) as error:
-        # The buffer has the size of `limit`, so it may be too small. The codec then raises an error, whose class is
-        # different for each codec. So any error here may mean that the data have more than `limit` bytes.
+        # The buffer has only `limit` bytes, so it may be too small. In this case, each codec raises a different class
+        # of error. So any error may mean that the data has more than `limit` bytes.
         if bound > limit:
             raise _too_large(codec, limit) from error
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"cannot decompress {codec.name.lower()}: {error}") from error

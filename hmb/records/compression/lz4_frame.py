@@ -1,7 +1,7 @@
 """The LZ4 frame format, in the variants that Kafka's clients write (KIP-57).
 
-LZ4 divides the data into *blocks* and compresses each block. A block does not contain its own length. So a *frame* puts
-a header before the blocks, and the length of each block before the block:
+LZ4 divides the data into *blocks* and compresses each block. A block does not contain its own length. A *frame* adds a
+header before the first block, and a length before each block. A frame has this layout:
     magic 04 22 4D 18
     FLG   1 byte    bits 7-6 version (01), 5 blocks are independent, 4 block checksums, 3 content size,
                     2 content checksum, 0 dictionary id
@@ -14,7 +14,7 @@ a header before the blocks, and the length of each block before the block:
 
 Kafka's use of LZ4 has three difficulties:
 - Clients before 0.10 computed a wrong header checksum (HC): they included the magic (KAFKA-3160). Message sets v0 must
-  still have this wrong checksum, because old clients expect it. So no reader checks HC in message sets v0.
+  still have this wrong checksum, because old clients expect it. HMB does not check HC when it reads message sets v0.
 - LZ4 libraries by default write frames with linked blocks (FLG bit 5 is 0). Kafka's Java client rejects such frames. So
   this module compresses each block with the library, and writes the frame around the blocks itself.
 - A frame need not contain the size of the decompressed data. So `decompressed_bound` computes an upper bound from the

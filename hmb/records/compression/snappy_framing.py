@@ -2,15 +2,14 @@
 
 Snappy compresses *blocks* of data. A block begins with the length of its decompressed bytes, as a varint. Since version
 0.8, Kafka's Java clients have used the class SnappyOutputStream of snappy-java. This class divides the data into
-blocks, and writes a header before the blocks and a size before each block. Snappy's official format for several blocks
-was defined later, and is different. The format of snappy-java is:
+blocks. It writes a header before the first block, and a size before each block. (Snappy's official format for several
+blocks is newer and different.) The format of snappy-java is:
     82 53 4E 41 50 50 59 00      magic: 0x82 "SNAPPY" 0
     int32 version = 1            int32 smallest version of a reader = 1         (both big endian)
     repeated: int32 size of the block; the block
 
 Early clients in other languages wrote one block without the header and the size. This module reads both forms, and
-writes the form with the header. Neither form contains a checksum. It is not necessary, because the record batch
-contains one.
+writes the form with the header. Neither form contains a checksum, because the record batch already contains a CRC.
 
 For example, `compress` divides 100,000 bytes into 4 blocks. Each block contains at most 32,768 bytes before
 compression.

@@ -1,7 +1,8 @@
 """Computes an upper bound of the decompressed size of zstd frames (KIP-110, RFC 8878).
 
-A library decompresses the frames. This module computes how large the result can be at most. A reader needs this bound
-because it cannot trust the size that the sender wrote into the frame. A frame has this layout:
+A library decompresses the frames. This module computes a *bound*: the decompressed data cannot be larger than the
+bound. A reader needs the bound because it cannot trust the size that the sender wrote into the frame. A frame has this
+layout:
     magic 28 B5 2F FD
     descriptor  1 byte   bits 7-6 size of the content size, 5 single segment, 2 checksum, 1-0 size of the dictionary id
     [window descriptor 1 byte, unless single segment] [dictionary id 0-4 bytes] [content size 0-8 bytes]

@@ -2,10 +2,10 @@
 
 If you read HMB for the first time, skip this folder.
 
-The module `hmb.records.record` is written to be easy to read, and not to be fast. Python needs some 100 bytecodes to
-decode one record, mostly for calls of `read_varint`. A batch can contain thousands of small records, so this time
-matters. Each module of this folder does the work of `decode_records` or `append_record` for one purpose. It skips the
-fields that this purpose does not need.
+The module `hmb.records.record` is written to be easy to read, and not to be fast. To decode one record, Python executes
+some 100 bytecodes, mostly for calls of `read_varint`. A batch can contain thousands of small records, so this time
+matters. Each module of this folder does the work of `decode_records` or `append_record` for one purpose. The module
+skips the fields that this purpose does not need.
 
 The table shows the time for one record of a batch. The batch has 5000 records, and each record has a key of 8 bytes and
 a value of 100 bytes. We measured on one shared core with CPython 3.11. The column "readable" is the time that
@@ -25,9 +25,9 @@ module               purpose                                    fast     readabl
 
 All fast decoders work in the same way. A fast decoder can decode only *plain* records: records without unusual lengths
 or numbers. Nearly all batches contain only plain records. When the fast decoder finds a record that is not plain, it
-stops. The readable decoder then decodes the whole batch again. Damaged records are not plain either, so only the
-readable decoder needs error messages. Tests compare the results of each fast module and the readable module, for valid
-and for damaged bytes.
+stops. The readable decoder then decodes the whole batch again. A fast decoder also treats damaged records as not plain.
+So only the readable decoder needs error messages. Tests compare the results of each fast module and the readable
+module, for valid and for damaged bytes.
 
 Read in this order:
 - `plain`             tables and an exception for all fast decoders

@@ -1,9 +1,9 @@
 """Converts batches to Arrow columns, without creating a Python object for each record.
 
 The problem: a consumer spends most of its time on creating a Python object for each record. The idea: Arrow stores a
-column in two buffers. One buffer contains the values, one after another. The other buffer contains the position at
-which each value begins. The bytes of a batch already contain all values, with other fields between them. So it is
-enough to compute the positions of the values. The steps are:
+column in two buffers. The first buffer contains the values, one after another. The second buffer contains the position
+at which each value begins. The bytes of a batch already contain all values, with other fields between the values. So
+this module only computes the positions of the values. The steps are:
 1. Find the position of each record from the lengths of the records. This is the only loop in Python. It takes 0.1 us
    for each record.
 2. Decode the other varints with numpy: the timestamps, the offsets, and the lengths of keys and values. One call of
@@ -16,8 +16,8 @@ enough to compute the positions of the values. The steps are:
        column               abc           de
 
 Some batches are not *plain*: messages v0 and v1, batches with varints of more than five bytes, and damaged batches. For
-them, this module calls `consumer_records`, and converts the records to columns. This takes about six times as long as
-for a plain batch. If a batch is damaged, `consumer_records` raises an error.
+a batch that is not plain, this module calls `consumer_records`, and converts the records to columns. This takes about
+six times as long as the conversion of a plain batch. If a batch is damaged, `consumer_records` raises an error.
 
 The columns are the same as those of Spark's Kafka source, which writes their names in camel case:
 - `topic` (string), `partition` (int32) and `offset` (int64)
@@ -69,8 +69,8 @@ Array = Any  # an array of numpy or Arrow (these packages have no type hints)
 def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, end: int | None) -> pa.RecordBatch:
     """Return the records of batches as columns.
 
-    The columns contain the records from the offset `first` up to the offset `end`, which is excluded. The caller must
-    have checked the batches.
+    The columns contain the records from the offset `first` up to the offset `end`, without `end`. The caller must have
+    checked the batches.
     """
     try:
         table = _columns_from_bytes(topic, partition, batches)
@@ -231,9 +231,9 @@ class _Slices(NamedTuple):
 
 
 def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
-    """Find the key or the value of each record. `at` contains the positions of their lengths.
+    """Find the keys or the values of all records. `at` contains the position of the length in each record.
 
-    Return the positions of the keys or values, and the positions after them.
+    Return the positions of the keys or values, and the positions at which the next fields begin.
     """
     sizes, starts = _varints(array, at)
     is_present = sizes >= 0
@@ -244,7 +244,7 @@ def _slices(array: Array, at: Array) -> tuple[_Slices, Array]:
 def _binary(data: bytes, slices: _Slices) -> pa.Array:
     """Return a column with the values at these positions.
 
-    The function creates an array in which gaps and values alternate, and takes every second element.
+    The function creates an array in which gaps and values alternate. It returns every second element, which is a value.
     """
     count = len(slices.starts)
     if slices.is_present is not None and not slices.is_present.any():
@@ -259,8 +259,8 @@ def _binary(data: bytes, slices: _Slices) -> pa.Array:
 def _headers(data: bytes, at: Array, first: Array) -> tuple[pa.Array, Array]:
     """Return the column of headers, and the position after the headers of each record.
 
-    `first` contains the first byte of each record's headers. It is 0 if the record has no headers, which is usual. A
-    loop in Python decodes the headers of the other records.
+    `first` contains the first byte of each record's headers. The byte is 0 if the record has no headers. Most records
+    have no headers, so a loop in Python decodes the headers of the few records that have headers.
     """
     count, at = len(at), at + 1
     has_some = np.flatnonzero(first)

@@ -7,8 +7,8 @@ only *plain* batches. Nearly all batches are plain, which means:
 - Each record has at most 8 KB, and a key of at most 63 bytes.
 - The timestamp of a record differs from the timestamp of the first record by a few months or less.
 
-In a plain batch, each varint before the value has one or two bytes, except the timestamp delta. To find the key, a
-decoder needs only a few steps. It calls no function, and creates no object except the key.
+In a plain batch, each varint before the value has one or two bytes, except the timestamp delta. So a decoder finds the
+key in a few steps, without a function call. It creates only one object, the key.
 
 If a batch is not plain, the caller uses `raw_records` instead, which also reports damaged records.
 """
@@ -22,13 +22,13 @@ from hmb.protocol.enums import INT64_MAX
 from hmb.records.fast.plain import END_AFTER_ONE, END_AFTER_TWO, NEVER, SIGN_BIT
 from hmb.records.varint import read_varint
 
-# The index of this table is the first byte of a key's length. The value is the key's end, relative to the position of
-# the length. If the byte stands for a missing key or for a key of more than 63 bytes, the value is a very large number.
-# The computed end is then after the end of the record, so the record is not plain.
+# The index of this table is the first byte of a key's length. The table contains the end of the key, relative to the
+# position of the length. For a missing key or a key of more than 63 bytes, the table contains a very large number. The
+# decoder then computes an end after the end of the record, and so notices that the record is not plain.
 _KEY_END = tuple(INT64_MAX >> 1 if byte & 0x81 else (byte >> 1) + 1 for byte in range(256))
 _MAX_RECORDS = 1 << 13  # in a plain batch; so an offset delta has at most two bytes
-# The first byte of the varint for each offset delta. It contains the six lowest bits of the offset delta. For 64 and
-# greater numbers, the bit 0x80 is also set, because a second byte follows.
+# _FIRST_BYTES contains the first byte of the varint for each offset delta. This byte contains the six lowest bits of
+# the offset delta. From 64 on, the bit 0x80 is also set, because a second byte follows.
 _LOW_BITS = tuple(number << 1 for number in range(64))
 _FIRST_BYTES = _LOW_BITS + tuple(0x80 | bits for bits in _LOW_BITS) * (_MAX_RECORDS // 64 - 1)
 _MAX_DELTA_SIZE = 5  # bytes; a timestamp delta of half a year fits
@@ -37,8 +37,9 @@ _MAX_DELTA_SIZE = 5  # bytes; a timestamp delta of half a year fits
 def plain_keys(data: bytes, count: int) -> list[bytes] | None:
     """Return the keys of all records in a batch, or None if the batch is not plain.
 
-    The text of the module explains what plain means. `data` contains the uncompressed records of the batch, and `count`
-    is their number. Compaction must not have removed records from the batch before.
+    The docstring of the module explains what plain means. `data` contains the uncompressed records of the batch, and
+    `count` is their number. The batch must still have all its records: no earlier compaction has removed a record from
+    it.
     """
     if count > _MAX_RECORDS:
         return None
@@ -89,9 +90,9 @@ class Parts(NamedTuple):
 def plain_parts(data: bytes, numbers: Sequence[int]) -> Parts | None:
     """Return the bytes of the records with these numbers, or None if the records are not plain.
 
-    `numbers` are in ascending order: 0 is the first record of the batch. These records must have keys. Compaction must
-    not have removed records from the batch before. The caller must have decoded the batch with `plain_keys` or
-    `raw_records`.
+    `numbers` are in ascending order, and 0 stands for the first record of the batch. The records with these numbers
+    must have keys. The batch must still have all its records: no earlier compaction has removed a record from it. The
+    caller must have decoded the batch with `plain_keys` or `raw_records`.
     """
     if numbers[-1] >= _MAX_RECORDS:
         return None

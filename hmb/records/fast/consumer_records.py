@@ -1,12 +1,12 @@
 """Decodes a batch to the records that a consumer returns, in the class `ConsumerRecord`.
 
-The function `decode_records` in `hmb.records.record` is easier to read, but slower. For each varint it calls a
-function. For each record it creates an object of the class `Record`, and the consumer would have to copy this object to
-a `ConsumerRecord`. The fast decoder in this module decodes varints of one or two bytes without a function call. It
+The function `decode_records` in `hmb.records.record` is easier to read, but slower. It calls a function for each
+varint. It also creates a `Record` for each record, and the consumer would have to copy each `Record` to a
+`ConsumerRecord`. The fast decoder in this module decodes varints of one or two bytes without a function call. It
 creates only the `ConsumerRecord`, which is a tuple.
 
-The decoder's local variables contain numbers in the zigzag form of varints. An even number is twice the value that it
-stands for. An odd number stands for a negative value. For example, 40 stands for 20, and 1 stands for -1.
+The decoder's local variables contain numbers in the zigzag form of varints. For example, 40 stands for 20, and 1 stands
+for -1. An even number is twice its value, and an odd number stands for a negative value.
 
 If a batch has damaged or unusual records, the fast decoder stops, and `decode_records` decodes the batch again. So the
 returned records and the errors are always the same as those of `decode_records`.

@@ -1,4 +1,4 @@
-"""Tables that contain the ends of records, and an exception. All fast decoders use them.
+"""Tables with the ends of records, and an exception, for all fast decoders.
 
 A record begins with its length, which is a varint. A length of 0 to 63 takes one byte, and a length of 64 to 8191 takes
 two bytes. To look up the first byte in a table is faster than to decode the varint.
@@ -16,9 +16,10 @@ NULL = 1  # the varint for -1: the length of a missing key or value
 SIGN_BIT = 1  # the bit of a varint's first byte that is set if the number is negative
 NEVER = -INT64_MAX
 # The index of these tables is the first byte of a record, which is the first byte of its length. END_AFTER_ONE is for
-# lengths of one byte. It contains the end of the record, relative to its start. END_AFTER_TWO is for lengths of two
-# bytes. There, the caller must add 64 times the second byte. If the first byte is odd, the length is negative, and the
-# record is damaged. The tables then contain NEVER, a number far below 0, so that the decoder notices the damage.
+# lengths of one byte. It contains the end of the record, relative to the start of the record. END_AFTER_TWO is for
+# lengths of two bytes. The caller must add 64 times the second byte to the number in END_AFTER_TWO. If the first byte
+# is odd, the length is negative, so the record is damaged. For an odd byte, the tables contain NEVER, a number far
+# below 0, so that the decoder notices the damage.
 END_AFTER_ONE = tuple(NEVER if byte & 1 else (byte >> 1) + 1 for byte in range(128))
 END_AFTER_TWO = tuple(NEVER if byte & 1 else (byte >> 1 & 0x3F) + 2 for byte in range(256))
 

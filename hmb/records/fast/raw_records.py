@@ -1,8 +1,8 @@
 """Finds the positions of the records in a batch and of their parts, without copying keys or values.
 
-When a broker decodes a record, it needs the offset, the timestamp and the key, and whether a value exists. It does not
-need the value, which may have 32 MB. So `raw_records` does not copy the value. It yields only the positions of the
-parts of each record.
+When a broker decodes a record, it needs the offset, the timestamp and the key. It also needs to know whether the record
+has a value. It does not need the value itself, which may have 32 MB. So `raw_records` does not copy the value, and
+yields only the positions of the parts of each record.
 
 Most numbers in a record are below 64 and have one byte. `raw_records` decodes these numbers without calling
 `read_varint`, which makes the loop 1.3 times as fast.
@@ -27,7 +27,7 @@ OLDEST = -(1 << 62)
 class RawRecord(NamedTuple):
     """The position of a record, and the fields that a broker needs.
 
-    Positions count in the uncompressed records of a batch.
+    A position counts from the first byte of the batch's uncompressed records.
     """
 
     start: int

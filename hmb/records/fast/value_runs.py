@@ -9,8 +9,8 @@ For example, the following template is for values of 3 bytes. `%b` stands for a 
     12 00 00 %b 01 06 %b 00      length 9, attributes, timestamp delta, OFFSET DELTA, no key, size 3, VALUE, no headers
 
 A *run* is a sequence of records whose values have the same length. Brokers before Kafka 0.11 do not support record
-batches, so the producer must convert the records to messages. The producer stores where each run begins. From this it
-can find the values without decoding each record.
+batches, so the producer must convert the records to messages. For each run, the producer stores where the run begins.
+So it finds the values without decoding each record.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def encode_values(
 ) -> tuple[bytes, list[ValueRun]]:
     """Encode a record for each value. Return the bytes, and the runs.
 
-    If the values have different lengths, there are no runs.
+    If the values have different lengths, the list of runs is empty.
 
     `first` is the offset delta of the first record. `start` is the position at which the caller will append the bytes.
     """
@@ -78,7 +78,7 @@ def encode_run_messages(data: bytes | bytearray, runs: Sequence[ValueRun], magic
 
 @lru_cache(maxsize=1024)
 def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int) -> bytes:
-    """Return an encoded record with `%b` instead of its offset delta and instead of its value."""
+    """Return an encoded record, in which `%b` replaces the offset delta, and another `%b` replaces the value."""
     attributes, no_key, no_headers = b"\x00", VARINTS[-1], VARINTS[0]
     value_size = VARINTS[value_length]
     size = 1 + len(timestamp_delta) + offset_delta_size + 1 + len(value_size) + value_length + 1
@@ -89,7 +89,7 @@ def _template(value_length: int, timestamp_delta: bytes, offset_delta_size: int)
 def _deltas_of_equal_width(first: int, count: int) -> Iterator[range]:
     """Divide `count` offset deltas, from `first` on, into ranges. Yield the ranges.
 
-    As varints, the deltas in one range have the same number of bytes.
+    All deltas in one range have the same number of bytes when they are encoded as varints.
     """
     end = first + count
     for limit in (1 << 6, 1 << 13, 1 << 20, 1 << 27, 1 << 31):

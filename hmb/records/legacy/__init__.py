@@ -1,8 +1,9 @@
 """Messages v0 and v1: the record formats of 2012 to 2017. Old clients still send them, and old logs contain them.
 
 Before Kafka 0.11, clients and brokers exchanged *messages*. A message is one record with its own offset, CRC and
-attributes. A *message set* is a sequence of messages. It has no header. To compress a message set, a producer writes
-the compressed set into the value of another message, the *wrapper*:
+attributes. A *message set* is a sequence of messages, and has no header. To compress a message set, a producer writes
+the compressed set into the value of another message, the *wrapper*. In this drawing, a set of three messages becomes
+one wrapper:
     message set   | offset 0, message | offset 1, message | offset 2, message |
     compressed    | offset 2, wrapper: attributes = codec, value = compressed message set |
 
@@ -11,10 +12,10 @@ The newer record batch (magic 2) has one header for all its records. See `hmb.re
 For example, a record with a value of 10 bytes takes 36 bytes as a message v0 (26 + 10), and 44 bytes as a message v1
 (34 + 10). In a record batch, the record takes 17 bytes, and the header takes 61 bytes once for all records.
 
-The broker accepts messages v0 and v1 from old producers. It writes their offsets, and stores their other bytes
-unchanged. When an old consumer reads record batches, the broker converts them to messages. If you are interested only
-in today's clients, skip this folder. The other modules of `hmb.records` use the class `Message`, which has the same
-properties as `RecordBatch`.
+The broker accepts messages v0 and v1 from old producers. It writes the offsets into the messages, and stores all other
+bytes unchanged. When an old consumer reads record batches, the broker converts the batches to messages. If you are
+interested only in today's clients, skip this folder. The other modules of `hmb.records` use the class `Message`, which
+has the same properties as `RecordBatch`.
 
 Read in this order:
 - `message`          one message, which may be a wrapper

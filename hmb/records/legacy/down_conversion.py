@@ -1,29 +1,31 @@
 """Down-conversion: converts record batches to messages, for old clients.
 
-A client that sends Fetch requests in versions 0 to 3 cannot decode record batches. With versions 0 and 1, it can decode
-only messages v0, which have no timestamps. For such a client the broker converts records to uncompressed messages.
-Headers and producer ids are lost, and in messages v0 also timestamps. The offsets stay the same. If the log already
-contains messages that the client can decode, the broker sends them unchanged.
+A client that sends Fetch requests in versions 0 to 3 cannot decode record batches. A client that sends versions 0 or 1
+can decode only messages v0, which have no timestamps. For these old clients, the broker converts records to
+uncompressed messages. The messages do not contain the headers and the producer ids of the records. Messages v0 do not
+contain the timestamps either. The offsets stay the same. If the log already contains messages that the client can
+decode, the broker sends them unchanged.
 
-The broker omits control batches, because an old client would treat them like records of an application. It does not
-omit the records of aborted transactions. Old clients read without transactions, so they get all records.
+The broker omits control batches, because an old client would treat a control record like a record of an application.
+The broker does not omit the records of aborted transactions: old clients do not know transactions, so they get all
+records.
 
-The conversion computes a new CRC for each record. This CRC would be correct even if the batch is damaged. So the broker
-checks each batch before the conversion. It sends only the messages before a damaged batch. The client's next Fetch
-request begins at the damaged batch, and the response contains CORRUPT_MESSAGE.
+The conversion computes a new CRC for each record. If a batch were damaged, the new CRCs would hide the damage. So the
+broker checks each batch before the conversion, and sends only the messages before a damaged batch. The client's next
+Fetch request begins at the damaged batch, and the response contains CORRUPT_MESSAGE.
 
-The conversion also decompresses the batches, so a few kilobytes can become gigabytes. Three rules limit the memory of a
-conversion:
+The conversion also decompresses the batches, so a few kilobytes can become gigabytes. Three rules limit the memory that
+a conversion needs:
 - The conversion reads the batches twice. The first pass only computes the total size of the messages, because a
-  response contains this size before the messages. The second pass runs while the response is sent. It keeps only the
-  messages of one batch in memory.
-- The messages of one response have at most as many bytes as the client requested. They may end in the middle of a
-  batch.
+  response contains this size before the messages. The second pass runs while the broker sends the response. This pass
+  keeps only the messages of one batch in memory.
+- The messages of one response have at most as many bytes as the client requested. The response may end with only some
+  messages of a batch.
 - From one batch, the conversion creates at most BATCH_SIZE bytes of messages. The client's next Fetch request continues
   after these messages.
 
-For example, a client of Kafka 0.9 requests at most 1 MB. The batches in the log have 200 KB, and decompress to 600 KB.
-The response contains all messages of the first batch, and the first 400 KB of messages of the second batch.
+For example, a client of Kafka 0.9 requests at most 1 MB. Each batch in the log has 200 KB, and decompresses to 600 KB.
+The response contains all messages of the first batch (600 KB), and the first 400 KB of messages of the second batch.
 
 Kafka 4 no longer contains down-conversion, and does not support the clients that need it (KIP-896). Source: Kafka's
 `LazyDownConversionRecords`, `RecordsUtil`.
@@ -77,9 +79,9 @@ class DownConversion:
     ) -> None:
         """Compute the size of the messages. `magic` (0 or 1) is the newest format that the client can decode.
 
-        `read` returns bytes of the log, and `region` is the range of their positions. A batch that ends after the
-        region is omitted. Records at offsets below `start_offset` are also omitted, if their batch must be converted.
-        The messages take at most `max_bytes`. But the first message is included even if it is larger.
+        `read` returns bytes of the log file, and `region` is a range of positions in this file. The conversion omits a
+        batch that ends after the region. If it converts a batch, it omits the records at offsets below `start_offset`.
+        The messages take at most `max_bytes`, unless the first message alone is larger.
 
         Raises DamagedBatch if the first batch is damaged. Raises KafkaError if the first batch cannot be decoded, or
         has more than `limit` bytes after decompression.
@@ -125,8 +127,8 @@ class DownConversion:
     def _sizes(self, run: _Run) -> Iterator[tuple[int, int]]:
         """Yield, for each message, its size and its cost in bytes.
 
-        The message does not contain the headers of the record, but the decompressed headers take memory. So the cost is
-        the size of the message plus the size of the headers.
+        The cost is the size of the message plus the size of the record's headers. The message does not contain the
+        headers, but the decompressed headers also take memory.
         """
         if run.is_old:
             position = 0
@@ -163,7 +165,7 @@ class DownConversion:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"{left} bytes of messages have disappeared from the log")
 
     def _messages(self, run: _Run, size: int) -> list[bytes | memoryview]:
-        """Return the first messages of a run, at most `size` bytes.
+        """Return the first messages of a run, which have at most `size` bytes together.
 
         A very large message becomes several memoryviews.
         """

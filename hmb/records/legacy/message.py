@@ -10,21 +10,21 @@ Each message has its own offset, CRC and attributes, big endian. A message set i
         int32  key length (-1: null), key
         int32  value length (-1: null), value
 
-A *wrapper* message contains a compressed message set. Its codec is not 0, and its value is the compressed set.
-
-- A wrapper has the same offset as the *last* message inside it (its last inner message). So a reader that looks for a
-  greater offset can skip the wrapper without decompressing it.
+A *wrapper* message contains a compressed message set. Its codec is not 0, and its value is the compressed set. The
+messages in the set are the *inner messages*. Offsets and timestamps of wrappers follow these rules:
+- A wrapper has the same offset as its *last* inner message. So a reader that looks for a greater offset can skip the
+  wrapper without decompressing it.
 - The inner messages of a v0 wrapper have absolute offsets. So a broker that appends the wrapper must decompress it,
   write the offsets, and compress it again. Magic 1 avoids this work.
 - The inner messages of a v1 wrapper have the offsets 0, 1, 2 and so on, relative to the first inner message (KIP-31).
   The wrapper's timestamp is the greatest timestamp of the inner messages. If the broker has set the timestamp (log
-  append time), the wrapper's timestamp replaces those of all inner messages.
+  append time), the wrapper's timestamp replaces the timestamps of all inner messages.
 
 For example, a v1 wrapper has the offset 102, and its inner messages have the offsets 0, 1 and 2. Their absolute offsets
 are 100, 101 and 102.
 
 The class `Message` has properties with the same names as those of `RecordBatch`. So other code can use a wrapper like a
-batch of several records, and any other message like a batch of one record.
+batch of several records, and a message without compression like a batch of one record.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Message(_Header):
 
     __slots__ = ()
 
-    # `RecordBatch` has fields with the following names. A message does not contain these fields, so they have the same
-    # values for all messages.
+    # `RecordBatch` has the following fields, and a message does not have them. So each field gets the same value for
+    # all messages.
     producer_id: ClassVar[int] = -1
     producer_epoch: ClassVar[int] = -1
     base_sequence: ClassVar[int] = -1
@@ -127,7 +127,7 @@ class Message(_Header):
     def check(self) -> None:
         """Raise CORRUPT_MESSAGE if the message is malformed.
 
-        It is malformed if it is incomplete, or if its CRC, its key length or its value length is wrong.
+        A message is malformed if it is incomplete, or if its CRC, its key length or its value length is wrong.
         """
         if len(self.view) != self.size:
             raise _corrupt(f"{len(self.view)} of the message's {self.size} bytes are there")
@@ -179,7 +179,7 @@ class Message(_Header):
             yield record
 
     def entries(self, limit: int = DEFAULT_LIMIT) -> Iterator[tuple[int, Message]]:
-        """Yield this message with its offset, or all inner messages of a wrapper with their absolute offsets.
+        """Yield this message and its offset, or all inner messages of a wrapper and their absolute offsets.
 
         The inner messages are memoryviews of the decompressed bytes, so keys and values are not copied. The caller must
         call `check` first.
@@ -274,8 +274,8 @@ def encode_messages(
 ) -> list[bytes]:
     """Encode messages without keys, whose values all have the same size.
 
-    From the magic to the value's length, all messages have the same bytes. The CRC of these bytes is computed only
-    once. The CRC of a message is computed from this CRC and the bytes of the message's value.
+    From the magic to the value's length, all messages have the same bytes. The function computes the CRC of these bytes
+    only once. To get the CRC of a message, it continues this CRC with the bytes of the message's value.
     """
     before = head_without_key(magic, timestamp, value_size)
     size, crc_before = 4 + len(before) + value_size, crc32(before)

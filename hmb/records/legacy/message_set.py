@@ -3,17 +3,17 @@
 When a broker appends a record batch, it writes only one number, the base offset. When it appends a message set, it must
 write an offset into every message. The module `message` describes the layouts. A *wrapper* is a message that contains a
 compressed message set. `assign_offsets` distinguishes three cases:
-- Messages that are not compressed: one loop checks the CRC of every message, and writes the offset. It works on a copy
-  of the set.
-- A v1 wrapper: the broker decompresses it to check its messages. Usually these messages have the offsets 0, 1, 2 and so
-  on. Then the broker keeps the compressed bytes, and changes only the offset of the wrapper itself. The CRC does not
-  include this offset.
-- A v0 wrapper: its messages must have absolute offsets. So the broker decompresses it, writes the offsets, and
-  compresses it again.
+- Messages that are not compressed: one loop checks the CRC of every message, and writes the offset. The loop changes
+  only a copy of the set.
+- A v1 wrapper: the broker decompresses it to check its inner messages. If the inner messages have the offsets 0, 1, 2
+  and so on, as usual, the broker keeps the compressed bytes. It changes only the offset of the wrapper itself, which
+  the CRC does not include.
+- A v0 wrapper: its inner messages must have absolute offsets. So the broker decompresses the wrapper, writes the
+  offsets, and compresses the wrapper again.
 
-It takes time to write the offsets, so the broker does this before it acquires the log's lock. But without the lock,
-another thread may append first. So the broker writes the offsets that it expects. When it has the lock and the log's
-end has changed, `move_to` adds the difference to each offset.
+It takes time to write the offsets, so a thread writes them before it acquires the log's lock. It writes the offsets
+that follow the log end offset. But before this thread has the lock, another thread may append records. Then the log end
+offset is greater, and `move_to` adds the difference to each offset.
 
 For example, the log end offset is 500, and two producers send 3 messages each. The broker writes the offsets 500 to 502
 into both sets. It appends the first set, and the log end offset becomes 503. So `move_to` adds 3 to each offset of the
@@ -42,8 +42,8 @@ _OFFSET_SIZE = Struct(">qi")
 _ATTRIBUTES_AND_TIMESTAMP = Struct(">bq")
 
 NOTHING = nullcontext()
-# The attribute bits that `_assign_plain` cannot handle. If one of them is set, the message is a wrapper or invalid. The
-# index is the magic.
+# The attribute bits that `_assign_plain` cannot handle, by magic. If one of these bits is set, the message is a wrapper
+# or invalid.
 _SPECIAL = (CODEC_MASK, CODEC_MASK | LOG_APPEND_TIME_BIT)
 
 
@@ -65,14 +65,14 @@ class AssignedMessages:
 
     @property
     def last_offset_of_first_batch(self) -> int:
-        """The offset of the set's first message. If it is a wrapper, this is the offset of its last inner message."""
+        """The offset of the set's first message. For a wrapper, the offset of its last inner message."""
         return int(_INT64.unpack_from(self.data)[0])
 
     def move_to(self, first_offset: int) -> bool:
         """Change the offsets of the messages to `first_offset`, `first_offset + 1`, and so on.
 
-        If the set has a v0 wrapper, its offsets cannot be changed. Then change nothing and return False. The CRCs stay
-        valid, because a message's CRC does not include its offset.
+        The CRCs stay valid, because a message's CRC does not include its offset. If the set has a v0 wrapper, the
+        method cannot change the offsets inside it. In this case the method changes nothing and returns False.
         """
         shift = first_offset - self.first_offset
         if shift and not self.is_movable:
@@ -167,14 +167,14 @@ def assign_offsets(
 
 
 def _assign_like_the_first(result: AssignedMessages) -> int:
-    """Check messages v0 and write their offsets, as long as they have no key and the same size as the first message.
+    """Check messages v0 and write their offsets, until a message has a key or another size than the first message.
 
     Return the position of the first message that differs or is damaged.
 
-    The messages of a Kafka 0.8 producer usually have no key and the same size. For them this function is faster: it
-    takes 0.37 us for each message, and `_assign_plain` takes 0.76 us. The first bytes under each CRC are the same, so
-    their CRC is computed once. To write all offsets, eight slice assignments are enough, one for each byte of an
-    offset.
+    The messages of a Kafka 0.8 producer usually have no key and the same size. This function takes 0.37 us for each
+    such message, and `_assign_plain` takes 0.76 us. The bytes from the magic to the value's length are the same in all
+    these messages, so the function computes their CRC only once. To write all offsets, eight slice assignments are
+    enough, one for each byte of an offset.
     """
     data, overhead = result.data, MESSAGE_OVERHEAD[0]
     length = LOG_OVERHEAD + int.from_bytes(data[8:12], signed=True)
@@ -276,7 +276,7 @@ def _assign_wrapper(result: AssignedMessages, wrapper: Message, content: memoryv
 def _set_log_append_time(result: AssignedMessages, now: int) -> None:
     """Write the broker's time (ms) into every message, but not into inner messages.
 
-    A wrapper's timestamp also applies to its inner messages.
+    If a message is a wrapper, its timestamp is also the timestamp of all inner messages.
     """
     data, view = result.data, memoryview(result.data)
     position = 0

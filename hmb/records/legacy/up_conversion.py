@@ -2,9 +2,9 @@
 
 The broker converts messages from an old producer in two cases. First, the topic has a codec (`compression.type`), and
 the messages have another codec. The broker then writes a record batch with the topic's codec. Second, the messages are
-in a v0 wrapper, and need other offsets than the broker expected, because another producer appended first. The offsets
-inside a v0 wrapper cannot be changed without compressing it again. The conversion loses no data. (Kafka 3 converts all
-messages to record batches.)
+in a v0 wrapper, and another producer has appended records after the broker wrote the offsets. To change the offsets
+inside a v0 wrapper, the broker must compress all messages again, so it creates a record batch. The conversion loses no
+data. (Kafka 3 converts all messages to record batches.)
 
 Source: Kafka's `RecordsUtil`.
 """
@@ -24,7 +24,7 @@ from hmb.records.record import NO_TIMESTAMP, append_record
 def up_convert(
     messages: AssignedMessages, codec: Codec, level: int | None = None, *, limit: int = DEFAULT_LIMIT
 ) -> RecordBatch:
-    """Convert all messages to one record batch. The broker sets its base offset later, when it appends the batch.
+    """Convert all messages to one record batch. The broker sets the batch's base offset later, at the append.
 
     Raises INVALID_TIMESTAMP if a timestamp differs so much from the first one that the difference does not fit into an
     int64.
