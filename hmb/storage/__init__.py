@@ -6,7 +6,7 @@ bytes from the disk to consumers, and does not read the records. So an append is
 `sendfile`.
 
 A log is a directory of segments. A segment is a few files that share one name: the offset of the segment's first
-record. The right column shows the class and the module for each file:
+record. This drawing shows the files. The right columns name the class and the module for each file:
     data directory                       LogManager      log_manager.py
       events-0/                          Log             log.py
         00000000000000000000.log         Segment         segment.py
@@ -18,16 +18,16 @@ record. The right column shows the class and the module for each file:
         00000000000000008021.snapshot    ProducerState   producer_state.py
       topics.json, checkpoints, ...                      state/
 
-Example: a consumer asks for offset 8,100. The log chooses segment 8021, because its records begin at offset 8,021 and
-it is the last segment. The segment's offset index contains the position of a batch a little before offset 8,100. The
-broker scans the file from this position until it finds the batch that contains offset 8,100. The kernel then sends the
-bytes of the file from this batch on.
+Example: a consumer asks for offset 8,100. The log chooses segment 8021, because this is the last segment and its
+records begin at offset 8,021. The segment's offset index contains the position of a batch a little before offset 8,100.
+The broker scans the file from this position until it finds the batch that contains offset 8,100. The kernel then sends
+the bytes of the file from this batch on.
 
 Three rules keep the records safe:
 - The log assigns each offset once. When the broker starts, it may cut damaged batches off the end of a log. It never
   cuts below the recovery point, the offset up to which the log is synced.
-- If the broker syncs a log before it acknowledges a record, the record is on disk. If a sync fails, the broker never
-  tries it again, and refuses further appends to this log.
+- If the broker syncs a log before it acknowledges a record, the record is on disk. If a sync fails, the broker does not
+  sync this log again, and refuses further appends to it.
 - When the broker finds damaged bytes, it logs their position. It still serves the intact batches after the damage.
 
 Read in this order:
@@ -37,11 +37,11 @@ Read in this order:
 - `log_reading`        which bytes a fetch gets
 - `group_commit`       one sync for many producers
 - `log_manager`        all logs of a data directory
-- `recovery/`          checks and repairs when the broker starts after a kill, a power cut or damage
+- `recovery/`          checks and repairs of logs after a kill, a power cut or damage
 
 You can skip these modules in a first reading:
 - `config`             the settings of a log
-- `batches/`           checks and changes of batches before the append (`validation` is a step of the tour of a Produce)
+- `batches/`           checks and changes of batches before the append (one tour visits `validation`)
 - `producer_state`     idempotent producers and open transactions; `transaction_index`: aborted transactions
 - `index_rebuild`      the rebuild of damaged indexes while clients read the segment
 - `cleanup/`           deletion and replacement of segments
@@ -50,7 +50,7 @@ You can skip these modules in a first reading:
 - `files/`             open files, syncs, disk space reserved for the case of a full disk
 - `clock`              the functions from which a broker reads the time
 - `watchers`           fetches that wait for new records
-- `isolation`          errors of one log that must not stop the work on the others
+- `isolation`          an error in one log does not stop the work on other logs
 - `dump/`              the files as text, for `hmb dump-log` and `hmb index-inspect`
 
 Source: the thesis, chapters 6.2, "Log", and 9.5; Kafka 0.7 design; Kafka's `storage` module.

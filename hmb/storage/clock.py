@@ -2,11 +2,12 @@
 
 A test of retention cannot wait for a week. The embedded broker therefore accepts a clock that a test can move forward
 (hmb/testing/clock.py). To make this possible, the parts of a broker do not read the system's clock. When the broker
-creates a part, it passes one of its clock's two functions to this part. Unless a test replaces the clock, these
-functions are as fast as `time.time_ns`.
+creates a part, for example a log, it passes one of the clock's two functions to this part. Unless a test replaces the
+clock, these functions are as fast as `time.time_ns`.
 
-A test that moves the clock changes when records, producers or members expire. It does not change how long a thread
-waits: otherwise such a test would disconnect clients. This table shows which function each part uses to read the time:
+If a test moves the clock, records, producers or members expire at another time. But the time for which threads wait
+stays the same: otherwise the test would disconnect clients. This table shows which function the broker uses for each
+purpose:
     now_ms             LogAppendTime, the limits of timestamps, retention, file.delete.delay.ms, flush.ms,
                        the lags and horizons of compaction, producers of a log, transactions, transactional ids,
                        committed offsets, KIP-848 assignment intervals

@@ -3,15 +3,16 @@
 A sync writes the data of a file from the kernel's memory to the disk. A sync of a hundred batches takes as long as a
 sync of one batch, so a separate sync for each batch would waste time. Only one sync of a log runs at a time. A producer
 that arrives during a sync waits for the next sync, because its batch may have been written too late for the current
-one. The next sync covers every batch that was written before this sync starts. In this drawing, the batches b, c and d
+sync. Each sync covers every batch that was written before the sync starts. In this drawing, the batches b, c and d
 share the second sync:
     appends     a   b c d        e
     syncs        [a     ][b c d    ][e   ...
     answers             a          b c d
 
-The *recovery point* is an offset: the last sync has written all records below it to the disk. After a crash, the broker
-checks the whole active segment. Without a manifest, it checks each segment that ends after the recovery point. The
-recovery point decides whether the broker cuts damaged bytes or replaces them (recovery/loading.py).
+The *recovery point* is an offset: all records at lower offsets are on disk, because the last sync has written them.
+After a crash, the broker checks the whole active segment. Without a manifest, it checks each segment that ends after
+the recovery point. If the broker finds damaged bytes before the recovery point, it replaces them. If the bytes are
+after the recovery point, it cuts them off (recovery/loading.py).
 
 After a failed sync, nobody knows which bytes are on disk. The kernel may have dropped the bytes that it could not
 write. A second sync would then succeed, although these bytes are lost. So the broker never repeats a failed sync, and
@@ -55,8 +56,8 @@ class GroupCommit:
     ) -> None:
         """Store the recovery point and the time `now` (ms) at which the log is opened.
 
-        After a sync that has made the names of new files safe, the object calls `on_names_synced` with the log's active
-        segment and end offset.
+        A sync may also write the names of new files to the disk. After such a sync, the object calls `on_names_synced`
+        with the log's active segment and end offset.
         """
         self.recovery_point = recovery_point
         self.synced_at = now  # time of the last sync (ms)
@@ -71,7 +72,7 @@ class GroupCommit:
     def sync(self, end_offset: int, begin: Callable[[int], Unsynced], clock: Callable[[], int]) -> None:
         """Write all records at offsets below `end_offset` to the disk, and return after that.
 
-        `begin` receives the recovery point. It returns the files that contain records at or above this offset. `clock`
+        `begin` gets the recovery point, and returns the files that contain records at or above this offset. `clock`
         returns the time in ms. Raises KAFKA_STORAGE_ERROR.
         """
         with self._lock:
@@ -103,11 +104,11 @@ class GroupCommit:
             release(segment.files)  # This segment is complete and on disk. Its files are opened again for a read.
 
     def sync_ahead(self, size: int, flush: Callable[[], None]) -> None:
-        """Call `flush` in a thread if the active segment has grown by SYNC_AHEAD bytes since the last such call.
+        """Call `flush` in a thread if the active segment has SYNC_AHEAD more bytes than at the last such call.
 
-        `size` is the size (bytes) of the active segment. Before the log rolls, producers must wait for a sync of the
-        whole segment. This sync is short if the thread has already synced most of the bytes. Only one such thread of a
-        log runs at a time. The caller holds the log's lock.
+        `size` is the size (bytes) of the active segment. When the log rolls, producers must wait for a sync of the
+        whole segment. This wait is short if a thread has already synced most of the bytes. Only one such thread runs
+        for each log. The caller holds the log's lock.
         """
         self._synced_ahead = min(self._synced_ahead, size)  # After a roll, the new segment's size begins at 0.
         if self._is_syncing_ahead or size - self._synced_ahead < SYNC_AHEAD:

@@ -1,14 +1,14 @@
 """Rebuilding damaged indexes of a segment while clients read it.
 
 The disk or another process may damage an index. An entry of the offset index contains the last offset of a batch and
-the position of this batch. If the batch at this position ends at another offset, a reader notices the damage. The
-broker then rebuilds the offset index and the time index from the headers of the batches:
+the position of this batch. A reader notices the damage if the batch at this position ends at another offset than the
+entry contains. The broker then rebuilds the offset index and the time index from the headers of the batches:
     .log               [ 8021..8030 ][ 8031..8040 ] ...    all headers are read
     .index.rebuilt     the new entries, in one write
     .index             the rebuilt file gets this name
 
 Readers and producers continue during the rebuild. The reader that has found the damage scans the segment from its
-start. If a producer appends batches during the rebuild, the new indexes may lack the entries of these batches. A
+start. If a producer appends batches during the rebuild, the new indexes may contain no entries for these batches. A
 missing entry only makes a later scan longer.
 
 Source: Kafka's `LogSegment.recover`, which rebuilds indexes at a start only.

@@ -1,12 +1,12 @@
 """Isolation: an error in one log, group or transaction does not stop the work on the others.
 
-Housekeeping is work that the broker repeats regularly, for example compaction. Each round visits all logs, all groups
-or all transactions. If an error in one log ended the whole round, one truncated segment would prevent the compaction of
-all topics. So an error ends only the work on one log, group or transaction. The broker logs the error, and tries this
-log again in the next round.
+Housekeeping is work that the broker repeats regularly, for example compaction. Each round of housekeeping visits all
+logs, all groups or all transactions. If an error in one log ended the whole round, one truncated segment would prevent
+the compaction of all topics. So an error ends only the work on one log, group or transaction. The broker logs the
+error, and tries this log again in the next round.
 
-When the broker stops, it must also end long work. For this, the broker sets an event. A check of a log and a compaction
-test the event from time to time, and raise `Stopped` when it is set.
+A check of a log or a compaction may take long. When the broker stops, it must end this work early. So it sets an event.
+The threads that do the work look at this event often, and raise `Stopped` when it is set.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NO_STOP = threading.Event()  # an event that is never set, for callers that need
 
 
 class Stopped(Exception):
-    """The broker stops, so a check or a compaction ends early. The broker begins it again after its next start."""
+    """A check or a compaction ends early, because the broker stops. It begins again after the next start."""
 
 
 @contextmanager

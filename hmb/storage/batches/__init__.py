@@ -1,4 +1,4 @@
-"""Batches: what the broker does with a batch besides storing and sending its bytes.
+"""Batches: how the broker checks, converts and searches batches.
 
 To store or send a batch, the broker reads only its header. Before each append, the broker also checks the size and
 the CRC, because a producer may send any bytes. The broker reads the records of a batch only if a setting of the topic

@@ -1,11 +1,11 @@
 """Opening batches: the checks before the broker reads the records of a batch.
 
 A broker stores and sends batches without reading their records. The client checks the CRC of each batch that it
-receives. In three cases the broker reads the records itself: it searches for a timestamp, it compacts a log, or it
-converts records for an old client. The disk may have changed a bit after the append. If the broker wrote such a batch
-again, the batch would get a new, correct CRC, and nobody could find the damage any more. So in each of the three cases
-the broker checks the CRC before it reads the records. When the broker finds a damaged batch for the first time, it logs
-the file, the position and the offsets.
+receives. In three cases the broker itself reads the records: it searches for a timestamp, it compacts a log, or it
+converts records for an old client. The disk may have changed a bit of a batch after the append. If the broker wrote the
+damaged records into a new batch, the new batch would have a correct CRC, and nobody could find the damage any more. So
+before the broker reads the records, it checks the CRC. When the broker finds a damaged batch for the first time, it
+logs the file, the position and the offsets.
 
 To read the records of a compressed batch, a thread needs up to `max.decompressed.message.bytes` of memory. To limit the
 memory, only a few threads may read such batches at the same time.
@@ -22,8 +22,8 @@ from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# Each semaphore stands for one purpose for which threads read the records of batches. It lets at most two threads read
-# records for this purpose at the same time. A thread that holds a semaphore takes no other lock and waits for no
+# Threads read the records of batches for three purposes, and each purpose has a semaphore. At most two threads may read
+# records for the same purpose at the same time. A thread that holds a semaphore takes no other lock and waits for no
 # client. A thread that waits for a semaphore needs no time limit, because the records of one batch are limited.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 

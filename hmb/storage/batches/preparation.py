@@ -4,17 +4,17 @@ An append holds the log's lock, and all other producers of the partition wait fo
 the lock, it only assigns offsets and writes. Before it takes the lock, it prepares the records in these steps:
 - *Checks* (validation.py).
 - *Compression.* If the topic's codec (`compression.type`) differs from the codec of the records, the broker
-  decompresses the records and compresses them again. This changes the codec, the length and the CRC of the batch, but
-  no record.
+  decompresses the records and compresses them with the topic's codec. The batch then has a new codec, length and CRC,
+  but the same records.
 - *Timestamps.* If `message.timestamp.type=LogAppendTime`, the broker sets the timestamps of the records to its own
   time.
 - *Offsets of old messages.* A record batch contains only its first offset, and the append sets it under the lock. In
-  the old formats v0 and v1, each message contains its own offset. So the preparation already gives old messages the
-  next offsets of the log. If another producer appends before this append takes the lock, these offsets are in use, and
-  the append must change them under the lock. In compressed messages v0 the append cannot change the offsets, so it
-  converts these messages to a record batch.
+  the old formats v0 and v1, each message contains its own offset. So the preparation writes the next offsets of the log
+  into old messages. Another producer may append before this append takes the lock. Then these offsets are already in
+  use, and the append must change the offsets under the lock. The append cannot change the offsets in compressed
+  messages v0, so it converts these messages to a record batch.
 
-Source: Kafka's `LogValidator`. Kafka does this work under the lock.
+Source: Kafka's `LogValidator`. (Kafka prepares the records while it holds the lock.)
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 The time index of a segment limits the search to a few batches (time_index.py). The search reads the records of these
 batches. If a batch is damaged or cannot be decoded, the search skips it, because no consumer can read its records.
 
-If a batch exceeds the broker's limit for the decompressed size or the number of records, the search does not read its
-records. It returns the first offset of this batch. A reader that starts at this offset misses no record.
+A batch may exceed the broker's limit for the decompressed size or the number of records. The search does not read the
+records of this batch, and returns the first offset of the batch. A reader that starts at this offset misses no record.
 
 Source: KIP-33; KIP-734; Kafka's `LogSegment.findOffsetByTimestamp`.
 """
@@ -32,7 +32,7 @@ def search(
     """Return the first record whose timestamp is `timestamp` (ms) or greater, or None if the log has no such record.
 
     If `timestamp` is None, the search uses the greatest timestamp in the log. `segments` returns the log's segments. If
-    damage in a segment hides the batches after it, `repair` repairs the segment and the search begins again. Raises
+    damage in a segment hides later batches, `repair` repairs the segment, and the search begins again. Raises
     KafkaError.
     """
     for _ in segments():
@@ -54,8 +54,8 @@ def _search(segments: Sequence[Segment], timestamp: int | None, log_start_offset
 def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_offset: int) -> TimestampOffset | None:
     """Return the first record whose timestamp is `timestamp` (ms) or greater, or None if no such record exists.
 
-    Raises DamagedSegment if damage in a segment hides the batches after it. Raises MESSAGE_TOO_LARGE if a compressed
-    message (v0, v1) is larger than the limit.
+    Raises DamagedSegment if damage in a segment hides later batches. Raises MESSAGE_TOO_LARGE if a compressed message
+    (v0, v1) is larger than the limit.
     """
     for segment in segments:
         if segment.max_timestamp >= timestamp:
@@ -81,10 +81,10 @@ def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampO
 
 
 def _begin_of_search(segment: Segment, timestamp: int) -> int:
-    """Return an offset at or below the first record whose timestamp is `timestamp` (ms) or greater.
+    """Return an offset below which all records of the segment are older than `timestamp` (ms).
 
-    If the entry of the time index were damaged, the search could begin too late and miss records. So the function first
-    compares the entry with the log.
+    The search begins at this offset, which comes from an entry of the time index. If the entry were damaged, the search
+    could begin too late and miss records. So the function first compares the entry with the log.
     """
     entry = segment.time_index.lookup(timestamp)
     if entry.timestamp == NO_TIMESTAMP or has_timestamp(segment, entry):

@@ -1,5 +1,6 @@
 """The checks of a batch before it is appended.
 
+The broker checks records in three steps:
 1. `parse_produced` parses the records of a Produce request. It raises the errors that depend on the request's version.
 2. `check_batch` checks the bytes, the header and the size of a record batch. `check_sizes` and `check_messages` do the
    same for messages v0 and v1.
@@ -13,17 +14,18 @@ of records. If the records of a batch contradict its header, only a consumer fin
 record in three cases:
 - The log is compacted. In a compacted log each record needs a key, and compaction must be able to read each record.
 - The greatest timestamp in the header is too far in the future (`message.timestamp.after.max.ms`). The response names
-  the records with such a timestamp. If the broker stored such a record, its segment would not become old enough for
-  deletion for a very long time.
+  the records with such a timestamp. If the broker stored such a record, retention could not delete the record's segment
+  for a very long time.
 - The log has a limit for old records (`message.timestamp.before.max.ms`). A header does not contain the oldest
   timestamp of its batch, so the broker must read the timestamp of each record.
 
-The broker accepts records without a timestamp (-1). If the broker sets the timestamps itself, it does not check them.
+The broker accepts records without a timestamp (-1). If the broker replaces the timestamps by its own time, it does not
+check the producer's timestamps.
 
 A compressed batch of one megabyte may contain millions of records, and the broker would need seconds to read them. So
-the broker reads at most MOST_RECORDS records of a batch. Compaction has the same limit. If the broker has to read the
-records of a batch with more records, it refuses the batch with MESSAGE_TOO_LARGE. On this error, Kafka's producer
-splits the batch and sends the parts. An uncompressed batch of one megabyte cannot contain so many records.
+the broker reads at most MOST_RECORDS records of a batch, and compaction has the same limit. If a batch has more records
+and the broker has to read them, it refuses the batch with MESSAGE_TOO_LARGE. After this error, Kafka's producer splits
+the batch and sends the parts. An uncompressed batch of one megabyte cannot contain so many records.
 
 Source: Kafka's `LogValidator`, KIP-937 (timestamps), KIP-467 (which records were refused).
 """
@@ -129,7 +131,7 @@ def check_header(batch: RecordBatch) -> None:
 
 
 def check_sizes(records: memoryview, config: LogConfig) -> None:
-    """Raise MESSAGE_TOO_LARGE if one message is larger than `max.message.bytes`. All together may be larger."""
+    """Raise MESSAGE_TOO_LARGE if one message is larger than `max.message.bytes`. The whole set may be larger."""
     if len(records) > config.max_message_bytes:
         for message in iter_batches(records):
             check_size(message, config)

@@ -22,9 +22,9 @@ LOGGER = logging.getLogger(__name__)
 
 
 def new_start(log: Log, before_offset: int) -> int:
-    """Return the log start offset that a deletion of all records below `before_offset` would set.
+    """Return the log start offset after a deletion of all records below `before_offset`, but delete nothing.
 
-    If `before_offset` is -1, all records would be deleted. The function itself changes nothing.
+    The value -1 of `before_offset` stands for the log end offset.
 
     Raises OFFSET_OUT_OF_RANGE, and POLICY_VIOLATION if only compaction may delete records of this log.
     """
@@ -40,10 +40,10 @@ def new_start(log: Log, before_offset: int) -> int:
 
 
 def delete_records(log: Log, before_offset: int) -> int:
-    """Move the log start offset up to `before_offset`, and return it. Raises the same errors as `new_start`.
+    """Move the log start offset up to `before_offset`. Return the new start. Raises the errors of `new_start`.
 
-    From then on, no reader gets the records below the log start offset. Their segments stay on disk until `expire`
-    deletes them.
+    No reader gets records below the log start offset. The segments of these records stay on disk until `expire` deletes
+    them.
     """
     with log.lock:
         if log.refusal is not None:
@@ -53,10 +53,10 @@ def delete_records(log: Log, before_offset: int) -> int:
 
 
 def expire(log: Log, *, before_offset: int = 0, at_once: bool = False) -> int:
-    """Delete expired segments, and segments whose records are all below `before_offset`. Return their number.
+    """Delete expired segments, and segments with only records below `before_offset`. Return their number.
 
-    A segment has expired if retention (retention.py) allows its deletion. A fetch may still read the files of a
-    deleted segment, so they are removed after `file.delete.delay.ms`. If `at_once` is set, they are removed
+    A segment has expired if retention (retention.py) allows its deletion. A fetch may still read the files of a deleted
+    segment, so the broker removes the files after `file.delete.delay.ms`. If `at_once` is set, it removes the files
     immediately. Raises OSError, KAFKA_STORAGE_ERROR.
     """
     if not log.cleanup_lock.acquire(blocking=False):

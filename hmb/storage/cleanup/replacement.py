@@ -1,10 +1,10 @@
 """Replacement: one new segment replaces neighboring segments of a log.
 
-Compaction (compaction/cleaner.py) and repairs (recovery/repair.py) write a new segment. `replace` puts it into the log.
-A crash at any step neither loses nor duplicates a record (compaction/swap.py).
+Compaction (compaction/cleaner.py) and repairs (recovery/repair.py) write a new segment. `replace` puts the new segment
+into the log, in place of old segments. A crash at any step neither loses nor duplicates a record (compaction/swap.py).
 
-For example, a read finds a damaged batch in segment 100. `repair` makes a copy of this segment. In the copy, an empty
-batch replaces the damaged batch. `repair` then replaces segment 100 by the copy, and the read begins again.
+For example, a read finds a damaged batch in segment 100. `repair` makes a copy of this segment. The copy contains an
+empty batch instead of the damaged batch. Then the copy replaces segment 100, and the read begins again.
 
 Source: Kafka's `UnifiedLog.replaceSegments`.
 """

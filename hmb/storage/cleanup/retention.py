@@ -3,13 +3,13 @@
 The broker deletes whole segments, the oldest segment first. It does not matter whether a consumer has read the records.
 The broker may delete a segment in each of these cases:
 - The newest timestamp in the segment is older than `retention.ms`. If the messages have no timestamps, the time of the
-  last write to the file is used instead.
-- Without the segment, the log still has at least `retention.bytes` bytes.
+  last write to the file counts.
+- The log is so large that it has at least `retention.bytes` bytes without the segment.
 - All offsets of the segment are below the log start offset, because DeleteRecords has moved it.
 
 The first two cases apply only if `cleanup.policy` contains `delete`. The value -1 of a limit means no limit. If no
-producer writes to a topic any more, its last records must expire, too. So the active segment may also be deleted: the
-log first rolls, so that another segment becomes the active one.
+producer writes to a topic any more, the last records of the topic must also expire. These records are in the active
+segment. So the log rolls: it creates a new active segment, and the broker can delete the old one.
 
 Source: Kafka 0.7 design, "Log" (deletes); Kafka's `UnifiedLog.deleteOldSegments`.
 """

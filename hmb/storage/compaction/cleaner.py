@@ -1,6 +1,7 @@
 """The cleaner: it decides which logs and segments to compact, and when, and compacts them.
 
-The head of a compacted log is clean: it was compacted before. The tail is dirty: its records were appended later:
+The beginning of a compacted log is *clean*: it has already been compacted. The end is *dirty*: its records are newer
+than the last compaction:
     [ clean ][ clean ][ dirty ][ dirty ][ active ]
                       ^ first dirty offset, in cleaner-offset-checkpoint
 
@@ -10,8 +11,9 @@ segments without the records that the rule (rule.py) drops. If neighboring segme
 merges them. A round never compacts the active segment, segments younger than `min.compaction.lag.ms`, and segments at
 or after the first open transaction.
 
-The cleaner starts a round for a log in two cases. Either the dirty part is at least `min.cleanable.dirty.ratio` of the
-part that can be compacted, or the dirty part has records older than `max.compaction.lag.ms`.
+The cleaner starts a round for a log in two cases. Either the dirty part is large enough: at least
+`min.cleanable.dirty.ratio` of all segments that can be compacted. Or the dirty part has records older than
+`max.compaction.lag.ms`.
 
 A round writes new batches with new CRCs. If a batch were damaged, its new CRC would hide the damage. So a round first
 checks the CRC of every batch. If a batch is damaged, the round ends with an error and does not replace the segment. The
@@ -63,9 +65,9 @@ FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
 class Throttle:
     """Limits compaction to `rate` bytes per second on average.
 
-    The throttle also makes the compacting thread sleep for REST after each STINT of work. A thread that compacts
-    computes all the time and does not wait. So it would hold the interpreter's lock most of the time, and the threads
-    that serve clients would have to wait. During the sleep, these threads can run.
+    The throttle also makes the compacting thread sleep for 0.1 ms after each 5 ms of work. Without the sleep, this
+    thread would hold the interpreter's lock most of the time, because it only computes. The threads that serve clients
+    would have to wait.
     """
 
     def __init__(self, rate: float, stop: threading.Event) -> None:
@@ -88,7 +90,7 @@ class Throttle:
 
 @dataclass(frozen=True, slots=True)
 class Cleanable:
-    """The part of a log that can be compacted: `segments`, whose dirty offsets are from `first_dirty` up to `end`."""
+    """The segments of a log that a round can compact. The offsets from `first_dirty` up to `end` are dirty."""
 
     segments: Sequence[Segment]
     first_dirty: int
@@ -113,8 +115,8 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
-    # Compaction never touches the segment with the last batch of a log. If the last batch were dropped, a reader could
-    # not get to the log's end: it would wait for records that do not exist any more.
+    # Compaction never touches the segment with the last batch of a log. If compaction dropped the last batch, a reader
+    # could never reach the log's end: it would wait for records that do not exist any more.
     last = max((number for number, segment in enumerate(segments) if segment.size), default=0)
     count = min(last, sum(segment.base_offset < stable for segment in segments))
     if config.min_compaction_lag_ms:
@@ -130,7 +132,7 @@ def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
 def clean(log: Log, work: Cleanable, *, max_memory: int, now: int, throttle: Throttle) -> int:
     """Compact a log in one round, and return its new first dirty offset.
 
-    Raises OSError, KafkaError and Stopped. No record is lost after an error.
+    Raises OSError, KafkaError and Stopped. After an error, all records still exist.
     """
     with log.cleanup_lock:
         throttle.spend(0)  # If the broker stops, the log may already be closed. Then this raises Stopped.
@@ -172,8 +174,8 @@ def _dirty_batches(
 ) -> Iterator[Batch]:
     """Yield the batches of a segment whose records belong in the map, from the last batch to the first batch.
 
-    Records of aborted transactions do not belong in the map. To find these records, the function must read the segment
-    forwards. So it first reads all batches, checks them and notes their positions. Then it yields the batches
+    The map does not contain records of aborted transactions. To find these records, the function must read the segment
+    forwards. So it first reads and checks all batches, and stores their positions. Then it yields the batches
     backwards.
     """
     transactions, positions, sizes = Transactions(), array("I"), array("I")
@@ -355,15 +357,15 @@ class Cleaner:
 
     @contextmanager
     def _isolated(self, name: TopicPartition, log: Log) -> Iterator[None]:
-        """Log an error that the `with` block raises, and do not compact this log again until a pause has passed."""
+        """Log an error that the `with` block raises. The cleaner compacts this log again only after a pause."""
         with isolated(LOGGER, name, "not compacted; `hmb dump-log --verify` tells more"):
             try:
                 yield
             except Stopped:
                 LOGGER.info("%s: the compaction ends early, because the broker stops", name)
             except swap.UnfinishedSwap:
-                # Some files of the log could not be renamed. The broker renames them at its next start. Until then it
-                # must not compact this log again.
+                # The broker could not rename some files of the log, and renames them at its next start. Until that
+                # start, it must not compact this log again.
                 self._failures[log] = _Failure(math.inf, math.inf)
                 raise
             except Exception:
@@ -373,7 +375,7 @@ class Cleaner:
                 raise
 
     def _forget_deleted(self) -> None:
-        """Forget deleted logs, and their first dirty offsets, because a new log may have the name of a deleted log.
+        """Forget deleted logs and their first dirty offsets. A new log may get the name of a deleted log.
 
         If the cleaner kept a reference to a deleted log, the log's files would stay open and use space on the disk.
         """

@@ -2,9 +2,9 @@
 
 A compacted log stores the changes of a table: each record sets the value of one key. When a reader has read the log
 from its beginning to its end, it knows the last value of each key. Compaction drops records but never changes offsets,
-so gaps between offsets remain. A *tombstone* is a record without a value. It deletes its key. Compaction keeps a
-tombstone for `delete.retention.ms` after its first compaction, so that slow readers can read it. The end of this time
-is the *delete horizon*. It is stored in the header of the batch.
+so gaps between offsets remain. A *tombstone* is a record without a value. It deletes its key. A tombstone stays in the
+log for `delete.retention.ms` after the first compaction, so that slow readers can read it. The end of this time is the
+*delete horizon*. The header of the batch contains the delete horizon.
 
 Compaction drops a record in these cases, in this order:
 1. The transaction of the record was aborted. A record of an aborted transaction does not replace an older record.
@@ -12,20 +12,21 @@ Compaction drops a record in these cases, in this order:
 3. The log has a later record with the same key.
 4. The record is a tombstone, and the delete horizon of its batch has passed.
 
-The marker of a transaction stays as long as the log has a batch of this transaction. After that, it stays for
-`delete.retention.ms`, like a tombstone.
+The marker of a transaction stays as long as the log has a batch of this transaction. When the log has no such batch any
+more, the marker stays for another `delete.retention.ms`, like a tombstone.
 
-*Dirty* records are records that were not compacted yet. In its first pass, a round reads the dirty records backwards.
-The first record that it finds with a key is therefore the last record with this key in the log. So the round only needs
-a set of the keys that it has found, and a list of the offsets of the records that stay. In its second pass, it takes
-the records at these offsets from the dirty batches, and does not read their keys again. All clean batches have lower
-offsets than the dirty batches. So in a clean batch, the round drops each record whose key is in the set.
+*Dirty* records are records that were not compacted yet. A round of compaction has two passes. In the first pass, the
+round reads the dirty records backwards. So the first record that it finds with a key is the last record with this key
+in the log. The round stores a set of the keys, and a list of the offsets of the last records. In the second pass, the
+round copies the dirty records at these offsets, and does not read their keys again. All clean records have lower
+offsets than the dirty records. So the round drops each clean record whose key is in the set.
 
-`log.cleaner.dedupe.buffer.size` limits the memory of the set and the list. If the dirty records have too many keys, the
-round compacts only the oldest dirty records. The others stay dirty until the next round.
+The setting `log.cleaner.dedupe.buffer.size` limits the memory for keys and offsets in a round of compaction. If the
+dirty records have too many keys, the round compacts only the oldest dirty records. The newer records stay dirty until
+the next round.
 
-A batch may have a correct CRC but unreadable records. For example, before the topic was compacted, a producer wrote
-wrong lengths, or more records than MOST_RECORDS of filtering.py. Compaction copies such a batch unchanged, and
+A batch may have a correct CRC but unreadable records. For example, a producer wrote wrong lengths, or more records than
+compaction can read (MOST_RECORDS), before the topic was compacted. Compaction copies such a batch unchanged, and
 continues.
 
 Source: Kafka's `Cleaner`; KIP-534 (delete horizon).
@@ -100,7 +101,7 @@ class OffsetMap:
         return offsets[first : bisect_right(offsets, -batch.base_offset, first, key=neg)][::-1]
 
     def is_last(self, offset: int) -> bool:
-        """Return whether the record at `offset` is the last record with its key. Its batch must have been added."""
+        """Return whether the record at `offset` is the last one with its key. The caller has added its batch before."""
         number = bisect_left(self._offsets, -offset, key=neg)
         return number < len(self._offsets) and self._offsets[number] == offset
 
@@ -119,9 +120,9 @@ class Transactions:
         self._with_batches: set[int] = set()  # producers whose open transaction has batches in the log
 
     def enter(self, segments: Sequence[Segment], end_offset: int) -> None:
-        """Look up the aborted transactions in the first of `segments`, whose records are below `end_offset`.
+        """Look up the aborted transactions in the first of `segments`, which ends at `end_offset`.
 
-        The transactions' markers may be in the other segments, which follow the first one.
+        `segments` also contains all later segments, because the marker of a transaction may be in a later segment.
         """
         found = aborted_transactions(segments, segments[0].base_offset, end_offset)
         news = [each for each in found if each.first_offset >= self._known_to]
@@ -161,8 +162,8 @@ class Compaction:
     """The rule that decides which records stay, and its data. The caller passes the batches in log order.
 
     Invariant: `is_blind` is True after the rule has kept a batch that cannot be read. This batch may contain a value of
-    any key. If the rule then dropped a later tombstone of the same key, the deleted value would become valid again. So
-    while `is_blind` is True, the rule drops no tombstone.
+    any key. If the rule dropped a later tombstone of this key, the deleted value would become valid again. So while
+    `is_blind` is True, the rule drops no tombstone.
     """
 
     map: OffsetMap
@@ -212,9 +213,9 @@ class Compaction:
     def apply_to_marker(self, batch: RecordBatch, *, is_needed: bool) -> bytes | memoryview | None:
         """Return the batch of a marker, or None if compaction drops the whole batch. Raises KafkaError.
 
-        `is_needed` is True while the log has batches of the transaction. When the log has no such batch any more, the
-        marker gets a delete horizon. When this time has passed, compaction drops the marker. If the batch has the last
-        sequence number of its producer, it stays without its record.
+        `is_needed` is True while the log has batches of the transaction. After that, the marker gets a delete horizon.
+        After the delete horizon, compaction drops the marker. But the last batch of a producer always stays. If it is
+        the marker's batch, compaction drops only the record in it, and keeps the empty batch.
         """
         if is_needed or batch.last_offset >= self.map.end_offset:
             return batch.view
@@ -225,7 +226,7 @@ class Compaction:
         return with_delete_horizon(batch, self.now + self.delete_retention_ms)
 
     def _empty(self, batch: RecordBatch) -> bytes | None:
-        """Return the batch without its records if it is the last batch of its producer, or else None."""
+        """Return the batch without its records, or None if it is not the last batch of its producer."""
         return empty_batch(batch) if self._is_last_of_producer(batch) else None
 
     def _is_last_of_producer(self, batch: RecordBatch) -> bool:

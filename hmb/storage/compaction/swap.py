@@ -1,5 +1,6 @@
 """The swap: a compacted segment replaces old segments. A crash at any step neither loses nor duplicates a record.
 
+A swap has four steps:
 1. The broker writes the new segment, `<base offset>.log.cleaned`, with its indexes, and syncs it.
 2. The broker changes the suffix of the new files from `.cleaned` to `.swap`. It renames the log file last. *If the
    broker crashes after this rename, it uses the new segment at its next start.*
@@ -7,11 +8,11 @@
 4. The broker removes the suffix `.swap` from the names of the new files, from the log file last.
 
 If the broker crashes during a swap, it finds these files at its next start:
-- It finds `.cleaned` files, or `.swap` files of indexes but no `.log.swap` file. Then step 2 was not complete, and the
-  broker removes these files.
-- It finds a `.log.swap` file. Then step 2 was complete. The broker removes the old segments and does step 4. The old
-  segments begin at or after the base offset of the new segment, and below the next offset in its manifest entry.
-  Without a manifest entry, they begin below the end of the new segment.
+- It finds `.cleaned` files or `.swap` files, but no `.log.swap` file. This means that step 2 was not complete. The
+  broker removes these files, and the log keeps the old segments.
+- It finds a `.log.swap` file. This means that step 2 was complete. The broker removes the old segments and does step 4.
+  The manifest contains the range of offsets that the new segment replaces. The old segments are the segments whose base
+  offset is in this range. If the manifest has no entry, the range ends at the end of the new segment.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
 """
@@ -65,8 +66,8 @@ def put_in_place(segment: Segment) -> None:
 def finish_swaps(directory: Path, config: LogConfig, next_offsets: Mapping[int, int]) -> set[int]:
     """Finish the swaps that a crash has interrupted, and return the base offsets of the new segments. Raises OSError.
 
-    `next_offsets` comes from the manifest. It maps the base offset of a segment to the base offset of the segment after
-    it. The caller must check the new segments and rebuild their transaction indexes.
+    `next_offsets` comes from the manifest. It maps the base offset of each segment to the base offset of the next
+    segment. The caller must check the new segments and rebuild their transaction indexes.
     """
     finished = set()
     for path in sorted(directory.glob(f"*.log{SWAP}")):

@@ -2,8 +2,8 @@
 
 The method `line` of an entry returns the line that DumpLogSegments of Kafka 4.3 prints. The method `fields` returns the
 same content for JSON. `hmb dump-log` and the tests use these methods. Keys and values are bytes. A line shows them as
-UTF-8 text. It shows a replacement character for bytes that are not UTF-8, like Kafka. In JSON, such a key or value is
-encoded as base64, under the name `key_base64` or `value_base64`, so that no byte is lost.
+UTF-8 text. For bytes that are not UTF-8, the line shows a replacement character, as in Kafka. JSON contains a key or
+value that is not UTF-8 as base64, under the name `key_base64` or `value_base64`, so that no byte is lost.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Decoded(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DumpOptions:
-    """The options of a dump: the options of Kafka's tool, `verify` (show only damage), and the view."""
+    """The options of a dump: the options of Kafka's tool, `verify` (show only damage), and the view of the files."""
 
     deep_iteration: bool = False  # whether to print the records of each batch, too
     print_data_log: bool = False  # whether to print records with keys and values; implies deep_iteration
@@ -106,7 +106,7 @@ class NoteEntry(Entry):
 
 @dataclass(frozen=True, slots=True)
 class UnknownFileEntry(Entry):
-    """A file that the dump did not read, because its name is not the name of a file that belongs to a log."""
+    """A file that the dump did not read, because the files of a log have other names."""
 
     kind: ClassVar[str] = "unknown_file"
     file: Path
@@ -291,7 +291,7 @@ class RecordEntry(Entry):
 
 
 def _as_text(value: object) -> str:
-    """Return text unchanged, and another value as JSON like Kafka's library: escapes have upper-case hex digits."""
+    """Return text unchanged. Return any other value as JSON with upper-case hex digits in escapes, as in Kafka."""
     if isinstance(value, str):
         return value
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -334,7 +334,7 @@ def counted(number: int, one: str, several: str = "") -> str:
 
 
 def optional_long(value: int | None) -> str:
-    """Return a number, or None, in the form in which Java prints an `OptionalLong`."""
+    """Return the text that Java prints for an `OptionalLong` with this number, or for an empty one if it is None."""
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 

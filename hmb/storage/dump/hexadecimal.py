@@ -6,8 +6,8 @@
     000000  14                                               entries[0].length = 10
 
 Every byte of the file belongs to exactly one field. Bytes that cannot be decoded are shown as `unreadable`. The zeros
-at the end of a preallocated file are one line. After a compressed field, the view shows the decompressed bytes in
-indented lines, whose positions begin at 0 again. `records.annotate` contains the formats of batches and messages.
+at the end of a preallocated file are one line. After a compressed field, indented lines show the decompressed bytes. In
+the indented lines, positions begin at 0 again. `records.annotate` contains the formats of batches and messages.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ def state_fields(file: BufferedReader, path: Path, _options: DumpOptions, _findi
 def _repeated(
     file: BufferedReader, position: int, form: Struct, entry: type[Entry], path: str
 ) -> Generator[Entry, None, int]:
-    """Yield the fields of entries of the same size from `position` on. Return the position after the last entry."""
+    """Yield the fields of equally long entries, from `position` on. Return the position after the last entry."""
     names = tuple(field.name for field in fields_of(entry))
     file.seek(position)
     number = 0

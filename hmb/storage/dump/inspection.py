@@ -1,4 +1,4 @@
-"""Inspecting an index: `inspect` compares its entries with the log, `search` and `scan` show a look-up step by step.
+"""Inspecting an index: `inspect` compares entries with the log, `search` and `scan` show the steps of a look-up.
 
 An index repeats some facts of the log. `inspect` reads the index and the log at the same time, and checks for each
 entry whether these rules hold:
@@ -28,7 +28,7 @@ from hmb.storage.dump.segment_files import BatchAt, IndexReader, walk
 
 @dataclass(frozen=True, slots=True)
 class InspectedEntry:
-    """An entry of an index, its distance from the previous entry, and the error that was found, or None."""
+    """An entry of an index, its distance from the previous entry, and an error message (None: no error)."""
 
     number: int
     key: int  # offset in an offset index, timestamp (ms) in a time index
@@ -75,7 +75,7 @@ def inspect(path: Path) -> Iterator[InspectedEntry]:
 
 
 class _LogWalk:
-    """Reads the batches of a log one after the other, but only until the batch of the current index entry."""
+    """Reads the batches of a log one after the other, up to the batch of the current index entry."""
 
     def __init__(self, log: BufferedReader) -> None:
         self._batches = walk(log)
@@ -123,7 +123,7 @@ class _TimeIndexCheck(_LogWalk):
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """One step of a binary search: it compares the wanted key with the entry in the middle of `low` to `high`."""
+    """One step of a binary search: a comparison of the wanted key with the entry in the middle of `low` to `high`."""
 
     low: int
     high: int
@@ -134,7 +134,7 @@ class SearchStep:
 
 @dataclass(frozen=True, slots=True)
 class ScanStep:
-    """A batch of the log that a scan reads. The scan ends at the batch that it wants, if the log contains it."""
+    """A batch that a scan of the log reads. If the log contains the wanted batch, the scan ends there."""
 
     position: int
     base_offset: int
@@ -145,7 +145,7 @@ class ScanStep:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The steps of a binary search, and the entry that it has found. The entry is None if no entry matches."""
+    """The steps of a binary search, and the entry that the search has found, or None if no entry matches."""
 
     path: Path
     entries: int

@@ -6,8 +6,8 @@
 - hex: each byte with its field (hexadecimal.py).
 - tree: segments, batches and records with their sizes (tree.py).
 
-If `verify` is set, the dump reads all bytes, but shows only damage and a summary. It also shows each file that does not
-belong to a log.
+If `verify` is set, the dump reads all bytes, but shows only damage and a summary. The dump then also shows each file
+that does not belong to a log.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _entries(path: Path, options: DumpOptions, findings: Findings) -> Iterator[E
 
 
 def _verified(files: Iterable[Path], options: DumpOptions, findings: Findings) -> Iterator[Entry]:
-    """Yield the damage and a summary of each file. If there are several files, also yield a summary of all files."""
+    """Yield the damage and a summary of each file. For several files, also yield a summary of all files."""
     total = VerifiedEntry(None, 0, 0, 0, 0, 0, 0)
     for path in files:
         batches = records = entries = unknown = 0

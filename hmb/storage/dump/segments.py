@@ -2,8 +2,8 @@
 
 If the file is damaged, Kafka's tool ends with a stack trace. HMB's dump instead yields a DamageEntry with the position
 in these cases:
-- The CRC of a batch is wrong. The dump shows the batch with `isvalid: false`, and those of its records that can be
-  decoded. It continues at the next batch, because the header contains the length of the batch.
+- The CRC of a batch is wrong. The dump shows the batch with `isvalid: false`, and all of its records that can be
+  decoded. The dump continues at the next batch, because the header contains the length of the batch.
 - Bytes are not a batch. The dump of this file ends, because nothing shows where the next batch begins.
 - The last batch is incomplete. This happens if the broker crashes during an append.
 - Offsets do not grow.
@@ -120,7 +120,7 @@ class _Offsets:
 
 
 def _read_batch(file: BufferedReader, path: Path, at: BatchAt, options: DumpOptions) -> Iterator[Entry]:
-    """Yield the entry of one batch and, with `--deep-iteration`, the entries of its records. `at` is its header."""
+    """Yield the entry of one batch. With `--deep-iteration`, also yield the entries of its records."""
     damage = crc_damage(file, path, *at)
     try:
         yield BatchEntry(at.position, at.batch, at.batch.codec, damage is None)

@@ -2,13 +2,13 @@
 
 Kafka's DumpLogSegments ignores these files. HMB shows each line of a file as an entry. If a line has a wrong format,
 HMB reports damage with the position of the line. state/checkpoints.py explains the files. They have these lines:
-    recovery-point-offset-checkpoint and the others      leader-epoch-checkpoint
+    partition.metadata                                   `version: 0`, `topic_id: <id>`
+    meta.properties                                      `name=value`, `#` starts a comment
+    `<name>-checkpoint`, except leader epochs            leader-epoch-checkpoint
         0                        version                     0
         2                        number of entries           1
         events 0 1234            topic partition offset      0 0        epoch, its first offset
         events 1 977
-
-    partition.metadata: `version: 0`, `topic_id: <id>`       meta.properties: `name=value`, `#` starts a comment
 
 Kafka creates some checkpoints as empty files, so an empty file is a checkpoint without entries. After a damaged line,
 the dump continues with the next line. At bytes that are not text, the dump of the file ends.
@@ -70,7 +70,7 @@ class EpochEntry(Entry):
 
 
 class StateLine(NamedTuple):
-    """A line of a state file: its position, its bytes and its entry. `data` is empty if an entry has no line."""
+    """A line of a state file, and the dump's entry for it. A report of damage may have no line: `data` is empty."""
 
     position: int
     data: bytes
@@ -92,7 +92,7 @@ def read_state(file: BufferedReader, path: Path, _options: DumpOptions, _finding
 
 
 def state_lines(file: BufferedReader, path: Path) -> Iterator[StateLine]:
-    """Yield the lines of a state file with their entries."""
+    """Yield each line of a state file, with the entry that the dump shows for this line."""
     position = 0
 
     def lines() -> Lines:
@@ -111,7 +111,7 @@ def state_lines(file: BufferedReader, path: Path) -> Iterator[StateLine]:
 
 
 def _checkpoint(parse: Callable[[str, Entry | None], Entry]) -> Parser:
-    """Return a parser of a checkpoint. `parse` returns the entry of one line, and also gets the previous entry."""
+    """Return a parser of a checkpoint. `parse` gets one line and the previous entry, and returns the line's entry."""
 
     def read(lines: Lines, path: Path) -> Iterator[StateLine]:
         count, previous = -1, None

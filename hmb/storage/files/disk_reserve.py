@@ -10,7 +10,7 @@ This file occupies 4 MiB, and nobody reads it:
    the file again, and accepts records of producers again. Nobody has to restart the broker.
 
 The reserve is at most 1/64 of the disk. If the disk is full when the broker starts, the broker allocates the reserve
-later.
+when the disk has space again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class DiskReserve:
         self.is_used = True  # The logs refuse records of producers until `fill` has allocated the file.
 
     def fill(self) -> None:
-        """Allocate the reserve, and set `is_used` to False. If less than twice its size is free, change nothing."""
+        """Allocate the reserve and set `is_used` to False, but only if twice the reserve's size is free."""
         with self._lock:
             if not self.is_used:
                 return

@@ -1,11 +1,12 @@
 """Changes that another process makes to a file while the broker appends to it.
 
 Only the broker may write to a log. If another process removes, replaces or cuts the active segment, acknowledged
-records are lost. The broker has the file open and writes to the open file, so it would not notice the loss. So the
-broker checks the file before each sync, before a roll, and when it stops.
+records are lost. The broker would not notice the loss, because its writes to the open file still succeed. So the broker
+checks the file before each sync, before a roll, and when the broker stops.
 
-A check compares the file with its state at the previous check: the inode, the size and the time of the last write. It
-also compares the first and the last bytes of the last batch. A check needs two calls of `stat` and four short reads.
+A check compares the file with its state at the previous check: the inode, the size and the time of the last write. The
+check also compares the first and the last bytes of the last batch. A check needs two calls of `stat` and four short
+reads.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Seen(NamedTuple):
 
 
 class ForeignChanges:
-    """Detects changes of one file. Not thread-safe: the caller ensures that no thread appends during a check."""
+    """Detects changes of one file. Not thread-safe: the caller must prevent appends during a check."""
 
     def __init__(self, file: DurableFile) -> None:
         self._file = file

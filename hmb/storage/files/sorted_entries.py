@@ -5,14 +5,14 @@ offset, and the transaction index maps the offset of a marker to an aborted tran
 fields of their entries. `IndexFile` contains the code that all three use: it appends entries, searches for a key, and
 checks the file when the broker opens it.
 
-A block is 512 entries. The index keeps the first key of each block in memory: 8 bytes for about 2 MiB of log. A search
-takes two steps. A binary search in these keys finds the block. The index then reads the block from the file, and a
-binary search in the block finds the entry. For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks.
-A look-up reads one block of 4,096 bytes.
+The entries are divided into blocks of 512 entries. The index keeps the first key of each block in memory: 8 bytes for
+about 2 MiB of log. A search takes two steps. First, a binary search in the keys in memory finds the block. Second, the
+index reads this block from the file, and a binary search in the block finds the entry. For example, an offset index of
+10,000 entries (80,000 bytes) has 20 blocks. A look-up reads one block of 4,096 bytes.
 
-A memory map would avoid this read. But another process may truncate the file. If the broker then used the map after the
-new end of the file, the kernel would kill the broker (SIGBUS). A read only returns fewer bytes. The look-up then starts
-at an earlier entry, and the broker logs the damage.
+With a memory map of the file, the index would not have to read blocks. But if another process truncates the file and
+the broker uses the map after the new end, the kernel kills the broker (SIGBUS). A read of a truncated file only returns
+fewer bytes. In this case, the look-up starts at an earlier entry, and the broker logs the damage.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NO_KEYS = array("q")
 
 
 class FoundIndex(NamedTuple):
-    """The state of an index file when the broker opened it: the size (bytes), and the last entry or None."""
+    """An index file when the broker opened it: the size (bytes), and the last entry (None: no entry)."""
 
     size: int
     last: tuple[int, ...] | None
@@ -43,8 +43,8 @@ class FoundIndex(NamedTuple):
 class IndexFile:
     """A file of entries that all have the same size and are sorted by their key.
 
-    A thread that appends holds the log's lock. Threads that search take no lock, because `entries`, the number of
-    entries, grows only after an entry is written completely.
+    A thread that appends holds the log's lock. A thread that searches takes no lock, because `entries` (the number of
+    entries) grows only after an entry is written completely.
     """
 
     ENTRY: ClassVar[struct.Struct]
@@ -100,7 +100,7 @@ class IndexFile:
         return self.entries * self.ENTRY.size
 
     def make(self) -> None:
-        """Create the file if it does not exist, because the broker reports a missing file as lost when it starts."""
+        """Create the file if it does not exist. At its start, the broker would report a missing file as lost."""
         if not self.file.exists:
             self.file.open()
 
@@ -135,7 +135,7 @@ class IndexFile:
         self.entries += 1
 
     def _read(self, first: int, count: int) -> bytes:
-        """Return the bytes of `count` entries, the first of which has the number `first`.
+        """Return the bytes of `count` entries, from the entry with the number `first` on.
 
         If another process has cut or removed the file, return the bytes of the entries that remain.
         """
@@ -156,10 +156,10 @@ class IndexFile:
                          "until the next start builds the index again", self.path)  # fmt: skip
 
     def _search(self, bisect: Callable[..., int], key: int) -> tuple[int, tuple[int, ...] | None]:
-        """Return the number of entries below `key`, and the fields of the last of them (None if the number is 0).
+        """Return the number of entries below `key`, and the fields of the last such entry, or None.
 
-        With `bisect_right`, entries equal to `key` also count. Entries that the file has lost do not count. The search
-        takes O(log n) steps for n entries.
+        If `bisect` is `bisect_right`, entries equal to `key` also count. Entries that the file has lost do not count.
+        The search takes O(log n) steps for n entries.
         """
         block_keys = self._block_keys
         if len(block_keys) * BLOCK < self.entries:

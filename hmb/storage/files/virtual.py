@@ -2,29 +2,29 @@
 
 A log has at least three files for each segment, and a broker has thousands of segments. The system limits how many
 files a process may have open (RLIMIT_NOFILE, often 1,024), and each connection needs a descriptor, too. So a segment
-does not keep its files open. It has a `VirtualFile` for each of its files, which opens the file when the broker uses
-it. `OPEN_FILES` limits the number of open files. If too many files are open, it closes a file that was not used
-recently.
+does not keep its files open. The segment has a `VirtualFile` for each file. A `VirtualFile` opens its file when the
+broker uses it. `OPEN_FILES` limits the number of open files. If too many files are open, `OPEN_FILES` closes a file
+that was not used recently.
 
-The clock algorithm chooses which file to close. The open files form a circle:
+The clock algorithm chooses which file to close. The open files form a circle. Each use of a file sets the file's mark. A
+*hand* moves around the circle and looks at one file after the other. It removes marks, and closes a file without a mark:
         A used        A         A: the hand removes its mark, and the file stays open
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
 
-Each use of a file sets the file's mark. (Setting a mark is faster than moving the file to the end of a list.) A *hand*
-moves around the circle and looks at one file after the other. If the file has a mark, the hand removes the mark and
-goes to the next file. If the file has no mark, nobody has used it for one turn of the hand, and the hand closes it.
+So the broker closes a file that nobody has used during one turn of the hand. (It would also be possible to move a file
+to the end of a list at each use, but setting a mark is faster.)
 
-Two traps:
-- *The kernel reuses the number of a closed descriptor at once.* If a thread kept only the number, another thread could
-  close the file and open a different file, which gets the same number. The first thread would then write into the wrong
+This module avoids two errors:
+- *The kernel reuses the number of a closed descriptor at once.* For example, thread A keeps only the number 7. Thread B
+  closes this file and opens a different file, which also gets the number 7. Thread A would then write into the wrong
   file. So each thread holds a reference to the `SharedFile` while it works. The file closes when no thread holds a
   reference any more.
 - *A closed file forgets errors.* The kernel keeps written bytes in memory and writes them to the disk later. If this
   write fails, the kernel reports the error at the next sync through a descriptor that was open at the time of the
   failure. If the file was closed and is opened again, a sync through the new descriptor may succeed, although bytes are
-  lost. So the broker syncs a file with unsynced bytes before it closes the file. The hand prefers files that need no
-  sync.
+  lost. So the broker syncs a file with unsynced bytes before it closes the file. To avoid this sync, the broker first
+  looks for a file without unsynced bytes, and closes that file.
 
 After a failed sync, nobody knows what the disk contains. The kernel may have dropped the bytes that it could not write,
 and a second sync would then succeed without them. So after a failed sync, each further write and sync of this file
@@ -48,8 +48,8 @@ from pathlib import Path
 from weakref import ref
 
 LOGGER = logging.getLogger(__name__)
-# A thread holds this lock while it opens a file by its name or renames a file. Without the lock, a reader could open a
-# different file, to which another thread has just given this name.
+# A thread holds this lock while it opens a file by its name or renames a file. Without the lock, a reader could open
+# the wrong file, because another thread gives this name to a different file at the same moment.
 NAMES = threading.Lock()
 OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
@@ -87,7 +87,7 @@ class VirtualFile:
     __slots__ = ("__weakref__", "_file", "_is_used", "exists", "path")
 
     def __init__(self, path: Path, *, exists: bool) -> None:
-        """Note the path. The first use opens the file, or creates it if `exists` is False."""
+        """Store the path. The first use opens the file, or creates it if `exists` is False."""
         self.path = path
         self.exists = exists
         self._file: SharedFile | None = None
@@ -185,8 +185,8 @@ class FileRegion:
 
     The kernel sends these bytes to the client with `sendfile`, so the broker does not read them. If another thread
     deletes the segment before the kernel has sent the bytes, the file is usually still open, and the client gets all
-    bytes. If the file was closed because other files needed its descriptor, sending raises OSError. The client then has
-    to connect and fetch again.
+    bytes. But the broker may have closed the file to open other files. In this case `sendfile` raises OSError, and the
+    client has to connect and fetch again.
     """
 
     file: VirtualFile
@@ -202,7 +202,7 @@ class DurableFile(VirtualFile):
     """A virtual file whose content must survive a power cut. Thread-safe.
 
     A thread that writes holds the lock `_writing`, so that no other thread closes the file during the write. A thread
-    that syncs holds the lock `_syncing`. If a sync fails, the threads that wait for this lock get the error, too. A
+    that syncs holds the lock `_syncing`. If a sync fails, all threads that wait for `_syncing` also get the error. A
     thread that needs both locks takes `_writing` first.
     """
 
@@ -274,7 +274,7 @@ class DurableFile(VirtualFile):
 
 
 def _write_rest(file: SharedFile, parts: Parts, position: int, written: int) -> None:
-    """Write the bytes of `parts` after the first `written` bytes, because one call of `pwritev` did not write them."""
+    """Write the bytes of `parts` that remain after the first `written` bytes: one call of `pwritev` wrote too few."""
     data = memoryview(b"".join(parts))
     while written < len(data):
         written += os.pwrite(file.fileno(), data[written:], position + written)
@@ -309,7 +309,7 @@ class OpenFiles:
             pass
 
     def close_one(self) -> bool:
-        """Close the first file in the queue that was not used recently. Return False if no file can be closed."""
+        """Close the first file in the queue that was not used recently. Return False if this is not possible."""
         for may_sync in (False, True):
             for _ in range(2 * len(self._clock)):  # The first pass removes marks, the second closes.
                 try:

@@ -1,9 +1,8 @@
 """Reading a large file through a window: only a part of the file is in memory.
 
-Recovery and compaction read whole segments of up to 1 GiB. A whole segment would need too much memory. A memory map of
-the file would need less. But if another process cuts the file and the broker reads the map after the new end, the
-kernel kills the broker (SIGBUS). So the broker reads a part of 1 MiB, a *window*, works on it, and reads the next
-window:
+Recovery and compaction read whole segments of up to 1 GiB. A whole segment would need too much memory. A memory map is
+also not possible: if another process cuts the file and the broker reads the map after the new end, the kernel kills the
+broker (SIGBUS). So the broker reads a part of 1 MiB, a *window*, works on it, and reads the next window:
     file     [ batch | batch | batch | batch | batch | batch ...
     window           [.........................]           the fifth batch begins in the window and ends after it,
                                      [....................  so the next window begins with it
@@ -22,7 +21,7 @@ WINDOW = 1 << 20  # bytes
 
 
 class Windows:
-    """Reads the first `end` bytes of a file. `view` is the window in memory; `start` is its file position."""
+    """Reads the first `end` bytes of a file. `view` is the window, and `start` is its position in the file."""
 
     def __init__(self, file: VirtualFile, end: int) -> None:
         self._file = file
@@ -33,8 +32,8 @@ class Windows:
     def at(self, position: int, size: int) -> tuple[memoryview, int]:
         """Return a view that contains the `size` bytes from `position` on, and the index of `position` in the view.
 
-        If the file ends earlier, the view has fewer bytes. If the caller reads the batches forwards or backwards one
-        after the other, this class reads each byte of the file about once. Raises OSError.
+        If the file ends earlier, the view has fewer bytes. If the caller reads all batches in order, forwards or
+        backwards, this class reads each byte of the file about once. Raises OSError.
         """
         index = position - self.start
         if index < 0 or index + size > len(self.view):
