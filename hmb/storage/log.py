@@ -1,17 +1,19 @@
 """The log of one partition: appends at its end, reads from any offset.
 
 A log is a sequence of records. Each record has an offset, its number in the sequence. The log assigns the offset at the
-append, and the offset never changes. The log keeps records in batches, as the producer has made them, and batches in
-segments (segment.py). The last segment is the active segment. Appends go only to this segment:
+append, and the offset never changes. The log stores records in the producer's batches. It stores batches in segments
+(segment.py). The last segment is the active segment. Appends go only to this segment:
     log start offset                                    log end offset = high watermark
     |                                                    |
     [ segment 0          ][ segment 8021      ][ 16042 ..>        the active segment
 
-Example: the log ends at 16,100 and a producer sends 10 records. They get the offsets 16,100 to 16,109, and the log ends
-at 16,110. If the segment is full, the log first *rolls*: it closes the segment and starts segment 16100.
+Example: the log ends at 16,100 and a producer sends 10 records. The records get the offsets 16,100 to 16,109, and the
+log then ends at 16,110. If the active segment is full, the log first *rolls*: it closes the active segment and starts
+segment 16100.
 
-This broker has no followers that must copy a record first. So consumers can read a record as soon as it is appended.
-After `flush` has returned, the records survive a power cut (group_commit.py). cleanup/ deletes and replaces segments.
+In this broker, a partition has no followers that must copy a record first. So consumers can read a record as soon as it
+is appended. After `flush` has returned, the records survive a power cut (group_commit.py). The functions in cleanup/
+delete and replace segments.
 
 Invariants: each batch has greater offsets than the batches before it. All records below the recovery point are on disk,
 and `recovery_point <= log_end_offset`. All segments except the active segment are completely on disk.
@@ -57,7 +59,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class AppendResult(NamedTuple):
-    """The result of an append. `log_append_time` (ms) is -1 if producers set the timestamps."""
+    """The result of an append. `log_append_time` (ms) is -1 if the records keep the producer's timestamps."""
 
     base_offset: int
     last_offset: int
@@ -83,18 +85,19 @@ class Log:
     ) -> None:
         """Open the log of a partition. An empty directory contains an empty log.
 
-        `clean` means that the log was closed properly. If not, this method checks the whole active segment. Without a
-        manifest, it checks each segment that ends after `recovery_point`, or all segments if it is None. The recovery
-        point decides whether damage is cut or replaced (recovery/loading.py). Records below `start_offset` were
-        deleted, even if their segment still exists. If the disk is full, the log uses `reserve` and refuses batches of
-        producers. Without a manifest, the log accepts every file. Raises OSError, and Stopped if `stop` is set.
+        If `clean` is True, the log was closed properly. Otherwise this method checks the whole active segment. If
+        `manifest` is None, it accepts all files. It then checks each segment that ends after `recovery_point`, or all
+        segments if `recovery_point` is None. If the method finds damaged bytes, the recovery point decides whether it
+        cuts or replaces them (recovery/loading.py). Records below `start_offset` were deleted, even if their segment
+        still exists. If the disk is full, the log uses `reserve` and refuses batches of producers. Raises OSError, and
+        Stopped if `stop` is set.
         """
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
         self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
-        # This lock guards segments, offsets and producers. A thread holds it for a whole append, and for a moment of a
-        # read. A thread that needs several locks takes the cleanup lock first, then the group commit's lock, then this
-        # one.
+        # This lock guards segments, offsets and producers. A thread holds it during an append. A thread that reads
+        # holds it only while it copies the offsets and the list of segments. A thread that needs several locks takes
+        # the cleanup lock first, then the group commit's lock, then this lock.
         self.lock = threading.Lock()
         known = Known(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, known, now=clock(), stop=stop)
@@ -146,13 +149,13 @@ class Log:
     # -- append
 
     def append(self, records: ProducedRecords, *, own: bool = False) -> AppendResult:
-        """Append a producer's record batch v2 or messages v0 or v1. `own` means that the broker made the batch itself.
+        """Append a producer's record batch v2 or messages v0 or v1. `own` is True for a batch that the broker made.
 
         Raises KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, INVALID_RECORD, INVALID_TIMESTAMP,
-        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR. After a stop of
-        the broker it raises NOT_LEADER_OR_FOLLOWER, after a deletion of the log UNKNOWN_TOPIC_OR_PARTITION. After an
-        error, nothing was appended, with one exception: if the sync for `flush.messages` fails, the records stay in the
-        log.
+        OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR. If the
+        broker has stopped, the error is NOT_LEADER_OR_FOLLOWER. If the log was deleted, it is
+        UNKNOWN_TOPIC_OR_PARTITION. After an error, nothing was appended, with one exception: if the sync for
+        `flush.messages` fails, the records stay in the log.
         """
         if not own and self._reserve is not None and self._reserve.is_used:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"cannot append to {self.directory}: the disk is full")
@@ -190,11 +193,11 @@ class Log:
         max_timestamp: TimestampOffset,
         aborted: AbortedTransaction | None = None,
     ) -> bool:
-        """Write batches to the active segment, and wake the fetches that wait for an append. The caller holds the lock.
+        """Write batches to the active segment, and wake waiting fetches. The caller holds the lock.
 
         If the log has to roll but is not synced, write nothing and return False. The caller then releases the lock,
-        syncs the log and tries again. So all segments except the last are on disk, and a power cut leaves no gap in the
-        log.
+        syncs the log and tries again. So all segments before the active segment are on disk, and a power cut leaves no
+        gap in the log.
         """
         if self.refusal is not None:
             raise self.refusal
@@ -241,9 +244,10 @@ class Log:
     def _append_messages(
         self, messages: AssignedMessages, config: LogConfig, append_time: int, now: int
     ) -> AppendResult:
-        """Append messages v0 or v1, whose offsets were assigned before the append.
+        """Append messages v0 or v1. The preparation has already written offsets into them.
 
-        If another append has used these offsets and the messages cannot get new ones, append them as a record batch.
+        Another append may have used these offsets. If the messages cannot get new offsets, append them as a record
+        batch.
         """
         while True:
             with self.lock:
@@ -304,7 +308,7 @@ class Log:
         return found if at_least_one or found.size <= max_bytes else offsets
 
     def offset_for_timestamp(self, timestamp: int | None) -> TimestampOffset | None:
-        """Return the first record whose timestamp is `timestamp` (ms) or greater, or None. Raises KafkaError.
+        """Return the first record with a timestamp of at least `timestamp` (ms), or None. Raises KafkaError.
 
         If `timestamp` is None, return the first record with the log's greatest timestamp (KIP-734).
         """
@@ -324,7 +328,7 @@ class Log:
             return Unsynced(self.log_end_offset, segments, self.directory, self._names_made)
 
     def flush_if_due(self) -> None:
-        """Sync the log if the last sync was at least `flush.ms` ago, or if a closed segment is not on disk."""
+        """Sync the log if the last sync was `flush.ms` or more ago, or if a closed segment is not on disk."""
         is_old = self.clock() - self.commit.synced_at >= self.config.flush_ms
         if self.recovery_point < (self.log_end_offset if is_old else self.log_segments.active.base_offset):
             self.flush()
@@ -349,8 +353,8 @@ class Log:
     def close(self) -> None:
         """Refuse appends, sync the log, write a snapshot of the producers, and close the files.
 
-        If a cleanup is running, this method first waits for its end. After `close`, the log changes no file any more.
-        If `close` raises KAFKA_STORAGE_ERROR or OSError, the broker checks the log at its next start.
+        If a cleanup is running, this method first waits until the cleanup ends. After `close`, the log changes no file
+        any more. If `close` raises KAFKA_STORAGE_ERROR or OSError, the broker checks the log at its next start.
         """
         self.refuse(KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "the broker stops"))
         with self.cleanup_lock:

@@ -1,21 +1,25 @@
 """The log manager opens all logs of a data directory when the broker starts, and creates, deletes and closes logs.
 
 The data directory has Kafka's layout. It contains a directory `<topic>-<partition>/` for each log, and the state files
-of state/checkpoints.py. A lock keeps a second broker out (state/directory_lock.py).
+of state/checkpoints.py. Because of a lock, only one broker can use the directory (state/directory_lock.py).
 
 When the broker stops properly, it creates the file `.kafka_cleanshutdown`. At the next start it removes this file. If
-the file is missing at a start, the broker did not stop properly. It then checks each log from the log's recovery point
-on. If the checkpoint has no recovery point for a log, the broker did not create this log, and checks all its batches.
+the file is missing when the broker starts, the broker did not stop properly. In this case, the broker checks each log
+from the log's recovery point on. If the checkpoint contains no recovery point for a log, the broker checks all batches
+of the log.
 
-If a state file is damaged, the broker logs an error. It restores these files:
-- Recovery points: the broker checks all records. Log start offsets: deleted records may become readable again.
-- Leader epochs: the broker reads the epoch from the batches of the log.
-- Topic ids: the broker takes the id from another partition of the topic. Otherwise the topic gets a new id.
+If a state file is damaged, the broker logs an error. The lost content has these effects:
+- Recovery points: the broker checks all records of all logs.
+- Log start offsets: each log starts at its first segment, so records that a client has deleted may become readable.
+- Leader epochs of a log: the broker reads the newest epoch from the batches of the log.
+- Topic id of a partition: the broker takes the id from another partition of the topic. If no partition has the id, the
+  topic gets a new id.
 
-It cannot restore `meta.properties`, the identity of the directory.
+The broker cannot restore `meta.properties`, which contains the identity of the directory. If this file is damaged, the
+broker does not start.
 
-To delete a log, the broker renames its directory to `<topic>-<partition>.<uuid>-delete`. The rename is one step, so a
-crash cannot delete half a log. The broker removes the files later, at the latest when it starts again.
+To delete a log, the broker renames the log's directory to `<topic>-<partition>.<uuid>-delete`. The rename is one step,
+so a crash cannot delete half a log. The broker removes the files later, at the latest at its next start.
 
 Source: the thesis, chapter 9.5.1, "Components"; Kafka's `LogManager`.
 """
@@ -80,7 +84,7 @@ class LogManager:
         syncs: bool = True,
         clock: Callable[[], int] = now_ms,
     ) -> None:
-        """Create the directory if it is missing, and lock it. Setting `stop` ends `load`. Raises DataDirectoryError."""
+        """Create the directory if it is missing, and lock it. `stop` ends `load` early. Raises DataDirectoryError."""
         self._clock = clock
         self._syncs = syncs  # If False, new logs and state files survive a kill, but not a power cut.
         self.directory = directory
@@ -179,11 +183,12 @@ class LogManager:
     def create_all(self, new: Sequence[NewLog]) -> list[Log]:
         """Create empty logs on disk. After the return, they survive a power cut. Raises OSError.
 
-        One call writes the checkpoints only once, so a client can quickly create thousands of topics together.
+        The method writes the checkpoints once for all these logs, so a client can create thousands of topics quickly.
         """
         with self._lock:
             self._raise_if_closed()
-            # A deleted topic may have had the same name, and its offsets may still be in the checkpoints.
+            # The checkpoints may still contain offsets of a deleted topic with the same name. So these offsets are set
+            # to 0.
             self.write_checkpoints({**self._logs, **dict.fromkeys(each.name for each in new)})
             paths = [self._path(each.name) for each in new]
             for path in paths:
@@ -205,9 +210,9 @@ class LogManager:
     def delete(self, names: Mapping[TopicPartition, uuid.UUID]) -> Deletion:
         """Delete these logs, each with its topic id, by renaming their directories.
 
-        When the first log of a topic is renamed, the topic is deleted: if the broker stops before it has renamed the
-        topic's other logs, the broker deletes these logs at its next start (trash.py). If no log of a topic can be
-        renamed, the topic stays. Raises OSError if the directory cannot be synced.
+        A topic is deleted as soon as the directory of its first log has been renamed. If the broker stops before it has
+        renamed the other directories, it deletes the topic's other logs at its next start (trash.py). If no directory
+        of a topic can be renamed, the topic stays. Raises OSError if the directory cannot be synced.
         """
         with self._lock:
             self._raise_if_closed()
@@ -252,7 +257,7 @@ class LogManager:
         return [new_path]
 
     def expire(self) -> None:
-        """In all logs, delete segments that expired or are below the log start offset, and forget expired producers."""
+        """Delete expired segments, segments below the log start offset, and expired producers, in all logs."""
         for name, log in list(self._logs.items()):
             with isolated(LOGGER, name, "old segments are not deleted"):
                 deletion.expire(log)
@@ -266,9 +271,9 @@ class LogManager:
         self.write_checkpoints()
 
     def write_checkpoints(self, logs: Mapping[TopicPartition, Log | None] | None = None) -> None:
-        """Write the recovery point and log start offset of each log, by default of all logs; 0 for a log that is None.
+        """Write the recovery points and log start offsets of `logs`, or of all logs if `logs` is None.
 
-        Raises OSError.
+        For a log that is None, both offsets are 0. Raises OSError.
         """
         with self._checkpoint_lock:
             if not self._is_closed:
@@ -287,9 +292,9 @@ class LogManager:
     def delete_records(self, starts: Mapping[TopicPartition, int]) -> None:
         """Move the log start offsets of logs to the offsets in `starts`. Raises OSError, KafkaError.
 
-        The method first writes the new offsets to the checkpoint on disk. If this fails, no log start offset moves.
-        Only if the disk is full, the method first removes segments below the new offsets, to make room for the
-        checkpoint.
+        The method first writes the new offsets to the checkpoint on disk. If this write fails, no log start offset
+        moves. But if the disk is full, the method begins with the removal of segments below the new offsets, to make
+        room for the checkpoint.
         """
         with self._checkpoint_lock:
             self._raise_if_closed()
@@ -314,7 +319,7 @@ class LogManager:
             self.reserve.fill()
 
     def write_state(self, write: Callable[[], None]) -> None:
-        """Call `write`, which writes a state file. If the disk is full, release the reserve and call it again.
+        """Call `write`, which writes a state file. If the disk is full, release the reserve and call `write` again.
 
         Raises OSError.
         """
@@ -331,8 +336,8 @@ class LogManager:
     def close(self, *, crash: bool = False) -> None:
         """Sync and close all logs, and write the marker of a proper stop. The next start then need not check the logs.
 
-        A housekeeping thread may still run after that, but it changes no file. If `crash` is True, the method simulates
-        a crash: it syncs and writes nothing, and the logs refuse appends.
+        After `close`, a housekeeping thread may still run, but it changes no file. If `crash` is True, the method
+        simulates a crash: it syncs and writes nothing, and the logs refuse appends.
         """
         with self._lock:
             for log in self._logs.values() if crash else ():
@@ -350,7 +355,7 @@ class LogManager:
         self._check_directory()
 
     def _check_directory(self) -> None:
-        """If the directory was moved or replaced, refuse appends to all logs and raise OSError."""
+        """If a user has moved or replaced the directory, refuse appends to all logs and raise OSError."""
         try:
             self._directory_lock.check()
         except OSError as error:

@@ -1,13 +1,13 @@
 """Reading a log: which bytes of which segment a fetch returns, and which aborted transactions these bytes contain.
 
-A thread that reads takes the log's lock for a moment and copies the log's offsets and its list of segments. The
-functions of this module then read without the lock. During the read, another thread may delete or compact a segment.
-The files of this segment then still exist under other names, so the read continues. The read uses the records and the
-transaction index of the same segment, so they match.
+A thread that reads holds the log's lock only while it copies the log's offsets and the list of segments. The functions
+of this module then read without the lock. During the read, another thread may delete or compact a segment. The read can
+continue, because the old files of this segment still exist under other names. A read takes the records and the aborted
+transactions from the same old files, so that both match.
 
-A reader of committed records gets only records below the last stable offset (producer_state.py). Its response also
-lists the aborted transactions among these records (transaction_index.py). The reader then skips the records of the
-aborted transactions.
+A reader of committed records gets only records below the last stable offset (producer_state.py). The response also
+lists the aborted transactions of these records (transaction_index.py), and the reader skips the records of aborted
+transactions.
 
 Source: KIP-98; Kafka's `LocalLog.read`.
 """
@@ -46,13 +46,13 @@ def read(
     """Return the bytes of one segment from `offset` on: at most `max_bytes`, but always the whole first batch.
 
     `segments` begin with the segment that contains `offset`, and end with the active segment. `active_size` is the size
-    (bytes) of the active segment. `offsets` contains the offsets of the log, but no records. The function returns it if
-    the log has no records to return from `offset` on.
+    (bytes) of the active segment. `offsets` contains the offsets of the log, but no records. If the log has no records
+    at or after `offset`, the function returns `offsets`.
     """
     end_offset = offsets.last_stable_offset if committed else offsets.high_watermark
     for number, segment in enumerate(segments):
-        # After compaction or damage, a segment may have no batch at or after the offset. The loop then tries the next
-        # one.
+        # After compaction or damage, a segment may have no batch at or after the offset. Then the loop tries the next
+        # segment.
         if max(offset, segment.base_offset) >= end_offset:
             break
         is_active = number + 1 == len(segments)

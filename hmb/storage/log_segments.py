@@ -1,8 +1,8 @@
 """The segments of a log, in the order of their offsets. The last one is the active segment.
 
 When retention or compaction removes a segment from the log, the log renames the segment's files at once. So the broker
-does not load the segment at its next start. The log removes the files `file.delete.delay.ms` later, because a fetch may
-still read from them.
+does not load the segment at its next start. The log deletes the files `file.delete.delay.ms` later, because a fetch may
+still read from these files.
 
 Source: Kafka's `LogSegments`.
 """
@@ -24,7 +24,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class LogSegments:
-    """The segments of a log, at least one. The log's lock guards the list, and the cleanup lock guards the rest."""
+    """The segments of a log, at least one. The log's lock guards the list, and the cleanup lock guards the files."""
 
     def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)
@@ -47,21 +47,21 @@ class LogSegments:
         return self._segments[-1]
 
     def from_offset(self, offset: int) -> list[Segment]:
-        """Return the segment that contains `offset`, and all later ones; all segments if `offset` is below the log."""
+        """Return the segment that contains `offset`, and all later segments; all if `offset` is below the log."""
         number = bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1
         return self._segments[max(0, number) :]
 
     def roll(self, end_offset: int, config: LogConfig, *, sync: bool) -> Segment:
         """Close the active segment, add a new segment at the log's end, and return the new segment. Raises OSError.
 
-        The caller has synced the active segment. The method creates the new file at once, because its name stores the
-        log's end offset. Compaction may remove the records before this offset, and then only the name shows where the
-        log ends. Without the name, the broker could not know at its next start whether the gap is damage. `sync` makes
-        the name survive a power cut.
+        The caller has synced the active segment. The method creates the new file at once, because the name of the file
+        contains the log end offset. If compaction later removes the last records of the old segment, only this name
+        shows where the log ends. Without the name, the broker could not know at its next start whether records are
+        lost. If `sync` is True, the name survives a power cut.
         """
         self.active.close()  # This closes the segment's files. A read opens them again.
-        # The manifest does not sync this entry, so a power cut may lose it. The entry of the next segment is then lost
-        # as well, and the broker checks this segment at its next start.
+        # The manifest does not sync this entry, so a power cut may lose the entry. Then the entry of the next segment
+        # is lost as well, and the broker checks this segment at its next start.
         self.add_entry(self.active, end_offset, sync=False)
         segment = Segment(self.active.path.parent, end_offset, config)
         segment.make(sync=sync)
@@ -99,10 +99,10 @@ class LogSegments:
     def entries_at_stop(self, end_offset: int) -> list[SegmentEntry]:
         """Return the manifest's entries for the segments of a closed log that ends at `end_offset`. Raises OSError.
 
-        For each segment before the active one, the manifest already has an entry. The method returns this entry with
-        the current sizes of the indexes, because the broker may have rebuilt a damaged index. It does not read the size
-        of the log file again. So if another process has changed this file, the broker finds the difference at its next
-        start.
+        The manifest already has an entry for each segment before the active segment. The method returns this entry with
+        the current sizes of the indexes, because the broker may have rebuilt a damaged index. The size of the log file
+        stays as in the old entry. So if another process has changed this file, the broker finds the difference at its
+        next start.
         """
         known = (self._manifest.segments(self._partition) if self._manifest else None) or {}
         older = [
@@ -138,7 +138,7 @@ class LogSegments:
             self._manifest.replace_segments(self._partition, [segment.base_offset for segment in old], entry)
 
     def delete_removed(self, now: int | None = None) -> None:
-        """Delete the files of the removed segments whose time has come at `now` (ms). Raises OSError.
+        """Delete the files of removed segments that may be deleted at the time `now` (ms). Raises OSError.
 
         If `now` is None, delete the files of all removed segments.
         """

@@ -13,12 +13,13 @@ Example: segment 8021 has batches of 10 records and 1,000 bytes. The index has a
                 159      15000
 
 A look-up uses binary search to find the greatest entry at or below the wanted offset. The broker then scans the log
-from the position in this entry until it finds the batch. Because of this scan, the index can be small and may lack
-entries. The broker can rebuild the index from the log. The file has no header and no checksum. Kafka first fills the
+from the position in this entry until it finds the batch. Because of this scan, the index need not contain an entry for
+each batch. The broker can rebuild the index from the log. The file has no header and no checksum. Kafka first fills the
 file with zeros, and cuts the unused zeros off when it closes the segment.
 
 Invariants: each entry has a greater relative offset and a greater position than the entry before it. The first batch of
-a segment has no entry. So no entry has the relative offset 0, and a reader can distinguish entries from Kafka's zeros.
+a segment has no entry. So no entry has the relative offset 0. A reader can therefore distinguish entries from the zeros
+that Kafka writes.
 
 Source: the thesis, chapter 9.5.3, "Storage Format"; Kafka's `OffsetIndex`.
 """
@@ -60,7 +61,7 @@ class OffsetIndex(IndexFile):
 
     @property
     def last(self) -> OffsetPosition:
-        """The last entry; (base offset, 0) if the index is empty."""
+        """The last entry, or (base offset, 0) if the index is empty."""
         return self._last
 
     def append(self, offset: int, position: int) -> None:

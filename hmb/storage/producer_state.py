@@ -2,7 +2,7 @@
 
 A producer numbers the records that it sends to a partition. Each batch contains the producer's id, its epoch and the
 sequence number of its first record. A producer may have five requests in flight, and may send each of them again. So
-the log remembers the last five batches of each producer. It compares a new batch with these batches:
+the log remembers the last five batches of each producer. It compares a new batch with these five batches:
 - The new batch has the same sequence numbers as one of the five: it is a duplicate. The log does not write it again.
   The response contains the offsets of the first append.
 - The new batch continues the sequence numbers of the last batch: the log appends it.
@@ -13,16 +13,17 @@ the log remembers the last five batches of each producer. It compares a new batc
 
 Sequence numbers run from 0 to 2^31 - 1. The next number is 0 again.
 
-The log forgets a producer 24 hours after its last append (`producer.id.expiration.ms`). The log uses the broker's clock
-for this time, not the timestamps in the batches. Clients set these timestamps, and may set them to last year or to none
-(-1). When a broker starts, it does not know when the batches on disk were appended. It uses the time of the start for
-all of them, so that it forgets no producer too early. (Kafka uses the timestamp of the producer's last batch instead.)
+The log forgets a producer 24 hours after its last append (`producer.id.expiration.ms`). The log measures this time with
+the broker's clock. It does not use the timestamps in the batches, because a client may set them to any value, for
+example to last year. When a broker starts, it does not know when the batches on disk were appended. It uses the time of
+the start for all batches, so that it forgets no producer too early. (Kafka uses the timestamp of the producer's last
+batch instead.)
 
 A batch with the transactional bit opens a transaction of its producer in this partition, unless the producer already
-has an open one. A marker (records/control.py) with the producer's id ends the transaction. All records at or after the
-first record of an open transaction are unstable, because a transaction may still abort. The *last stable offset* is the
-offset of the first unstable record, or the high watermark if no transaction is open. If a transaction aborts, the log
-adds an entry to the transaction index.
+has an open transaction. A marker (records/control.py) with the producer's id ends the transaction. Records are
+*unstable* from the first record of an open transaction on, because this transaction may still abort. The *last stable
+offset* is the offset of the first unstable record, or the high watermark if no transaction is open. If a transaction
+aborts, the log adds an entry to the transaction index.
 
 After a crash, the broker can rebuild this state from the batches of the log. To read fewer batches, it begins with a
 snapshot of the state. The log writes a snapshot when it rolls a segment and when it is closed. The file
@@ -31,10 +32,10 @@ snapshot of the state. The log writes a snapshot when it rolls a segment and whe
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,
         coordinator epoch int32, first offset of the current transaction int64
 
-The timestamp of a producer is the greatest timestamp in its last batch, or the time of its last marker, as in Kafka.
-DescribeProducers returns this timestamp. The snapshot does not contain the time of the append. If the log knows only a
-marker of a producer, the last sequence and the last offset are -1. The first offset is -1 while the producer has no
-open transaction.
+The timestamp of a producer is the greatest timestamp in its last batch, or the time of its last marker, as in Kafka. A
+snapshot contains this timestamp, and not the time of the append. DescribeProducers also returns this timestamp. If the
+log has only a marker of a producer, the last sequence and the last offset are -1. The first offset is -1 while the
+producer has no open transaction.
 
 Source: KIP-98; Kafka's `ProducerStateManager`.
 """
@@ -64,8 +65,9 @@ SNAPSHOT_HEADER = struct.Struct(">hIi")  # version, CRC, number of entries
 SNAPSHOT_CRC_START = 6  # the CRC covers the bytes from this position on
 SNAPSHOT_ENTRY = struct.Struct(">qhiqiqiq")
 SNAPSHOT_VERSION = 1
-# Brokers assign producer ids with a counter that begins at 0. It never reaches this limit. But a client can write any
-# id up to 2^63 - 1 into a batch. The brokers ignore ids above the limit when they set their counter.
+# Brokers assign producer ids with a counter that begins at 0. The counter never reaches this limit. But a client can
+# write any id up to 2^63 - 1 into a batch. When a broker starts, it sets its counter above the ids in its logs, and
+# ignores ids above the limit.
 HIGHEST_ASSIGNED_ID = 2**62
 
 
@@ -101,8 +103,8 @@ class ActiveProducer(NamedTuple):
 class LastBatch(NamedTuple):
     """The last batch of a producer, which contains its last sequence number. Compaction must keep this batch.
 
-    The batch ends at `last_offset`. If `last_offset` is -1, the log knows no batch of the producer, but a marker with
-    its epoch.
+    The batch ends at `last_offset`. If `last_offset` is -1, the log has a marker of the producer, but no batch with
+    records.
     """
 
     last_offset: int
@@ -198,7 +200,7 @@ class ProducerState:
         self._open.pop(producer_id, None)
 
     def aborted_by(self, marker: EndTransactionMarker, producer_id: int, offset: int) -> AbortedTransaction | None:
-        """Return the entry of the transaction index for an abort marker of an open transaction, or else None."""
+        """Return the transaction index entry if `marker` aborts an open transaction, or else None."""
         first_offset = self._open.get(producer_id)
         if first_offset is None or marker.control_type is not ControlType.ABORT:
             return None
@@ -330,7 +332,7 @@ def snapshots(directory: Path) -> list[tuple[int, Path]]:
 
 
 def delete_old_snapshots(directory: Path) -> None:
-    """Delete all snapshots except the newest two. If the newest is damaged, the broker uses the other one."""
+    """Delete all snapshots except the newest two. If the newest is damaged, the broker uses the older one."""
     for _, path in snapshots(directory)[:-2]:
         try:
             path.unlink(missing_ok=True)
@@ -342,7 +344,7 @@ class LogProducers:
     """The idempotent producers of a log, for threads that do not hold the log's lock. Thread-safe."""
 
     def __init__(self, lock: threading.Lock, state: ProducerState) -> None:
-        """Read `state`, which `lock`, the log's lock, guards."""
+        """Store the log's lock, and the state that this lock guards."""
         self._lock = lock
         self._state = state
 

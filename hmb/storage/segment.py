@@ -1,20 +1,20 @@
 """A segment: one part of a partition's log, with its indexes.
 
-A log is divided into segments for two reasons. To delete old records, the broker only has to remove the files of a
-segment. And the index of a segment stays small. A segment is a few files that share one name: the offset of its first
-record, written with twenty digits:
+A log is divided into segments for two reasons. First, to delete old records, the broker only has to remove the files of
+a segment. Second, the index of a segment stays small. A segment is a few files that share one name: the offset of its
+first record, written with twenty digits:
     00000000000000008021.log         the batches, exactly as they were in the produce requests
     00000000000000008021.index       offset -> position, sparse    (offset_index.py)
     00000000000000008021.timeindex   timestamp -> offset, sparse   (time_index.py)
     00000000000000008021.txnindex    aborted transactions, if any  (transaction_index.py)
 
 Example: each batch has 10 records and 1,000 bytes, and the batch that contains offset 8,100 begins at position 7,000.
-To read from offset 8,100, the segment looks up this offset in its offset index and finds the entry (8,080, 5,000). It
-scans the headers of the batches from position 5,000 on until it finds the batch. It returns the region of the file that
-begins at position 7,000.
+To read from offset 8,100, the segment looks up this offset in its offset index and finds the entry (offset 8,080,
+position 5,000). It scans the headers of the batches from position 5,000 on until it finds the batch. Then it returns
+the region of the file that begins at position 7,000.
 
 Appends go only to the last segment of a log, the active segment. `size` is the number of bytes of whole batches. The
-segment increases `size` only after a write has succeeded, so a reader never sees a part of a batch.
+segment increases `size` only after a write has succeeded, so a reader never gets a batch that is only partly written.
 
 Source: the thesis, chapters 9.5.2 and 9.5.3, "Storage Format"; Kafka's `LogSegment`.
 """
@@ -47,7 +47,7 @@ LOGGER = logging.getLogger(__name__)
 
 
 class DamagedSegment(KafkaError):
-    """A read has found damage in `segment`, which hides the batches after it until the segment is repaired."""
+    """A read has found damage in `segment`. Later batches cannot be read until the segment is repaired."""
 
     def __init__(self, segment: Segment, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, f"{segment.path}: {why}")
@@ -85,7 +85,7 @@ class Segment:
         return self.file.path
 
     def make(self, *, sync: bool) -> None:
-        """Create the log file before the first append. With `sync`, its name survives a power cut. Raises OSError."""
+        """Create the log file before the first append. If `sync`, its name survives a power cut. Raises OSError."""
         self.file.open()
         if sync:
             self.file.sync()
@@ -113,9 +113,9 @@ class Segment:
     ) -> None:
         """Write whole batches to the end of the segment.
 
-        The offset index stores `last_offset_of_first_batch`. `max_timestamp` is the greatest timestamp of the batches
-        and the offset of its record. If the batch is an abort marker, `aborted` is the transaction that it ends. If
-        `append` raises OSError, nothing has been appended.
+        The offset index stores `last_offset_of_first_batch`. `max_timestamp` contains the greatest timestamp of the
+        batches, and the offset of the record with this timestamp. If the batch is an abort marker, `aborted` is the
+        transaction that it ends. If `append` raises OSError, nothing has been appended.
         """
         try:
             if not self.size and self.config.preallocate:
@@ -132,7 +132,7 @@ class Segment:
         self.size += size
 
     def index_batch(self, last_offset: int, position: int, size: int, max_timestamp: int, offset_of_max: int) -> None:
-        """Update the indexes for one batch: after an append, or when the indexes are rebuilt from the log."""
+        """Update the indexes for one batch, after an append or during a rebuild of the indexes."""
         if self.first_timestamp is None:
             self.first_timestamp = max_timestamp
         if max_timestamp > self.max_timestamp:
@@ -186,13 +186,13 @@ class Segment:
             raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Yield `(position, batch)` for all batches from a batch at or before `offset` up to position `end`.
+        """Yield `(position, batch)` for all batches from `offset` or a little earlier, up to position `end`.
 
-        The offset index contains an entry at or below `offset`, and the scan begins at its position. The entry contains
-        the last offset of the batch at this position. (In Kafka, an entry may contain the last offset of a later
-        batch.) If the batch at this position ends at a greater offset than the entry, the entry is damaged. In this
-        case the method rebuilds the indexes, and the scan begins at the start of the segment. Raises KafkaError,
-        OSError.
+        The method looks up `offset` in the offset index, and begins to scan at the position in the entry that it finds.
+        The entry contains the last offset of the batch at this position. (In Kafka, an entry may contain the last
+        offset of a later batch.) If the batch at this position ends at a greater offset than the entry contains, the
+        entry is damaged. In this case the method rebuilds the indexes, and the scan begins at the start of the segment.
+        Raises KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
         batches = self.batches(entry.position, end)
@@ -239,7 +239,7 @@ class Segment:
 
     @contextmanager
     def indexes_made_anew(self) -> Iterator[None]:
-        """Remove all entries of both indexes. In the `with` block, `index_batch` adds them again. Raises OSError."""
+        """Remove all entries of both indexes. The `with` block calls `index_batch` for each batch. Raises OSError."""
         self.max_timestamp, self.offset_of_max_timestamp = NO_TIMESTAMP, self.base_offset
         self.first_timestamp = None
         self._bytes_since_index_entry = 0

@@ -1,15 +1,16 @@
 """The time index: it maps a timestamp to an offset.
 
 A client may ask for the first record at or after a time (ListOffsets). A record may have an earlier timestamp than the
-record before it. So the broker cannot use a binary search in the log itself. In the time index, timestamps always grow,
-so a binary search works. A segment's `.timeindex` file contains entries of 12 bytes, in the order of the log:
+record before it. So a binary search in the log itself is not possible. In the time index, timestamps always grow, so a
+binary search works. A segment's `.timeindex` file contains entries of 12 bytes, in the order of the log:
     timestamp         int64   the greatest timestamp in the segment so far, in ms
     relative offset   int32   the last offset of the batch with that timestamp, minus the segment's base offset
 
 An entry `(t, o)` means: no record at or below offset `o` has a timestamp greater than `t`. For example, the entries are
 `(1000, 50)` and `(2000, 120)`, and a client asks for time 1500. All records up to offset 50 are older than 1500, so the
-search starts at offset 50. The broker adds an entry whenever it adds an entry to the offset index. When it closes the
-segment, it adds one more entry, so that the last entry contains the segment's greatest timestamp.
+search starts at offset 50. The broker adds entries to the time index at the same times as to the offset index: about
+every `index.interval.bytes` bytes of the log. When the broker closes the segment, it adds one more entry to the time
+index, with the segment's greatest timestamp.
 
 Source: KIP-33; Kafka's `TimeIndex`.
 """
@@ -47,7 +48,7 @@ class TimeIndex(IndexFile):
 
     @property
     def last(self) -> TimestampOffset:
-        """The last entry, which has the greatest timestamp; (-1, base offset) if the index is empty."""
+        """The last entry, which has the greatest timestamp, or (-1, base offset) if the index is empty."""
         return self._last
 
     def append(self, timestamp: int, offset: int) -> None:

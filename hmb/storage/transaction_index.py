@@ -2,25 +2,25 @@
 
 The broker appends the records of a transaction immediately, before it knows whether the transaction will commit or
 abort. When the transaction ends, the broker appends a marker that contains the result (records/control.py). A reader of
-committed records (`isolation_level` 1) reads the records before it reads the marker. So it must learn in another way
-which transactions are aborted. For this purpose, the broker writes an entry for each aborted transaction into the
-`.txnindex` file of the segment that contains the marker. An entry has 34 bytes, and the entries have the order of the
-markers:
+committed records (`isolation_level` 1) reads the records before it reads the marker. But this reader needs to know
+which transactions are aborted before it reads the records. So for each aborted transaction, the broker writes an entry
+into the `.txnindex` file of the segment that contains the marker. An entry has 34 bytes, and the entries have the order
+of the markers:
     version              int16   0
     producer id          int64
     first offset         int64   of the transaction in this partition; it may be in an earlier segment
     last offset          int64   the offset of the marker
     last stable offset   int64   after the marker: the first offset of the oldest transaction that was still open
 
-A fetch of the offsets from `start` to `end` also returns the aborted transactions that overlap these offsets. For each
-of these transactions, the client skips the producer's records from `first offset` up to the marker. The broker searches
-the index of the segment that contains `start`, and then the indexes of later segments. The search ends at an entry
-whose last stable offset is at or after `end`: later entries belong to transactions that begin at or after `end`.
+A fetch of the offsets from `start` to `end` also returns the aborted transactions that have records at these offsets.
+For each of these transactions, the client skips the producer's records from `first offset` up to the marker. The broker
+searches the index of the segment that contains `start`, and then the indexes of later segments. The search ends at an
+entry whose last stable offset is at or after `end`: later entries belong to transactions that begin at or after `end`.
 
-Most logs have no aborted transactions, and then the file does not exist. If the file were lost, the broker would
-believe that no transaction was aborted. So the broker syncs this index together with the log file, unlike the other
-indexes. Whenever the broker starts, it checks the index's length and the order of its numbers. If the check fails, or
-if the segment was recovered, the broker rebuilds the index from the log (recovery/loading.py).
+If a segment has no aborted transactions, its `.txnindex` file does not exist. If such a file were lost, the broker
+would not know that transactions were aborted. So the broker syncs the transaction index together with the log file. (It
+does not sync the other indexes.) At each start, the broker checks the index's length and the order of its numbers. If
+the check fails, or if the segment was recovered, the broker rebuilds the index from the log (recovery/loading.py).
 
 Source: KIP-98; Kafka's `TransactionIndex`, `AbortedTxn`.
 """
@@ -54,7 +54,7 @@ class AbortedTransaction(NamedTuple):
 class TransactionIndex(IndexFile):
     """The `.txnindex` file of one segment. Each entry has 34 bytes. The last offsets of the entries grow.
 
-    The object also keeps all entries in memory. So a search finds the right entries even if another process changes the
+    The object keeps all entries in memory. So a search finds the right entries even if another process changes the
     file.
     """
 
@@ -136,7 +136,7 @@ class TransactionIndex(IndexFile):
 
 
 def is_possible(fields: tuple[int, ...], next_offset: int) -> bool:
-    """Return whether `fields` are possible values of an entry. All earlier entries have markers below `next_offset`."""
+    """Return whether `fields` can be an entry. The markers of all earlier entries are below `next_offset`."""
     version, producer_id, first, last, last_stable = fields
     in_order = 0 <= first < last and next_offset <= last and 0 <= last_stable <= last + 1
     return version == VERSION and producer_id >= 0 and in_order

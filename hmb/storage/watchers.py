@@ -1,8 +1,8 @@
 """Waiting for one of several events: a fetch waits for an append to any of its logs, or for the broker's stop.
 
 A watcher stands for one waiting fetch. Each log has a set of watchers, and a watcher may be in the sets of several
-logs. A fetch first adds its watcher, then reads the logs, and then waits. If the fetch added its watcher after the
-read, it could miss an append that happens between the read and the wait.
+logs. A fetch first adds its watcher to these sets, then reads the logs, and then waits. If the fetch read the logs
+before it added its watcher, it could miss an append between these two steps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Watcher:
     def wait(self, seconds: float) -> None:
         """Wait until another thread calls `wake`, but at most `seconds`.
 
-        If `wake` was called after the previous wait ended, return at once.
+        If another thread has called `wake` after the previous wait, return at once.
         """
         self._event.wait(seconds)
         self._event.clear()

@@ -54,7 +54,7 @@ def read_log(file: BufferedReader, path: Path, options: DumpOptions, findings: F
 
 
 def log_batches(file: BufferedReader, path: Path, options: DumpOptions) -> Iterator[BatchAt | Entry]:
-    """Yield the header of each whole batch. If other bytes follow the last whole batch, then yield a report of them."""
+    """Yield the header of each whole batch, and a report of other bytes after the last whole batch, if any."""
     position, end = 0, os.fstat(file.fileno()).st_size
     while position < end:
         options.progress(path, position)

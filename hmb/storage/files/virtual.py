@@ -6,8 +6,8 @@ does not keep its files open. The segment has a `VirtualFile` for each file. A `
 broker uses it. `OPEN_FILES` limits the number of open files. If too many files are open, `OPEN_FILES` closes a file
 that was not used recently.
 
-The clock algorithm chooses which file to close. The open files form a circle. Each use of a file sets the file's mark. A
-*hand* moves around the circle and looks at one file after the other. It removes marks, and closes a file without a mark:
+The clock algorithm chooses which file to close. The open files form a circle. Each use of a file sets the file's mark.
+A *hand* moves around the circle from file to file. It removes the file's mark, or closes a file that has no mark:
         A used        A         A: the hand removes its mark, and the file stays open
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C

@@ -1,20 +1,20 @@
 """Recovery: when the broker starts, it finds out which records a log contains after a kill, a power cut or damage.
 
-If the broker's process is killed, no written bytes are lost, because the kernel has them. After a power cut, any of the
-bytes that were not synced may be missing. A disk may change a bit at any time. When the broker starts, it has only the
-files to distinguish these cases:
+If the broker's process is killed, no written bytes are lost, because the kernel has them. After a power cut, any bytes
+that were not synced may be missing. A disk may change a bit at any time. When the broker starts, it distinguishes these
+cases by the position of the damage. In this drawing, `?????` stands for damaged bytes:
                          recovery point               end of the file
                                |                             |
     [ batch ][ batch ][ ????? ][ batch ][ batch ][ ????? ][ batch ]
                       damage: an empty           a power cut: the log ends at the
                       batch replaces it          hole, later batches go to a .cut file
 
-All bytes before the recovery point have been on disk. So if they are damaged, the disk has changed them later. The
-broker replaces the damaged batch by an empty batch, and readers can continue with the intact batches after it. Some
-bytes after the recovery point may never have been on disk. If bytes are damaged there, the log ends at the damage,
+All bytes before the recovery point have been on disk. If these bytes are damaged, the disk has changed them later. The
+broker replaces the damaged batch by an empty batch, and readers can continue with the next batch. Some bytes after the
+recovery point may never have been on disk. If bytes after the recovery point are damaged, the log ends at the damage,
 because later records may depend on the lost records.
 
-The broker can rebuild the indexes and the state of the producers from the batches.
+During recovery, the broker also rebuilds the indexes and the state of the producers from the batches.
 
 Read in this order:
 - `scanning`     a check of all batches of one segment after a crash, up to the first damaged batch

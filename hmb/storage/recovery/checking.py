@@ -8,8 +8,9 @@ bytes after the length field match the length and the CRC of the batch.
 The CRC does not cover the offset of a batch (8 bytes). scanning.py checks that the offsets grow. The CRC does not cover
 the leader epoch (4 bytes) either, but no record depends on the leader epoch.
 
-`next_whole_batch` searches for an intact batch after a damaged batch. A batch does not begin with a special byte. So
-the search looks for bytes that could be a header. If the CRC matches, it assumes that they are a batch.
+`next_whole_batch` searches for an intact batch after a damaged batch. The search cannot look for a special byte,
+because batches do not begin with one. So it looks for bytes that could be a header. If the CRC also matches, the search
+has found a batch.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ CheckedBatch = tuple[int, int, int, int, int, int]
 
 
 class Damage(KafkaError):
-    """A file has no intact next batch of the log at `position`."""
+    """The error for a file that has no intact batch at `position`."""
 
     def __init__(self, position: int, why: str) -> None:
         super().__init__(ErrorCode.CORRUPT_MESSAGE, why)
@@ -78,8 +79,8 @@ def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, in
     """Return a view that contains a batch of `size` bytes, and the index of the batch in the view.
 
     If the length field is damaged, `size` may be very large, for example 1 GiB. So if `size` is larger than a window,
-    the function first computes the CRC window by window. It reads the whole batch into memory only if the CRC is
-    correct. Raises KafkaError, OSError.
+    the function first reads the bytes window by window and computes the CRC. Only if the CRC is correct, it reads the
+    whole batch into memory. Raises KafkaError, OSError.
     """
     if size > WINDOW:
         header = parse_batch(*windows.at(position, HEADER_PEEK))
@@ -98,8 +99,8 @@ def _first_offset(batch: Batch) -> int:
     """Return the first offset of a batch. In a compressed message, it is in the compressed part. Raises KafkaError."""
     if isinstance(batch, RecordBatch) or batch.codec is Codec.NONE:
         return batch.base_offset
-    # This call uses no limit for decompression. When the message was appended, its size was within the limit of that
-    # time, and the limit may be lower now.
+    # This call uses no limit for decompression. The limit at the time of the append may have been higher than the limit
+    # now.
     offsets = [record.offset for record in batch.records(limit=sys.maxsize)]
     if offsets[-1] != batch.last_offset:
         raise corrupt(f"a compressed message at offset {batch.last_offset}, and inside it ends at {offsets[-1]}")
@@ -109,7 +110,7 @@ def _first_offset(batch: Batch) -> int:
 class ProducerBatches:
     """The positions of those batches of a segment that the broker needs to rebuild the state of the producers.
 
-    These are the last five batches of each producer, the first batch of each transaction, and all markers.
+    The broker needs the last five batches of each producer, the first batch of each transaction, and all markers.
     """
 
     def __init__(self) -> None:
@@ -150,14 +151,14 @@ def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> i
 
 
 def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int, CheckedBatch] | None:
-    """Return the first intact batch at or after `position`, with its position. It must end at or after offset `lowest`.
+    """Return the first intact batch at or after `position`, with its position. It ends at or after the offset `lowest`.
 
     The search looks for bytes that could be a header, and then checks the CRC. Return None if it finds no intact batch.
     Raises OSError.
     """
     end = _end_of_data(windows, position)
-    # The pattern matches bytes that could be a header. The first three bytes of the offset are those of `lowest`. The
-    # size is positive, the next 4 bytes (leader epoch or CRC) are any bytes, and the magic is 0 to 2.
+    # The pattern matches bytes that could be a header. The first three bytes of the offset are the same as in `lowest`.
+    # The size is positive. The next 4 bytes (leader epoch or CRC) may have any value. The magic is 0, 1 or 2.
     header = re.compile(re.escape(lowest.to_bytes(8, "big")[:3]) + rb"(?s:.{5}(?!\0{4})[\0-\x7f].{7}[\0-\2])")
     while position + MIN_HEADER <= end:
         view, index = windows.at(position, MIN_HEADER)
@@ -180,7 +181,7 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
 
 
 def _end_of_data(windows: Windows, position: int) -> int:
-    """Return the end of the file without its zeros (see `preallocate`), which are skipped in steps of 1 MiB."""
+    """Return the position at which the zeros at the end of the file begin (see `preallocate`)."""
     end = windows.end
     while end - len(ZEROS) >= position:
         view, index = windows.at(end - len(ZEROS), len(ZEROS))

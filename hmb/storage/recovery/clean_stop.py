@@ -1,8 +1,8 @@
 """The start after a clean stop: the broker uses the indexes to find the end of a segment.
 
-When a broker stops properly, it syncs its logs and writes a marker file. At its next start, the broker then need not
-read the whole log. For each segment, it reads only the batches after the last index entry, usually a few kilobytes, and
-compares them with the offset index and the time index.
+When a broker stops properly, it syncs its logs and writes a marker file. At its next start, the broker need not read
+the whole log. For each segment, it reads only the batches from the last index entry on, usually a few kilobytes, and
+compares these batches with the offset index and the time index.
 
 For example, the last entry of a segment's offset index is (offset 109, position 10000), and the log file has 12,000
 bytes. The broker reads the two batches after position 10,000, which have 1,000 bytes each. The first batch must end at
@@ -26,8 +26,8 @@ def end_by_indexes(segment: Segment) -> int:
     """Return the offset after the last batch of a segment. Read only the batches after the last index entry.
 
     Raises KafkaError if the file does not end with a whole batch, or if the last batches do not match the last entries
-    of the indexes. The reason may be that the last index entries were not written, or that the indexes belong to
-    another log. Raises OSError.
+    of the indexes. For example, the last index entries were not written, or the indexes belong to another log. Raises
+    OSError.
     """
     for index in (segment.offset_index, segment.time_index):
         if not index.is_sane():

@@ -1,33 +1,34 @@
 """Opening a log: when the broker starts, it finds the log's segments, its end, and the state of its producers.
 
-After a proper stop, the broker reads only the end of each segment, to see whether the indexes are complete. It does not
-read the other batches. The manifest shows whether another process has changed a file after the stop (manifest.py).
-After a kill or a power cut, the broker also checks all batches of the active segment (checking.py) and rebuilds its
-indexes, because the manifest does not contain the final size of this segment. If the directory has no manifest, because
-Kafka wrote it, the broker checks each segment that ends after the recovery point.
+After a proper stop, the broker reads only the end of each segment, to check whether the indexes are complete. The
+manifest shows whether another process has changed a file after the stop (manifest.py). After a kill or a power cut, the
+broker also checks all batches of the active segment (checking.py) and rebuilds its indexes, because the manifest does
+not contain the final size of this segment. If the directory has no manifest, because Kafka wrote it, the broker checks
+each segment that ends after the recovery point.
 
-If the broker finds damaged bytes, it asks whether these bytes have been on disk.
-
-- Bytes *have been on disk* if they are below the recovery point, or if the broker stopped properly. The same is true if
-  they are not in the last segment, because a log syncs a segment before it creates the next segment. So the disk has
-  changed these bytes later, and clients may already have read the records after them. The broker replaces the
-  damaged batch by an empty batch (repair.py). Clients can read all intact batches, and the log assigns no offset twice.
-- Bytes *may never have been on disk* if they are in the last segment, at or after the recovery point. After a power
-  cut, any unsynced pages may be missing, so intact batches may follow a hole. But a log must not contain a later record
-  without the earlier records, because the later record may depend on them. So the log ends at the hole. If intact
-  batches follow, the broker first copies the bytes to `<base offset>.log.<position>.cut`.
+If the broker finds damaged bytes, it distinguishes two cases:
+- The bytes *have been on disk*: they are below the recovery point, or they are not in the last segment, or the broker
+  stopped properly. (A log syncs a segment before it creates the next segment.) So the disk has changed these bytes
+  later, and clients may already have read later records. The broker replaces the damaged batch by an empty batch
+  (repair.py). Clients can then read all intact batches, and the log assigns no offset twice.
+- The bytes *may never have been on disk*: they are in the last segment, at or after the recovery point. After a power
+  cut, any unsynced pages may be missing, so intact batches may follow the damaged bytes. But a log must not contain a
+  later record without the earlier records, because the later record may depend on the earlier records. So the log ends
+  at the damaged bytes. If intact batches follow, the broker first copies all bytes after the new end to
+  `<base offset>.log.<position>.cut`.
 
 There may be a gap between the offsets of two segments, because compaction has removed the last records of the first
-segment. But a segment file may also be lost. To distinguish these cases, the manifest stores for each segment the base
-offset of the next segment. If the next file has a greater base offset than the manifest says, a segment is lost.
+segment. But a gap may also mean that a segment file is lost. To distinguish these cases, the manifest stores for each
+segment the base offset of the next segment. If the next file has a greater base offset than the manifest contains, a
+segment is lost.
 
 Example: a log has the segments 0, 100 and 200, and ends at offset 250. Its recovery point is 220. The process is
 killed. If the broker finds damage at offset 50 or 210, it repairs the damage. If it finds damage at offset 230, the log
 ends at 230.
 
 The broker rebuilds damaged indexes from the log. To get the state of the producers, it loads the newest snapshot and
-then reads the batches after the snapshot. To rebuild the transaction index of a segment, the broker must know the
-transactions that were open at the beginning of the segment. So it then loads a snapshot that is older than the segment.
+then reads the batches after the snapshot. To rebuild the transaction index of a segment, the broker must know which
+transactions were open at the beginning of the segment. For this, it loads a snapshot that is older than the segment.
 
 Source: Kafka 0.7 design, "Log" (recovery); Kafka's `LogLoader`.
 """
@@ -92,7 +93,7 @@ class Known:
         return is_final and base_offset in known and known[base_offset].size >= 0
 
     def next_offset(self, base_offset: int) -> int | None:
-        """Return the base offset of the segment after this segment, or None if the manifest does not contain it."""
+        """Return the base offset of the next segment, or None if the manifest does not contain this offset."""
         known = self.segments or {}
         is_final = self.is_clean or base_offset != max(known, default=base_offset)
         return known[base_offset].next_offset if is_final and base_offset in known else None
@@ -163,7 +164,7 @@ class _Loading:
                              self._directory, base_offset, entry.size, base_offset)  # fmt: skip
 
     def _look_at(self, number: int, following: int | None) -> int:
-        """Return the offset after the last batch of a segment. If its files may have changed, check them first."""
+        """Return the offset after the last batch of a segment. Check the files first if they may have changed."""
         segment = self.segments[number]
         segment.transaction_index.is_incomplete = not segment.transaction_index.is_sane()
         if self._may_trust(segment, following):
@@ -171,7 +172,8 @@ class _Loading:
                 return end_by_indexes(segment)
             except KafkaError as error:
                 if segment.size:  # A new log has no indexes.
-                    # A preallocated file ends with zeros, which are no damage. Then the message is not a warning.
+                    # A preallocated file ends with zeros, which are not damage. So for a preallocated file, the message
+                    # is not a warning.
                     level = logging.INFO if self._config.preallocate else logging.WARNING
                     LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
         bounds = self._bounds(segment, following)
@@ -220,7 +222,7 @@ class _Loading:
         return Bounds(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
 
     def _synced_to(self, segment: Segment) -> int | None:
-        """Return the offset below which all records of the last segment have been on disk, or None if it is unknown."""
+        """Return the offset below which all records of the last segment have been on disk. None means unknown."""
         recovery_point, known = self._known.recovery_point, self._known.next_offset(segment.base_offset)
         if self._known.is_clean:
             return recovery_point if known is None else max(recovery_point or 0, known)
@@ -241,7 +243,7 @@ class _Loading:
                            self._directory, end_offset, following - 1)  # fmt: skip
 
     def _fill(self, number: int, first_offset: int, next_offset: int) -> None:
-        """Append an empty batch for lost segments to the segment before them, so that clients can read past the gap."""
+        """Append an empty batch to the segment before lost segments, so that clients can read past the gap."""
         segment = self.segments[number]
         LOGGER.error("%s: offsets %d to %d were on disk and are lost; the log continues after them",
                      self._directory, first_offset, next_offset - 1)  # fmt: skip

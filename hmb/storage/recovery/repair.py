@@ -1,24 +1,25 @@
 """Repairing a segment: the broker replaces damaged bytes, so that clients can read the intact batches after them.
 
 A client fetches the offset after the last batch that it got. If the next batch is damaged, the client cannot read it
-and fetches the same offset forever. A *hole* is the damaged bytes between the end of an intact batch and the beginning
-of the next intact batch. The broker replaces the bytes of a hole:
+and fetches the same offset forever. A *hole* consists of the damaged bytes between two intact batches. The broker
+replaces the bytes of a hole, as in this example:
     file      [ 0..4 ][ 5..9 ][ ?????? ][ 12..13 ]         a hole: offsets 10 and 11 are lost
     repaired  [ 0..4 ][ 5..9 ][ 10..11, no records ][ 12..13 ]
 
 The broker tries three replacements in this order, and takes the first that is possible:
 1. *The batch itself.* The CRC does not cover the offset, the length and the magic of a batch. The batches before and
-   after the hole show the correct values of these fields. If the CRC matches after the broker has written these values,
-   the batch is restored, and nothing is lost.
-2. *A transaction's marker.* Without its marker, a transaction would stay open, or it would end with the marker of the
-   producer's next transaction. A marker is short. So the broker flips each of its bits in turn, until the CRC is
-   correct. The transaction index also shows which markers of aborted transactions were in the hole.
+   after the hole show the correct values of these fields. If the CRC matches after the broker has written the correct
+   values, the batch is restored, and no record is lost.
+2. *A transaction's marker.* If the marker were lost, its transaction would stay open, or end with the marker of the
+   producer's next transaction. A marker is short. So the broker flips one bit after another, until the CRC is correct.
+   If this fails, the transaction index shows which ABORT markers were in the hole.
 3. *An empty batch* with the lost offsets. Compaction also leaves empty batches, and all clients can read past them.
 
-If the hole is at the end of the file, the broker cuts it off and appends the replacement. In the middle of a file, a
-replacement changes the positions of the batches after it. So the broker writes a new segment, and replaces the old
-segment by it in a swap, as compaction does (swap.py). It copies the damaged bytes to a `.cut` file beside the segment.
-After the repair the damage is gone, so the broker logs it only once.
+If the hole is at the end of the file, the broker cuts the hole off and appends the replacement. If the hole is in the
+middle of a file, a replacement changes the positions of all later batches. So the broker writes a new segment, and the
+new segment replaces the old segment in a swap, as in compaction (swap.py). The broker copies the damaged bytes to a
+`.cut` file in the same directory. After the repair the segment has no damage any more, so the broker logs the damage
+only once.
 """
 
 from __future__ import annotations
@@ -79,9 +80,9 @@ class Bounds(NamedTuple):
     """Offsets that show which records of a segment have been on disk.
 
     All records below `synced_to` have been on disk. Damage at or after `synced_to` comes from a power cut, and the log
-    ends there. If `synced_to` is None, the whole segment has been on disk, but its last offset is unknown. `may_go_on`
-    is True for the last segment of a log, which may have batches after `synced_to`. If the segment ends below
-    `reached`, records at its end are lost.
+    ends at this damage. If `synced_to` is None, the whole segment has been on disk, but its last offset is unknown.
+    `may_go_on` is True for the last segment of a log, which may have batches after `synced_to`. If the segment ends
+    below `reached`, records at its end are lost.
     """
 
     synced_to: int | None
@@ -126,7 +127,7 @@ def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence
 def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment]) -> Segment | None:
     """Return a repaired copy of a segment, or None if the segment is intact. The caller puts the copy into the log.
 
-    The segment gets no more appends, but readers may use it during the repair. The next segment begins at
+    The segment gets no more appends, but readers may use the segment during the repair. The next segment begins at
     `next_offset`. Raises OSError.
     """
     is_short = segment.windows().end < segment.size
@@ -189,7 +190,7 @@ class HoleSearch:
         self.end_offset = segment.base_offset  # end offset of the repaired part so far
 
     def holes(self, position: int, next_offset: int) -> list[Hole]:
-        """Return the holes at or after `position`, where the batch with `next_offset` should begin. Raises OSError."""
+        """Return the holes at or after `position`. The batch with `next_offset` should begin there. Raises OSError."""
         holes: list[Hole] = []
         windows, limit = self._windows, self.bounds.synced_to
         before = list(self._segment.batches_from(next_offset - 1, position)) if position else []
@@ -220,7 +221,7 @@ class HoleSearch:
             next_offset = following[1][0] if following else holes[-1].next_offset
 
     def lost_end(self) -> Hole:
-        """Return a hole of 0 bytes at the end of the file, with the offsets that the file has lost there."""
+        """Return a hole of 0 bytes at the end of the file, with the lost offsets after the last batch."""
         first_offset, self.end_offset, end = self.end_offset, self.bounds.reached, self._windows.end
         aborted = self._segment.transaction_index.between(first_offset, self.end_offset)
         replacement = replacement_of(first_offset, self.end_offset, aborted, self._segments, self._leader_epoch)
@@ -234,8 +235,8 @@ class HoleSearch:
     def _next_intact(self, position: int, next_offset: int) -> tuple[int, CheckedBatch] | None:
         """Return the next intact batch whose offset is correct, with its position.
 
-        No CRC covers the offset of a batch. If the next intact batch has a lower offset, the offset of this batch is
-        wrong, and the search continues.
+        No CRC covers the offset of a batch. If batch A is followed by a batch with a lower offset, the offset of batch
+        A is wrong. The search then ignores batch A and continues.
         """
         limit = self.bounds.synced_to
         found = next_whole_batch(self._windows, position, next_offset)
@@ -286,7 +287,7 @@ def _restored(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
 
 
 def _with_one_bit_flipped(data: bytes, first_offset: int, next_offset: int) -> bytes | None:
-    """Return the original marker of a hole if only one of its bits is damaged, or else None."""
+    """Return the original marker of a hole if only one bit of the marker is damaged, or else None."""
     if len(data) > LARGEST_MARKER:
         return None
     for bit in range(8 * len(data)):
@@ -331,8 +332,8 @@ def written_again(segment: Segment, holes: Sequence[Hole], end_offset: int) -> S
 def report(segment: Segment, hole: Hole) -> None:
     """Log the position and the offsets of a hole, and copy its bytes to a `.cut` file. Raises OSError.
 
-    If the log ends at the hole, the `.cut` file contains all bytes after the new end. If these bytes contain no whole
-    batch, they are not copied.
+    If the log ends at the hole, the `.cut` file contains all bytes after the new end of the log. But if these bytes
+    contain no whole batch, the function does not copy them.
     """
     where = f"{segment.path}, position {hole.position}: {hole.why}"
     windows, first, last = segment.windows(), hole.first_offset, hole.next_offset - 1

@@ -1,20 +1,20 @@
 """Scanning: when the broker starts after a crash, it checks all batches of a segment up to the first damaged batch.
 
 For example, a power cut leaves half of a batch at the end of the active segment. `recover` checks the batches from the
-first batch on. It rebuilds the indexes, and adds each intact batch to them. The last batch is incomplete, so the log
-ends after the batch before it:
+first batch on, and rebuilds the indexes from the intact batches. In this example, the third batch is incomplete, so the
+log ends after the second batch:
     [ 0..9 ][ 10..19 ][ 20..2                  `recover` returns end_offset 20
                      ^ segment.size
 
-`recover` only finds this end. After that, loading.py cuts off the bytes after the end, or repairs damage in the middle
-of the log (repair.py). It also reads the state of the producers from the intact batches. Earlier segments need no
-check, because a log syncs each segment before it creates the next segment. After a clean stop, no segment needs a check
-(clean_stop.py).
+`recover` only finds the end of the intact batches. Then the code in loading.py cuts off the bytes after this end, or
+repairs damage in the middle of the log (repair.py). The code in loading.py also reads the state of the producers from
+the intact batches. Earlier segments need no check, because a log syncs each segment before it creates the next segment.
+After a clean stop, no segment needs a check (clean_stop.py).
 
-No CRC covers the offset of a batch. The offsets in a log must grow, and compaction may leave gaps. But if a bit of an
-offset is flipped, the result also looks like a gap. So when the check finds a gap, it looks at the batch after the gap
-and at the next batch. If the next batch has a greater offset, the gap is real. If it has a smaller offset, the offset
-after the gap is damaged. A batch after a gap must also have lower offsets than the next segment.
+No CRC covers the offset of a batch. The offsets in a log must grow, and compaction may leave gaps. But a flipped bit in
+an offset also looks like a gap. For example, three batches begin at the offsets 10, 84 and 30. The third offset is
+smaller than 84, so the offset 84 is damaged. If the batches began at 10, 84 and 94, the gap would be real. A batch
+after a gap must also have lower offsets than the next segment.
 
 Source: Kafka's `LogSegment.recover`.
 """
@@ -36,7 +36,7 @@ from hmb.storage.segment import Segment
 
 
 class Recovered(NamedTuple):
-    """The result of `recover`: where the intact beginning of a segment ends, and whether damage follows it."""
+    """The result of `recover`: where the intact batches of a segment end, and whether damage follows."""
 
     end_offset: int  # the offset after the last batch of the intact beginning
     is_damaged: bool  # whether damaged bytes follow the intact beginning

@@ -1,9 +1,9 @@
-"""State: the small files of a data directory besides the logs.
+"""State: the small files of a data directory that are not part of a log.
 
-Kafka's state files are text files without checksums: checkpoints with an offset for each partition, the identity of the
-directory, and the id of each topic. The broker replaces a state file in one step. So after a crash the file has either
-its old or its new content. HMB also keeps a checksum of each file in a file of its own, the manifest. When the broker
-starts, it compares each file with its checksum, and so notices if another process has changed a file.
+Kafka's state files are text files without checksums. They contain offsets of each partition (checkpoints), the identity
+of the directory, and the id of each topic. The broker replaces a state file in one step. So after a crash the file has
+either its old or its new content. HMB also writes a checksum of each state file into an extra file, the manifest. When
+the broker starts, it compares each file with its checksum, and so notices if another process has changed a file.
 
 Read in this order:
 - `checkpoints`      Kafka's files, and functions that read and write them

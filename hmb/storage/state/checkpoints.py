@@ -1,13 +1,14 @@
 """The small state files of a data directory, in Kafka's formats.
 
+The files are:
 - `<name>-checkpoint`: an offset for each partition. The first line is the version (`0`), and the second line is the
-  number of the following lines. Each of these is `topic partition offset`.
+  number of the following lines. Each following line is `topic partition offset`.
 - `meta.properties`: the identity of the directory: node id, cluster id, directory id.
 - `<partition>/partition.metadata`: the id of the topic. If a topic is deleted and created again with the same name, the
   new topic has another id.
 - `<partition>/leader-epoch-checkpoint`: a file like a checkpoint, whose lines are `epoch start-offset`.
 
-The functions `read_...` read a file. The functions `..._content` return a new content for a file. The broker replaces
+The functions `read_...` read a file. The functions `..._content` return the text of a new file. The broker replaces
 each of these files in one step, and writes its CRC to the manifest (manifest.py).
 """
 

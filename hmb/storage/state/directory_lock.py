@@ -6,12 +6,13 @@ the lock.
 
 HMB locks the directory itself (`flock`). A lock on a file in the directory would not be enough: if a user removed the
 file, a second broker could create a new file with the same name and lock the new file. Kafka locks only the file
-`.lock`. So that HMB and Kafka cannot use the same directory together, HMB locks this file, too, in the same way as Java
-(`lockf`). Some file systems, for example NFS, cannot lock directories. There HMB locks only the file.
+`.lock`. HMB also locks this file, in the same way as Java (`lockf`), so that HMB and Kafka cannot use the same
+directory together. Some file systems, for example NFS, cannot lock directories. On these file systems, HMB locks only
+the file.
 
-A user may also move the directory of a running broker, and start a second broker with a new directory that has the old
-name. The first broker would then write its checkpoints into the directory of the second broker. `check` finds this
-error.
+A user may also move the directory of a running broker, and create a new directory with the old name for a second
+broker. The first broker would then write its checkpoints into the directory of the second broker. The method `check`
+finds this error.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class DirectoryLock:
             raise OSError(errno.ESTALE, "another directory has replaced this broker's directory", str(self._directory))
 
     def release(self) -> None:
-        """Release the lock. The caller ensures that no thread calls `check` after this call."""
+        """Release the lock. After this call, no thread may call `check`."""
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()

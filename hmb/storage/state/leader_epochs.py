@@ -1,15 +1,15 @@
 """Leader epochs: which leader wrote which part of a log (KIP-101).
 
 Each time a partition gets a new leader, its leader epoch grows by one. Every batch contains the leader epoch at the
-time of its append. The file `leader-epoch-checkpoint` stores the offset at which each epoch began. Its lines are `epoch
-start-offset`:
+time of its append. The file `leader-epoch-checkpoint` stores the offset at which each epoch began. Each line contains
+an epoch and its start offset, for example:
     0 0          in epoch 0, the leader appended offsets 0 to 99
     2 100        in epoch 2, the leader appended offsets 100 to 249; in epoch 1, it appended no record
     5 250        epoch 5 is the current epoch
 
-An epoch ends where the next epoch begins, and the newest epoch ends at the log's end. A consumer can ask for the end of
-the epoch of its last record. If this end is lower than the consumer's position, the log has lost records that the
-consumer has read.
+An epoch ends where the next epoch begins, and the newest epoch ends at the log's end. A consumer can ask at which
+offset the epoch of its last record ended. If this offset is lower than the consumer's position, the log has lost
+records that the consumer has read.
 
 HMB's clusters have only one broker, which never loses its leadership. So logs that HMB has created stay in epoch 0.
 Logs that a Kafka broker has created may have more epochs.
@@ -37,7 +37,7 @@ class EpochEnd(NamedTuple):
 
 
 class LeaderEpochs:
-    """The epochs of one log, at least one. Immutable. The epochs grow. Their start offsets grow or stay equal."""
+    """The leader epochs of one log, at least one. Immutable. Epochs grow, and start offsets never decrease."""
 
     def __init__(self, starts: Sequence[tuple[int, int]] = ((0, 0),)) -> None:
         """Create the object from pairs `(epoch, start offset)`. Raises ValueError if their order is wrong."""
@@ -53,7 +53,7 @@ class LeaderEpochs:
         return self.starts[-1].epoch
 
     def _since(self, log_start_offset: int) -> Sequence[EpochStart]:
-        """Return the epochs with records at or after the log start offset. The first of them starts there."""
+        """Return the epochs with records at or after the log start offset. The first epoch starts at this offset."""
         gone = bisect_right(self.starts, log_start_offset, key=lambda start: start.start_offset)
         return [EpochStart(start.epoch, log_start_offset) for start in self.starts[:gone][-1:]] + [*self.starts[gone:]]
 

@@ -1,36 +1,38 @@
-"""The manifest: sizes and checksums of the broker's files. When the broker starts, it uses them to find changed files.
+"""The manifest: sizes and checksums of the broker's files, with which the broker finds changed files at its start.
 
 A batch of records has a CRC, but Kafka's other files have no checksum. If one digit in `log-start-offset-checkpoint`
 changes, records are hidden. If a segment file is lost, it looks like a segment that retention has deleted. So the
-broker keeps a list of its files in a file of its own, `hmb-manifest`, which Kafka ignores. Each line of this file is an
-entry. It begins with a CRC-32C of the rest of the line:
+broker keeps a list of its files in an extra file, `hmb-manifest`, which Kafka ignores. Each line of this file is an
+entry. An entry begins with a CRC-32C of the rest of the line:
     8e21c0f5 manifest 000000131072
     5a0be0c2 file topics.json 142 90c1f2aa - -
     07d3c14e topic events-0 qDZ9oMfQTpO0ib6hXlK2Yw
     e1b7a690 segment events-0 0 8021 1048544 1764000000123456789 2040 3060 68 520762322
     3c9c27d0 forget events-0 0
 
+Each kind of entry has its own fields:
 - `manifest`: the size of the manifest in bytes. So the broker notices if the end of the file is lost. The file ends
   with empty lines, and the broker writes new entries into this space. When the space is full, the broker writes a new
   manifest.
-- `file`: the size and CRC-32C of a state file's new content, and then of its old content (`-`: no file). The broker
-  writes and syncs this entry before it replaces the file. So after a crash the file has one of these two contents.
-  After the file is replaced, the broker writes another entry, which has the values of the new content twice.
+- `file`: the size and CRC-32C of a state file's new content, and then the size and CRC-32C of its old content (`-`: no
+  file). The broker writes and syncs this entry before it replaces the file. So after a crash the file has either the
+  new or the old content. After the broker has replaced the file, it writes an entry with the values of the new content
+  twice.
 - `topic`: the topic id of a partition.
-- `segment`: the base offset and the next offset, at which the next segment begins. Then the size of the log file and
-  the time of its last write (ns). Then the sizes of the offset index and the time index. Then the size and CRC-32C of
-  the transaction index. A size of -1 means that compaction is replacing the segments from the base offset to the next
-  offset.
+- `segment`: the base offsets of the segment and of the next segment. Then the size of the log file and the time of its
+  last write (ns). Then the sizes of the offset index and the time index. Then the size and CRC-32C of the transaction
+  index. A size of -1 means that compaction is replacing all segments between the two base offsets.
 - `forget`: a segment that the broker is about to delete. Without a base offset, the broker deletes the whole partition.
 - `opened`, `closed`: the broker has started, or has stopped properly.
 
-If two entries contradict each other, the later entry is valid. If an entry were false, the broker would report damage
-that does not exist. So the broker first makes an entry invalid, then changes the file, and then writes a new entry. The
-last segment of a partition grows. So until a proper stop, the size in its entry is only a lower bound.
+If two entries contradict each other, the later entry is valid. If an entry did not match its file, the broker would
+report damage that does not exist. So before the broker changes a file, it makes the file's entry invalid. After the
+change, it writes a new entry. The last segment of a partition grows with each append. So until a proper stop, this
+segment may be larger than its entry shows.
 
 Another broker, for example Kafka, may use the directory after HMB has stopped. The manifest is then out of date. To
-notice this, HMB reads the file `.kafka_cleanshutdown`, because HMB writes a different content into this file than
-Kafka. If the manifest is missing or out of date, the broker accepts all files as they are. If the manifest is damaged,
+notice this, HMB reads the file `.kafka_cleanshutdown`: HMB and Kafka write different contents into this file when they
+stop. If the manifest is missing or out of date, the broker accepts all files as they are. If the manifest is damaged,
 the broker logs the damage and also accepts all files.
 
 Source: the MANIFEST file of LevelDB.
@@ -193,7 +195,7 @@ class Manifest:
     # -- state files
 
     def check(self, path: Path) -> None:
-        """Raise DamagedStateFile if a state file is missing or has another content than HMB wrote. Raises OSError."""
+        """Raise DamagedStateFile if a state file is missing, or if HMB has not written its content. Raises OSError."""
         known = self._files.get(self._name(path))
         if known is None:
             return
@@ -213,8 +215,8 @@ class Manifest:
     def replace_files(self, contents: Mapping[Path, str], *, sync: bool = True, also: Iterable[str] = ()) -> None:
         """Replace each of these state files in one step. Raises OSError.
 
-        The entries `also` are written to the manifest first. If `sync` is False, a power cut may bring the old contents
-        back.
+        The method first writes the entries in `also` to the manifest. If `sync` is False, a power cut may bring the old
+        contents back.
         """
         new = {self._name(path): FileEntry.of(content.encode()) for path, content in contents.items()}
         old = {name: self._files.get(name, (None,))[0] for name in new}
@@ -271,7 +273,7 @@ class Manifest:
         self._append([*lines, _segment_line(partition, entry)])
 
     def record(self, partitions: Mapping[str, Iterable[SegmentEntry]], *, sync: bool = True) -> None:
-        """Add or change entries of segments. If `sync` is False, a power cut may remove them. Raises OSError."""
+        """Add or change entries of segments. If `sync` is False, a power cut may undo this. Raises OSError."""
         lines = []
         for name, entries in partitions.items():
             known = self._partitions.get(name, Partition()).segments

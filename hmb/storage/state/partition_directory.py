@@ -14,7 +14,7 @@ KAFKA_METADATA_TOPIC = "__cluster_metadata"  # the log of a Kafka controller (KR
 
 
 def partition_of(path: Path) -> TopicPartition | None:
-    """Return the partition whose log is in the directory `path`, or None if `path` is no such directory."""
+    """Return the partition whose log is in the directory `path`, or None if `path` is not a log's directory."""
     match = PARTITION_NAME.fullmatch(path.name)
     if match is None or match[1] == KAFKA_METADATA_TOPIC:
         return None

@@ -7,9 +7,9 @@ A line is `name=value`, `name: value` or `name value`. If a line contains only a
     a\=b\ c = \u00e9\t                     a backslash takes the meaning of =, : and blanks away, and gives one to
                                            t, n, r, f and four hexadecimal digits after u
 
-If two lines have the same name, the later line is valid. HMB differs from `java.util.Properties.load` in two points.
-HMB reads the files as UTF-8, and Java reads them as Latin-1. The result is the same if the file contains only ASCII.
-HMB removes blanks at the end of a value when it reads the file, and Kafka removes them later.
+If a file contains the same name twice, the last value counts. HMB differs from `java.util.Properties.load` in two
+points. HMB reads the files as UTF-8, and Java reads them as Latin-1. The result is the same if the file contains only
+ASCII. HMB removes blanks at the end of a value when it reads the file. (Kafka removes these blanks later.)
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ def read_properties(path: Path) -> dict[str, str]:
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield `(number, line)` for each line that is not empty and is not a comment.
 
-    If a line ends with a backslash, the next line continues it. Both are yielded as one line, with the number of the
-    first.
+    If a line ends with a backslash, the next line continues this line. The function yields both as one line, with the
+    number of the first line.
     """
     parts: list[str] = []
     for number, natural in enumerate(text.split("\n"), 1):

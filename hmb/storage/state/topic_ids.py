@@ -1,9 +1,8 @@
 """The id of each topic. Each partition of the topic stores the id in a file `partition.metadata`.
 
 If a topic is deleted and created again with the same name, the new topic has another id. So a consumer can distinguish
-the new records from the old records. The committed offsets of a group belong to the topic id. So a topic must keep its
-id, even if a file `partition.metadata` is lost. In this case the broker takes the id from the manifest or from another
-partition of the topic.
+the new records from the old records. A group's committed offsets belong to a topic id, so a topic must keep its id. If
+a file `partition.metadata` is lost, the broker takes the id from the manifest or from another partition of the topic.
 
 Source: KIP-516.
 """
@@ -39,7 +38,7 @@ def read_topic_ids(
 
 
 def _read_topic_id(directory: Path, name: TopicPartition, manifest: Manifest) -> uuid.UUID | None:
-    """Return the topic id of a partition, or None if it is in no intact file. Raises OSError."""
+    """Return the topic id of a partition, or None if no intact file contains the id. Raises OSError."""
     path, known = directory / str(name) / checkpoints.TOPIC_ID, manifest.topic_id(str(name))
     try:
         found = checkpoints.read_topic_id(directory / str(name))

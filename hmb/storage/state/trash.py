@@ -1,18 +1,17 @@
 """Deleted logs: the broker renames their directories at once, and removes the files later.
 
-A topic with three partitions has three directories. To delete them takes time, and the broker may be killed meanwhile.
-After the next start, either all partitions must exist or no partition. A deletion must also work if the disk is full.
-So it cannot begin with a write, but it can begin with a rename, which needs no space. The broker deletes a topic in
-these steps:
+A topic with three partitions has three directories. It takes time to delete all three, and the broker may be killed
+meanwhile. After the next start, all three partitions must exist, or none of them. A deletion must also work if the disk
+is full. So the broker begins with a rename, because a rename needs no disk space. It deletes a topic in these steps:
     1. events-0  ->  events-0.<topic id>-delete      from this step on, the topic is deleted
        events-1  ->  events-1.<topic id>-delete
     2. the files in these directories are removed    this frees space
     3. topics.json is written without the topic
     4. the directories are removed
 
-If the broker is killed after step 1 has begun, it finds a name that ends with `-delete` at its next start. It then
-renames the other partitions of the topic with this id, and does the remaining steps. A new topic with the same name has
-another id, so the broker keeps it.
+If the broker is killed after step 1 has begun, it finds a name that ends with `-delete` at its next start. The name
+contains the topic id. The broker renames the other partitions with this topic id, and does the remaining steps. A new
+topic with the same name has another id, so the broker does not delete the new topic.
 
 Kafka also renames the directory of a deleted log, but uses a random id instead of the topic id.
 """
