@@ -10,9 +10,9 @@ reports a number of bytes, the cost. The costs are:
 
 For example, before a decoder decodes an array of 5000 topics, it pays for 5000 x 1024 bytes, some 5 MB.
 
-To pay, a decoder calls `ALLOWANCE.spend` with a number of bytes. The default function does nothing, because a client
-trusts its broker. A thread of the broker replaces the function before the thread decodes a request. The new function
-may wait until memory is free, or raise ProtocolError. Each thread has its own function.
+To pay, a decoder calls `ALLOWANCE.spend` with a number of bytes. Each thread has its own function `spend`. By default,
+this function does nothing, because a client trusts its broker. Before a thread of the broker decodes a request, the
+thread replaces its function. The new function may wait until memory is free, or raise ProtocolError.
 
 ALLOWANCE is a global object, and not a parameter of the decoders. With a parameter, every decoder would be slower.
 """

@@ -194,8 +194,8 @@ class KafkaError(HmbError):
         """Store the code and the message. Without a `message`, the error has the standard message of its code.
 
         If `message` has more than LONGEST_MESSAGE characters, only its start and its end are kept. A message can quote
-        a name from the request, which may have 32,767 bytes. Without shortening, the message would not fit into the
-        response, whose strings also have at most 32,767 bytes.
+        a name from the request, and such a name may have 32,767 bytes. The message would not fit into the response,
+        because strings in a response also have at most 32,767 bytes.
         """
         self.code = code
         self.message = code.message if message is None else _shortened(message)

@@ -363,7 +363,7 @@ def _decode_uuid(buffer: memoryview, position: int) -> tuple[UUID, int]:
 
 
 # The codecs by type. The keys are the names of the types in Kafka's message definitions. SIZED contains the types whose
-# values begin with a length. Its functions return a codec for one kind of length.
+# values begin with a length. The functions in SIZED get the codec of the length, and return the codec of the type.
 
 SIZED = {"string": string, "bytes": bytestring, "records": records}
 FIXED = {

@@ -30,7 +30,7 @@ from hmb.units import now_ms
 
 
 def monotonic_ms() -> int:
-    """Return the time (ms) of a clock that never goes back and that nobody can set. Its zero has no meaning."""
+    """Return the time (ms) of a clock that nobody can set and that never goes back. It starts at any number."""
     return time.monotonic_ns() // 1_000_000
 
 

@@ -92,9 +92,9 @@ class LogConfig:
         return None
 
     def draw_jitter_ms(self) -> int:
-        """Return a random time (ms). The log rolls a segment by this time earlier than `segment.ms`.
+        """Return a random time (ms). The log subtracts it from `segment.ms`.
 
-        Without the random time, logs that were created together would all roll at the same moment.
+        Without this random time, logs that were created together would all roll at the same moment.
         """
         most = min(self.segment_jitter_ms, self.max_segment_ms)
         return random.randrange(most) if most else 0

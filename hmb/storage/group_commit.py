@@ -7,7 +7,7 @@ sync. Each sync covers every batch that was written before the sync starts. In t
 share the second sync:
     appends     a   b c d        e
     syncs        [a     ][b c d    ][e   ...
-    answers             a          b c d
+    responses           a          b c d
 
 The *recovery point* is an offset: all records at lower offsets are on disk, because the last sync has written them.
 After a crash, the broker checks the whole active segment. Without a manifest, it checks each segment that ends after

@@ -3,7 +3,7 @@
 Housekeeping is work that the broker repeats regularly, for example compaction. Each round of housekeeping visits all
 logs, all groups or all transactions. If an error in one log ended the whole round, one truncated segment would prevent
 the compaction of all topics. So an error ends only the work on one log, group or transaction. The broker logs the
-error, and tries this log again in the next round.
+error, and repeats this work in the next round.
 
 A check of a log or a compaction may take long. When the broker stops, it must end this work early. So it sets an event.
 The threads that do the work look at this event often, and raise `Stopped` when it is set.
@@ -22,7 +22,10 @@ NO_STOP = threading.Event()  # an event that is never set, for callers that need
 
 
 class Stopped(Exception):
-    """A check or a compaction ends early, because the broker stops. It begins again after the next start."""
+    """A check or a compaction ends early, because the broker stops.
+
+    The broker repeats this work after its next start.
+    """
 
 
 @contextmanager

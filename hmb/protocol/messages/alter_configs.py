@@ -9,7 +9,7 @@ from hmb.protocol.schema import Request, Response, Struct
 
 
 class AlterConfigsRequest(Request, api_key=ApiKey.ALTER_CONFIGS, versions="0-2", flexible="2+"):
-    """The new settings of each resource, which replace all earlier ones.
+    """The new settings of each resource. They replace all earlier settings of the resource.
 
     Version 2 uses the flexible encoding (KIP-482).
     """

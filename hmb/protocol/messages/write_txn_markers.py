@@ -12,7 +12,8 @@ from hmb.protocol.schema import Request, Response, Struct
 class WriteTxnMarkersRequest(Request, api_key=ApiKey.WRITE_TXN_MARKERS, versions="1-2", flexible="1+"):
     """The markers to write.
 
-    Version 2 adds the transaction version of the producer (KIP-1228). Version 0 no longer exists. Only brokers used it.
+    Version 2 adds the transaction version of the producer (KIP-1228). Version 0 no longer exists. Only old brokers used
+    version 0.
     """
 
     class WritableTxnMarker(Struct):

@@ -23,7 +23,7 @@ messages in the set are the *inner messages*. Offsets and timestamps of wrappers
 For example, a v1 wrapper has the offset 102, and its inner messages have the offsets 0, 1 and 2. Their absolute offsets
 are 100, 101 and 102.
 
-The class `Message` has properties with the same names as those of `RecordBatch`. So other code can use a wrapper like a
+The classes `Message` and `RecordBatch` have properties with the same names. So other code can use a wrapper like a
 batch of several records, and a message without compression like a batch of one record.
 """
 

@@ -11,8 +11,8 @@ segments without the records that the rule (rule.py) drops. If neighboring segme
 merges them. A round never compacts the active segment, segments younger than `min.compaction.lag.ms`, and segments at
 or after the first open transaction.
 
-The cleaner starts a round for a log in two cases. Either the dirty part is large enough: at least
-`min.cleanable.dirty.ratio` of all segments that can be compacted. Or the dirty part has records older than
+The cleaner starts a round for a log in two cases. Either the dirty part is large enough: its share of the bytes that
+can be compacted is at least `min.cleanable.dirty.ratio`. Or the dirty part has records older than
 `max.compaction.lag.ms`.
 
 A round writes new batches with new CRCs. If a batch were damaged, its new CRC would hide the damage. So a round first

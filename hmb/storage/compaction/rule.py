@@ -2,9 +2,9 @@
 
 A compacted log stores the changes of a table: each record sets the value of one key. When a reader has read the log
 from its beginning to its end, it knows the last value of each key. Compaction drops records but never changes offsets,
-so gaps between offsets remain. A *tombstone* is a record without a value. It deletes its key. A tombstone stays in the
-log for `delete.retention.ms` after the first compaction, so that slow readers can read it. The end of this time is the
-*delete horizon*. The header of the batch contains the delete horizon.
+so gaps between offsets remain. A *tombstone* is a record without a value. It deletes its key. After the first
+compaction of a tombstone, it stays in the log for `delete.retention.ms`, so that slow readers can read it. The end of
+this time is the *delete horizon*. The header of the batch contains the delete horizon.
 
 Compaction drops a record in these cases, in this order:
 1. The transaction of the record was aborted. A record of an aborted transaction does not replace an older record.

@@ -334,7 +334,7 @@ def counted(number: int, one: str, several: str = "") -> str:
 
 
 def optional_long(value: int | None) -> str:
-    """Return the text that Java prints for an `OptionalLong` with this number, or for an empty one if it is None."""
+    """Return the text that Java prints for an `OptionalLong`. None stands for an empty `OptionalLong`."""
     return "OptionalLong.empty" if value is None else f"OptionalLong[{value}]"
 
 

@@ -72,7 +72,7 @@ class FindingEntry(Entry):
 
 
 class Findings:
-    """Collects the findings of a dump. For each kind and file, it keeps the first `most` and counts the rest."""
+    """Collects the findings of a dump. It keeps the first `most` for each kind and file, and counts the others."""
 
     def __init__(self, most: int = MAX_FINDINGS) -> None:
         self._most = most

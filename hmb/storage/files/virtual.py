@@ -12,8 +12,8 @@ A *hand* moves around the circle from file to file. It removes the file's mark, 
       D       B     D   B       B: the file has no mark, so the hand closes it
         C used        C
 
-So the broker closes a file that nobody has used during one turn of the hand. (It would also be possible to move a file
-to the end of a list at each use, but setting a mark is faster.)
+With the clock algorithm, the broker closes a file that nobody has used during one turn of the hand. (It could also move
+a file to the end of a list at each use, but setting a mark is faster.)
 
 This module avoids two errors:
 - *The kernel reuses the number of a closed descriptor at once.* For example, thread A keeps only the number 7. Thread B

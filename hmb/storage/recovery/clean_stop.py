@@ -23,7 +23,7 @@ MAX_UNINDEXED = 1 << 20  # greatest size (bytes) of one append, which adds at mo
 
 
 def end_by_indexes(segment: Segment) -> int:
-    """Return the offset after the last batch of a segment. Read only the batches after the last index entry.
+    """Return the offset after the last batch of a segment. Read only the batches from the last index entry on.
 
     Raises KafkaError if the file does not end with a whole batch, or if the last batches do not match the last entries
     of the indexes. For example, the last index entries were not written, or the indexes belong to another log. Raises

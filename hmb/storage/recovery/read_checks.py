@@ -4,9 +4,10 @@ In a fetch, the kernel sends the records from the file to the client, and the br
 checks the CRC. So the broker does not know whether a batch is still intact. If the CRC is correct, the client continues
 at a later offset. If the CRC is wrong, the client fetches the same offset again and again.
 
-So when a read begins at the same offset as an earlier read, the broker checks the first batch before it sends the
-batch. The broker also checks that the file is long enough for the read. If the batch is damaged or the file is too
-short, the log repairs the segment (repair.py), and the client gets the intact batches.
+When a read begins at the same offset as an earlier read, a client may have found a damaged batch. So before the broker
+sends the first batch, it checks this batch. The broker also checks that the file is long enough for the read. If the
+batch is damaged or the file is too short, the log repairs the segment (repair.py), and the client gets the intact
+batches.
 
 If several consumers read the same log, they also read the same offsets, although nothing is damaged. To do less work,
 the broker checks only the second, the fourth and the eighth read of an offset, and so on. This is sufficient, because a

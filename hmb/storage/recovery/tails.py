@@ -1,6 +1,6 @@
 """Bytes after the last whole batch of a segment's file. They are not part of the log.
 
-These bytes are of two kinds:
+Two kinds of bytes may follow the last whole batch of a file:
 - *Zeros.* If `preallocate` is set, the log gives the file its full size at the first append, as in Kafka. A sync then
   need not write a new file length each time. (The zeros occupy no space on the disk.) When the log rolls or the broker
   stops, the log cuts the zeros off. After a kill, the zeros are still in the file, and recovery cuts them off.
