@@ -8,11 +8,12 @@ reports a number of bytes, the cost. The costs are:
     string, bytes    cost the size of the value in memory, if the value has more than 1,024 bytes
     tagged fields    cost 1,024 bytes for each field
 
-For example, before a decoder decodes an array of 5000 topics, it pays for 5000 x 1024 bytes, some 5 MB.
+For example, before a decoder decodes an array of 5000 topics, it reports a cost of 5000 x 1024 bytes, some 5 MB.
 
-To pay, a decoder calls `ALLOWANCE.spend` with a number of bytes. Each thread has its own function `spend`. By default,
-this function does nothing, because a client trusts its broker. Before a thread of the broker decodes a request, the
-thread replaces its function. The new function may wait until memory is free, or raise ProtocolError.
+To report the cost of a value, a decoder calls `ALLOWANCE.spend` with a number of bytes. Each thread has its own
+function `spend`. By default, this function does nothing, because a client trusts its broker. Before a thread of the
+broker decodes a request, the thread replaces its function. The new function may wait until memory is free, or raise
+ProtocolError.
 
 ALLOWANCE is a global object, and not a parameter of the decoders. With a parameter, every decoder would be slower.
 """

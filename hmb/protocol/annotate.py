@@ -1,5 +1,6 @@
 """Shows the bytes of a message, and names the field to which each byte belongs.
 
+For example, a Metadata request for the topic `test` is shown as:
     000000  00 00 00 15                                      size = 21
     000004  00 03                                            header.api_key = 3  METADATA
     ...

@@ -6,8 +6,8 @@ and the coordinator sends all subscriptions to the leader. The leader sends the 
 SyncGroup, and each member receives its own assignment. Subscriptions and assignments begin with a version:
     int16 version   fields
 
-A new version of these messages only adds fields at the end. So a reader that supports versions 0 to 3 can also decode
-version 4: it decodes the fields of version 3, and ignores the bytes after them.
+A new version of a subscription or an assignment only adds fields at the end. So a reader that supports versions 0 to 3
+can also decode version 4: it decodes the fields of version 3, and ignores the bytes after them.
 
 A subscription contains user data. An *assignor* is a strategy that assigns the partitions. Each assignor defines the
 layout of its user data. The sticky assignor's user data lists the partitions that the member owned before the

@@ -1,5 +1,6 @@
 """Frames: a length before each message shows where the message ends in a stream of bytes.
 
+A frame has two parts:
     int32   length: the number of bytes that follow, big-endian
     bytes   header and body of one request or response
 

@@ -1,5 +1,6 @@
 """Shows the bytes of a batch or a message, and names the field to which each byte belongs.
 
+For example, a batch with the base offset 7 is shown as:
     000000  00 00 00 00 00 00 00 07                          base_offset = 7
     000008  00 00 00 3f                                      batch_length = 63
     ...

@@ -1,5 +1,6 @@
 """Shows all bytes of a frame: the bytes of the message, and of the record batches inside the message.
 
+For example, a frame of 214 bytes that contains a batch is shown as:
     000000  00 00 00 d6                                      size = 214
     ...
     00004b  00 00 00 00 00 00 00 00                          ...records.batches[0].base_offset = 0

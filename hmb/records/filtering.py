@@ -1,13 +1,14 @@
 """Filtering: removes records from a batch, for compaction.
 
-The new batch has the same base offset, last offset delta and sequence numbers as the old batch, and the remaining
-records keep their offsets. In a record batch (v2), the bytes of a record contain its differences to the base offset and
-the base timestamp of the batch. These two numbers do not change, so the bytes of the remaining records are copied
-unchanged.
+Filtering creates a new batch with the same base offset, last offset delta and sequence numbers as the old batch. The
+remaining records keep their offsets. In a record batch (v2), a record contains its differences to the base offset and
+the base timestamp of the batch. These two numbers do not change, so the new batch contains the same bytes of the
+remaining records.
 
-Batches with tombstones (records without a value) are an exception. A batch with tombstones gets a *delete horizon*: the
-time after which compaction may remove the tombstones. The header stores the delete horizon in the field of the base
-timestamp (KIP-534). So each record of the batch must be encoded again, with another timestamp delta.
+If a batch contains tombstones (records without a value), filtering cannot copy the bytes of the records. The new batch
+gets a *delete horizon*: the time after which compaction may remove the tombstones. The header stores the delete horizon
+in the field of the base timestamp (KIP-534). So filtering encodes each record of the batch again, with another
+timestamp delta.
 
 For example, a batch with the base timestamp 1000 contains a tombstone with the timestamp delta 20, so the tombstone's
 timestamp is 1020. Compaction sets the delete horizon 86,000. This number becomes the base timestamp, and the delta

@@ -38,7 +38,7 @@ NO_TIMESTAMP = -1
 class TimestampType(IntEnum):
     """The kind of a record's timestamp (KIP-32).
 
-    The producer has set a create time, and the broker has set a log append time.
+    The producer sets a create time, and the broker sets a log append time.
 
     Bit 3 of a batch's attributes contains this value.
     """

@@ -1,13 +1,13 @@
 """Variable-length integers (varints) inside records: small numbers take only one byte (KIP-98).
 
-Each byte contains seven bits of the number, and the first byte contains the lowest seven. The high bit of a byte is set
-if another byte follows. In a negative 64-bit number, the highest bits are all set, so even -1 would take ten bytes. The
-*zigzag* rule therefore moves the sign to the lowest bit: 0, -1, 1, -2 become 0, 1, 2, 3. For example, 100 becomes 200
-by the zigzag rule, and is then encoded as `c8 01`.
+Each byte of a varint contains seven bits of the number, and the first byte contains the lowest seven bits. The high bit
+of a byte is set if another byte follows. In a negative 64-bit number, the highest bits are all set, so even -1 would
+take ten bytes. The *zigzag* rule therefore moves the sign to the lowest bit: 0, -1, 1, -2 become 0, 1, 2, 3. For
+example, 100 becomes 200 by the zigzag rule, and is then encoded as `c8 01`.
 
-`hmb.protocol.primitives` also encodes varints in this way, for the fields of requests. There, speed is less important.
-A record has at least six varints, and a batch has thousands of records. This module is therefore faster: it reads only
-from `bytes`, and stores the encoded bytes of small numbers in a table.
+`hmb.protocol.primitives` also encodes varints in this way, for the fields of requests. For requests, speed is less
+important. A record has at least six varints, and a batch has thousands of records. This module is therefore faster: it
+reads only from `bytes`, and stores the encoded bytes of small numbers in a table.
 """
 
 MAX_SIZE = 10  # bytes of the longest varint (64 bits)

@@ -11,7 +11,7 @@ the log remembers the last five batches of each producer. It compares a new batc
   been deleted. If the epoch is new, the first number must be 0.
 - The new batch has an older epoch than the producer's last batch: the log refuses it with INVALID_PRODUCER_EPOCH.
 
-Sequence numbers run from 0 to 2^31 - 1. The next number is 0 again.
+Sequence numbers run from 0 to 2^31 - 1. After 2^31 - 1, they begin at 0 again.
 
 The log forgets a producer 24 hours after its last append (`producer.id.expiration.ms`). The log measures this time with
 the broker's clock. It does not use the timestamps in the batches, because a client may set them to any value, for
@@ -25,8 +25,8 @@ has an open transaction. A marker (records/control.py) with the producer's id en
 offset* is the offset of the first unstable record, or the high watermark if no transaction is open. If a transaction
 aborts, the log adds an entry to the transaction index.
 
-After a crash, the broker can rebuild this state from the batches of the log. To read fewer batches, it begins with a
-snapshot of the state. The log writes a snapshot when it rolls a segment and when it is closed. The file
+After a crash, the broker can rebuild the state of the producers from the batches of the log. To read fewer batches, it
+begins with a snapshot of the state. The log writes a snapshot when it rolls a segment and when it is closed. The file
 `<offset>.snapshot` contains the state of all batches below `<offset>`:
     version int16 = 1 | crc uint32 (CRC-32C of the bytes after it) | count int32 | count times:
         producer id int64, epoch int16, last sequence int32, last offset int64, offset delta int32, timestamp int64,

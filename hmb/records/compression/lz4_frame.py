@@ -20,8 +20,8 @@ Kafka's use of LZ4 has three difficulties:
 - A frame need not contain the size of the decompressed data. So `decompressed_bound` computes an upper bound from the
   number of blocks.
 
-For example, a frame has 3 blocks, and BD declares a maximum of 64 KB for each block. So the frame decompresses to at
-most 192 KB.
+For example, a frame has 3 blocks, and its header (BD) declares a maximum of 64 KB for each block. So the frame
+decompresses to at most 192 KB.
 
 Source: https://github.com/lz4/lz4/blob/dev/doc/lz4_Frame_format.md
 """

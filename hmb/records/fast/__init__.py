@@ -21,7 +21,8 @@ module               purpose                                    fast     readabl
 `value_runs`         encoding values of one call                0.3 us   0.8 us
 ===================  =========================================  =======  ========
 
-`raw_records` is only a little faster, but it saves memory, because it does not copy the values.
+The module `raw_records` is only a little faster than `hmb.records.record`. But it saves memory, because it does not
+copy the values.
 
 All fast decoders work in the same way. A fast decoder can decode only *plain* records: records without unusual lengths
 or numbers. Nearly all batches contain only plain records. When the fast decoder finds a record that is not plain, it

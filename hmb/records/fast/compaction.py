@@ -7,10 +7,12 @@ only *plain* batches. Nearly all batches are plain, which means:
 - Each record has at most 8 KB, and a key of at most 63 bytes.
 - The timestamp of a record differs from the timestamp of the first record by a few months or less.
 
-In a plain batch, each varint before the value has one or two bytes, except the timestamp delta. So a decoder finds the
-key in a few steps, without a function call. It creates only one object, the key.
+In a plain batch (a batch without unusual records), each varint before the value has one or two bytes, except the
+timestamp delta. So a decoder finds the key in a few steps, without a function call. It creates only one object, the
+key.
 
-If a batch is not plain, the caller uses `raw_records` instead, which also reports damaged records.
+If a batch contains unusual or damaged records, the caller uses `raw_records` instead. `raw_records` also reports
+damaged records.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decodes a batch to the records that a consumer returns, in the class `ConsumerRecord`.
+"""Decodes a batch to objects of the class `ConsumerRecord`, which a consumer returns.
 
 The function `decode_records` in `hmb.records.record` is easier to read, but slower. It calls a function for each
 varint. It also creates a `Record` for each record, and the consumer would have to copy each `Record` to a

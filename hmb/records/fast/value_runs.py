@@ -4,8 +4,8 @@ The records of one `append_values` call have the same timestamp, and no keys or 
 same length differ only in the offset delta and the value. All their other bytes are the same, and are computed only
 once, as a *template*.
 
-For example, the following template is for values of 3 bytes. `%b` stands for a part that differs in each record.
-`hmb.records.record` describes the layout:
+A template is an encoded record in which `%b` stands for the two parts that differ in each record. `hmb.records.record`
+describes the layout. For example, this template is for values of 3 bytes:
     12 00 00 %b 01 06 %b 00      length 9, attributes, timestamp delta, OFFSET DELTA, no key, size 3, VALUE, no headers
 
 A *run* is a sequence of records whose values have the same length. Brokers before Kafka 0.11 do not support record

@@ -241,7 +241,7 @@ def _assign_plain(result: AssignedMessages, position: int, magic: int) -> int:
 
 
 def _content(wrapper: Message, limit: int) -> memoryview:
-    """Return the message set inside a wrapper. Raises KafkaError if producers must not send such a wrapper."""
+    """Return the message set inside a wrapper. Raises KafkaError if a producer must not send this wrapper."""
     if wrapper.codec is Codec.NONE or wrapper.timestamp_type is TimestampType.LOG_APPEND_TIME:
         raise KafkaError(ErrorCode.INVALID_TIMESTAMP, "clients must not set log append time")
     if wrapper.codec is Codec.ZSTD:

@@ -1,4 +1,4 @@
-"""Preparing records for an append: the work that takes time, done before the log is locked.
+"""Preparing records for an append: the slow work, which the broker does before it locks the log.
 
 An append holds the log's lock, and all other producers of the partition wait for this lock. So while the broker holds
 the lock, it only assigns offsets and writes. Before it takes the lock, it prepares the records in these steps:

@@ -6,8 +6,8 @@ The broker checks records in three steps:
    same for messages v0 and v1.
 3. `_check_records` reads the records, if the log's settings require it.
 
-The first step parses the header of a record batch and returns a `RecordBatch`. All later steps, up to the append, use
-this `RecordBatch` and do not parse the header again.
+`parse_produced` parses the header of a record batch and returns a `RecordBatch`. All later functions, up to the append,
+use this `RecordBatch` and do not parse the header again.
 
 The broker usually checks only the header and the CRC of a batch, so the time of a check does not depend on the number
 of records. If the records of a batch contradict its header, only a consumer finds this error. The broker reads each

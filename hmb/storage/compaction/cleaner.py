@@ -11,13 +11,12 @@ segments without the records that the rule (rule.py) drops. If neighboring segme
 merges them. A round never compacts the active segment, segments younger than `min.compaction.lag.ms`, and segments at
 or after the first open transaction.
 
-The cleaner starts a round for a log in two cases. Either the dirty part is large enough: its share of the bytes that
-can be compacted is at least `min.cleanable.dirty.ratio`. Or the dirty part has records older than
-`max.compaction.lag.ms`.
+The cleaner compacts a log in two cases. Either the dirty part is large enough: its share of the bytes that can be
+compacted is at least `min.cleanable.dirty.ratio`. Or the dirty part has records older than `max.compaction.lag.ms`.
 
-A round writes new batches with new CRCs. If a batch were damaged, its new CRC would hide the damage. So a round first
-checks the CRC of every batch. If a batch is damaged, the round ends with an error and does not replace the segment. The
-cleaner logs the error and compacts the other logs. It tries this log again after a pause.
+Compaction writes new batches with new CRCs. If a batch were damaged, the new CRC would hide the damage. So the cleaner
+first checks the CRC of every batch. If a batch is damaged, the cleaner logs an error, keeps the segment, and compacts
+the other logs. It tries the damaged log again after a pause.
 
 Source: Kafka's `LogCleaner`, `LogCleanerManager`.
 """
@@ -57,8 +56,8 @@ from hmb.units import now_ms
 
 LOGGER = logging.getLogger(__name__)
 STINT, REST = 0.005, 0.000_1  # seconds: the compacting thread works for STINT, then sleeps for REST
-# If the compaction of a log fails, the cleaner waits this long (seconds) before it tries again. Each further failure
-# doubles the pause.
+# If the compaction of a log fails, the cleaner waits for FIRST_PAUSE seconds before it tries again. Each further
+# failure doubles the pause, up to LONGEST_PAUSE.
 FIRST_PAUSE, LONGEST_PAUSE = 15.0, 3600.0
 
 
@@ -111,7 +110,7 @@ Select = Callable[[Log, int, int], Cleanable | None]  # arguments: a log, its fi
 
 
 def cleanable(log: Log, first_dirty: int, now: int) -> Cleanable | None:
-    """Return the segments that a round would compact at the time `now` (ms), or None if the log needs no round yet."""
+    """Return the segments to compact at the time `now` (ms), or None if the log needs no compaction yet."""
     config = log.config
     first_dirty = max(first_dirty, log.log_start_offset)
     segments, stable = log.segments, log.last_stable_offset
@@ -290,7 +289,7 @@ class _Rewriting:
 
 
 class _Failure(NamedTuple):
-    """A failed round of a log: when to try again (`time.monotonic`), and the length of the pause (seconds)."""
+    """A failed compaction of a log: when to try again (`time.monotonic`), and the length of the pause (seconds)."""
 
     next_try: float
     pause: float
@@ -323,7 +322,7 @@ class Cleaner:
         self._failures: dict[Log, _Failure] = {}
 
     def reconfigure(self, *, max_memory: int, rate: float) -> None:
-        """Change the memory (bytes) and the rate (bytes per second) of all later rounds."""
+        """Change the memory (bytes) and the rate (bytes per second) for all later compactions."""
         self._max_memory, self._rate = max_memory, rate
 
     def _read_checkpoint(self) -> dict[TopicPartition, int]:
@@ -337,7 +336,7 @@ class Cleaner:
             return {}
 
     def run(self, select: Select = cleanable) -> None:
-        """Compact every log for which `select` returns segments. By default these are the logs that need a round."""
+        """Compact every log for which `select` returns segments. By default, it selects the logs that need it."""
         now = self._clock()
         work = []
         self._forget_deleted()

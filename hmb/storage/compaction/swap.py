@@ -8,10 +8,11 @@ A swap has four steps:
 4. The broker removes the suffix `.swap` from the names of the new files, from the log file last.
 
 If the broker crashes during a swap, it finds these files at its next start:
-- It finds `.cleaned` files or `.swap` files, but no `.log.swap` file. This means that step 2 was not complete. The
-  broker removes these files, and the log keeps the old segments.
-- It finds a `.log.swap` file. This means that step 2 was complete. The broker removes the old segments and does step 4.
-  The manifest contains the range of offsets that the new segment replaces. The old segments are the segments whose base
+- It finds `.cleaned` files or `.swap` files, but no `.log.swap` file. The crash has interrupted step 1 or 2. The broker
+  removes these files, and the log keeps the old segments.
+- It finds a `.log.swap` file. The crash has interrupted step 3 or 4. The broker removes the old segments, and removes
+  the suffix `.swap` from the names of the new files. The manifest contains the range of offsets that the new segment
+  replaces. The old segments are the segments whose base
   offset is in this range. If the manifest has no entry, the range ends at the end of the new segment.
 
 Source: Kafka's `LogSegments`, `LogLoader`.
@@ -36,7 +37,7 @@ CLEANED, SWAP = ".cleaned", ".swap"
 
 
 class UnfinishedSwap(OSError):
-    """Step 3 or 4 of a swap has failed, so some files keep their old names until the broker's next start."""
+    """The last steps of a swap have failed, so some files keep their old names until the broker's next start."""
 
 
 def new_segment(directory: Path, base_offset: int, config: LogConfig) -> Segment:

@@ -1,9 +1,10 @@
 """The hexadecimal view of a file: each field with its bytes, its name and its value.
 
+For example, the view of a log file with compressed records contains these lines:
     000000  00 00 00 00 00 00 00 00                          batches[0].base_offset = 0
     000008  00 00 00 4a                                      batches[0].batch_length = 74
     ...
-    000000  14                                               entries[0].length = 10
+      000000  14                                               batches[0].records[0].length = 10
 
 Every byte of the file belongs to exactly one field. Bytes that cannot be decoded are shown as `unreadable`. The zeros
 at the end of a preallocated file are one line. After a compressed field, indented lines show the decompressed bytes. In

@@ -5,7 +5,7 @@ line `orders 0 16100` in the first file means: in partition 0 of the topic `orde
 are on disk. After a crash, the broker checks the records from this offset on.
 
 The broker can start without these files. If the recovery points are missing or damaged, it checks all logs. If the log
-start offsets are missing, records that a client has deleted may return.
+start offsets are missing, records that a client has deleted may become readable again.
 """
 
 from __future__ import annotations
