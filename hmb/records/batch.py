@@ -299,8 +299,9 @@ def _corrupt(why: str) -> KafkaError:
 
 
 def increment_sequence(sequence: int, increment: int) -> int:
-    """Return the sequence number `increment` numbers later, or earlier if `increment` is negative.
+    """Return `sequence` plus `increment`, which may be negative, as a sequence number.
 
-    The number that follows 2^31 - 1 is 0. `RecordBatch.last_sequence` does the same without this call, for speed.
+    Sequence numbers end at 2^31 - 1 and then begin at 0 again. To be fast, `RecordBatch.last_sequence` does not call
+    this function.
     """
     return (sequence + increment) & INT32_MAX

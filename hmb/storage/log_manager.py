@@ -4,9 +4,9 @@ The data directory has Kafka's layout. It contains a directory `<topic>-<partiti
 of state/checkpoints.py. Because of a lock, only one broker can use the directory (state/directory_lock.py).
 
 When the broker stops properly, it creates the file `.kafka_cleanshutdown`. At the next start it removes this file. If
-the file is missing when the broker starts, the broker did not stop properly. In this case, the broker checks each log
-from the log's recovery point on. If the checkpoint contains no recovery point for a log, the broker checks all batches
-of the log.
+the file is missing when the broker starts, the broker did not stop properly. In this case, the broker checks the active
+segment of each log. If the directory has no manifest, the broker checks all segments that end after the log's recovery
+point. If the log has no recovery point either, it checks all segments.
 
 If a state file is damaged, the broker logs an error. The lost content has these effects:
 - Recovery points: the broker checks all records of all logs.
