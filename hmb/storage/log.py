@@ -95,9 +95,9 @@ class Log:
         self.directory, self.config = directory, config
         self.epochs = LeaderEpochs()
         self.clock, self._reserve = clock, reserve  # `clock` returns the time in ms
-        # This lock guards segments, offsets and producers. A thread holds it during an append. A thread that reads
-        # holds it only while it copies the offsets and the list of segments. A thread that needs several locks takes
-        # the cleanup lock first, then the group commit's lock, then this lock.
+        # This lock guards segments, offsets and producers. A thread that appends holds this lock during the whole
+        # append. A thread that reads holds this lock only while it copies the offsets and the list of segments. A
+        # thread that needs several locks takes the cleanup lock first, then the group commit's lock, then this lock.
         self.lock = threading.Lock()
         known = Known(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
         loaded: LoadedLog = load(directory, config, known, now=clock(), stop=stop)

@@ -11,9 +11,9 @@ compressed message set. `assign_offsets` distinguishes three cases:
 - A v0 wrapper: its inner messages must have absolute offsets. So the broker decompresses the wrapper, writes the
   offsets, and compresses the wrapper again.
 
-It takes time to write the offsets, so a thread writes them before it acquires the log's lock. It writes the offsets
-that follow the log end offset. But before this thread has the lock, another thread may append records. Then the log end
-offset is greater, and `move_to` adds the difference to each offset.
+It takes time to write the offsets into a message set. So a thread does this work before it acquires the log's lock. The
+first message gets the log end offset. But before this thread has the lock, another thread may append records, so that
+the log end offset grows. In this case, `move_to` adds the difference to each offset of the set.
 
 For example, the log end offset is 500, and two producers send 3 messages each. The broker writes the offsets 500 to 502
 into both sets. It appends the first set, and the log end offset becomes 503. So `move_to` adds 3 to each offset of the

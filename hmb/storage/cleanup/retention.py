@@ -7,9 +7,9 @@ The broker may delete a segment in each of these cases:
 - The log is so large that it has at least `retention.bytes` bytes without the segment.
 - All offsets of the segment are below the log start offset, because DeleteRecords has moved it.
 
-The first two cases apply only if `cleanup.policy` contains `delete`. The value -1 of a limit means no limit. If no
-producer writes to a topic any more, the last records of the topic must also expire. These records are in the active
-segment. So the log rolls: it creates a new active segment, and the broker can delete the old one.
+The limits `retention.ms` and `retention.bytes` apply only if `cleanup.policy` contains `delete`. The value -1 means no
+limit. If no producer writes to a topic any more, the last records of the topic must also expire. These records are in
+the active segment. So the log rolls: it creates a new active segment, and the broker can delete the old one.
 
 Source: Kafka 0.7 design, "Log" (deletes); Kafka's `UnifiedLog.deleteOldSegments`.
 """
