@@ -28,17 +28,17 @@ together.
  2. `protocol/messages/produce.py` declares the messages of Produce: one line for each field, for all versions
  3. `records/batch.py` contains the record batch: the broker reads the header of a batch, but not its records
  4. `storage/segment.py` contains the segment: one file of batches, with two indexes
- 5. `storage/offset_index.py` contains the sparse index, which leads from an offset to a position in the segment's file
+ 5. `storage/offset_index.py` contains the sparse index: for an offset, it returns a position in the segment's file
  6. `storage/log.py` contains the log: it appends, reads, starts new segments, and syncs to disk
  7. `storage/recovery/scanning.py` recovers a log after a crash: it finds the end of the intact batches
  8. `broker/network/connection.py` serves a connection: one thread reads requests and sends responses
- 9. `broker/dispatch.py` dispatches a request: it decodes it, calls the handler of its API, and encodes the response
+ 9. `broker/dispatch.py` decodes a request, calls the handler of the request's API, and encodes the response
 10. `broker/handlers/produce.py` handles Produce: it appends batches to logs, and responds after the sync
 11. `broker/handlers/fetch.py` handles Fetch: it returns regions of files, and waits for new records
 12. `coordinator/classic/states.py` contains the states of a consumer group, as a table that the coordinator uses
-13. `coordinator/classic/rebalance.py` runs a rebalance: members join, the group leader assigns partitions, members sync
-14. `client/producing/sender.py` is a thread of a producer: it sends batches to a broker, and handles the responses
-15. `client/consuming/fetcher.py` fetches records for a consumer: it sends fetches early, and returns records in order
+13. `coordinator/classic/rebalance.py` runs a rebalance: members join, the group leader assigns partitions to them
+14. `client/producing/sender.py` is a thread of a producer: the thread sends batches and handles the responses
+15. `client/consuming/fetcher.py` fetches records for a consumer, before the program asks for them
 
 Eight more files belong to the core. Read them next. Under `protocol/`, `schema.py` encodes and decodes all message
 classes. Under `storage/`, `group_commit.py` syncs logs, `log_segments.py` lists the segments of a log, and
