@@ -1,12 +1,11 @@
 """A simulated partition with three replicas, for lab 11.
 
 HMB is one broker and has no replicas, so lab 11 simulates a cluster. The simulation has no network and no clock. Each
-call of a method is one step, and the time is the number of steps. The caller provides the rules of replication::
-
-    high_watermark(log_ends, isr)                           the offset below which records are safe
+call of a method is one step, and the time is the number of steps. The caller provides the rules of replication:
+    high_watermark(log_ends, isr)                           the offset below which every in-sync replica has all records
     in_sync(replicas, leader, caught_up_at, now, max_lag)   the list of the in-sync replicas (ISR)
     elect(replicas, isr, live)                              the next leader, or None
-    common_length(follower_epochs, leader_epochs)           how many records a follower keeps under a new leader
+    common_length(follower_epochs, leader_epochs)           how many records a follower keeps when it gets a new leader
     is_acknowledged(acks, offset, leader_end, high_watermark)  whether a record is acknowledged
 
 For example, the leader A has 3 records, and its followers B and C have 2. With acks=1, the third record is acknowledged

@@ -146,7 +146,8 @@ def test_memory(answer):
 def check_order(answer, rng, order, allowed):
     """Check which mistakes a consumer makes when it crashes before each single operation, and before random operations.
 
-    `allowed` lists the mistakes that are right for this order: "lost", "repeated", or none. Each of them has to occur.
+    `allowed` lists the mistakes that this order can cause: "lost", "repeated", or no mistake. Each listed mistake has
+    to occur at least once.
     """
     records = [f"record {number}" for number in range(4)]
     store = run(answer, records, order, [])
