@@ -1,8 +1,8 @@
 """The labs: exercises that teach how a broker works. Students write parts of a broker, and run a real broker.
 
 Each lab is a folder with these files:
-- `lab.md` is the text, a notebook in MyST Markdown: a concept, an experiment with a real broker, questions before the
-  exercise, the exercise, a plot of measurements of the student's answer, and questions after the exercise.
+- `lab.md` is the text of the lab, a notebook in MyST Markdown. It contains a concept, an experiment with a real broker,
+  questions, the exercise, a plot of measurements of the student's answer, and further questions.
 - `starter.py` is the beginning of an answer. `hmb lab start` copies it to `answer.py`, which the student completes.
 - `check.py` contains the requirements, as tests for pytest. The docstring of a test states the requirement.
 - `solution.py` is one correct answer.
