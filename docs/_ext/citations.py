@@ -2,7 +2,6 @@
 
 The code cites a source in plain text, so a reader of the code can read the citation in an editor. On the pages, each
 of these texts becomes a link:
-
     KIP-227                       the proposal's page in Kafka's wiki
     thesis, chapter 4.4           the thesis in the bibliography; "thesis (chapter 4.4)", too
     Kafka 0.7 design              the 0.7 design page in the bibliography
@@ -38,7 +37,7 @@ NOT_LINKED = (nodes.literal, nodes.literal_block, nodes.reference, nodes.title, 
 
 
 class CitationLinks(SphinxTransform):
-    """Replaces each citation in the text of a page by a link."""
+    """Makes a link from each citation in the text of a page."""
 
     default_priority = 700  # This transform runs after the docstrings of autodoc have become text of the page.
 
@@ -48,7 +47,7 @@ class CitationLinks(SphinxTransform):
                 text.parent.replace(text, self._with_links(str(text)))
 
     def _with_links(self, words: str) -> list[nodes.Node]:
-        """Return the parts of a text. Each citation is a link, and the words between two citations are a plain text."""
+        """Return the nodes of a text: a link for each citation, and plain text for the words between the citations."""
         found: list[nodes.Node] = []
         end = 0
         for match in CITATION.finditer(words):

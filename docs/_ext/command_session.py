@@ -12,12 +12,13 @@ A comment such as `# exit code 3` names the expected exit code. Without a commen
 command ends with another exit code, the build fails. A command line that ends with `&` continues in the background, and
 the page shows the first output of the command.
 
-The broker of a page uses free ports of the machine. The page shows the default port and the three ports after the
-default port instead. For this purpose, the directive replaces the port numbers in commands and in their output. It also
-removes the path of the temporary directory from the output.
+The broker of a page uses free ports of the machine. Instead of these ports, the page shows the default port and the
+three ports after the default port. For this purpose, the directive replaces the port numbers in commands and in their
+output. It also removes the path of the temporary directory from the output.
 
-The directive has three options. `:files:` names files, relative to the page, that are copied into the directory. With
-`:no-broker:`, the directive starts no broker. `:lines: 10` limits the output of each command to 10 lines.
+The directive has three options. `:files:` names files that the directive copies into the temporary directory. The names
+are relative to the page. With `:no-broker:`, the directive starts no broker. `:lines: 10` limits the output of each
+command to 10 lines.
 """
 
 from __future__ import annotations
@@ -176,7 +177,7 @@ def _end(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
 
 
 class SessionLexer(RegexLexer):
-    """Highlights the commands of a session. Their output stays plain text."""
+    """Highlights the commands of a session. The output of the commands stays plain text."""
 
     name = "Session"
     tokens: ClassVar[dict[str, Any]] = {

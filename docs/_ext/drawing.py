@@ -5,21 +5,20 @@
     ```
 
 The argument names a Python file, relative to the page, and a function in it that returns a `Drawing`. The text below
-the argument is the caption. If HMB's own code computes a drawing, the drawing cannot contradict the code.
+the argument is the caption. The function can call HMB's own code, so that the drawing shows what the code does.
 
 Each tone has one meaning in the whole book:
-
     blue      a producer
     amber     a broker and its log
     green     a consumer
     red       something lost or broken
     gray      something that no longer exists or is not used
-    violet    the one thing that a drawing is about
+    violet    the subject of the drawing
 
 `conf.py` defines the tones as CSS variables: one set of colors for light pages, and another set for dark pages.
 
-Every drawing has a text alternative, which describes the picture to a reader who cannot see the picture. The class
-`Drawing` checks that each text fits into its box and that each shape is on the canvas.
+Every drawing has a text alternative: a description for readers who cannot see the drawing. The class `Drawing` checks
+that each text fits into its box and that each shape is on the canvas.
 """
 
 from __future__ import annotations
@@ -161,7 +160,7 @@ class Drawing:
         self._parts.append(f'<polyline class="{kind}" points="{path}"/>')
 
     def arrow(self, *points: tuple[float, float], tone: Tone = "plain", dashed: bool = False) -> None:
-        """Draw a line whose last point has an arrowhead."""
+        """Draw a line through two or more points, with an arrowhead at the last point."""
         *_, before, end = [Point(*point) for point in points]
         length = ((end.x - before.x) ** 2 + (end.y - before.y) ** 2) ** 0.5
         if not length:
@@ -192,7 +191,7 @@ class Drawing:
 
 
 def width_of(words: str, size: float = TEXT_SIZE) -> float:
-    """Return an estimate of the width of a line of text, in pixels."""
+    """Return the estimated width of a line of text, in pixels."""
     return len(words) * size * LETTER
 
 

@@ -1,7 +1,6 @@
 """Shows the result files of benchmarks as tables and charts on a page, so that nobody must copy numbers by hand.
 
-A page contains directives like these::
-
+A page contains directives like these:
     ```{measured} thesis
     ```
     ```{measured} clients-20261121-215731.json
@@ -110,7 +109,7 @@ def _row(texts: Iterable[str]) -> nodes.row:
 
 
 def _picture(figure: Any, name: str) -> nodes.raw:
-    """Return a chart as SVG that is a part of the page. A separate file could belong to another run."""
+    """Return a chart as SVG that is a part of the page. In a separate file, the chart could belong to another run."""
     import matplotlib
 
     picture = io.StringIO()

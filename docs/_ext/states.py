@@ -3,9 +3,9 @@
     ```{states} hmb.coordinator.classic.states:TRANSITIONS
     ```
 
-The picture shows the states in a column, in the order of their enum. An arrow on the right leads to a state further
-down. An arrow on the left leads to a state further up. Longer arrows are further from the column. The table below the
-picture names the event that causes each change of state.
+The picture shows the states in a column, in the order of their enum. The arrows on the right side lead down, and the
+arrows on the left side lead up. A longer arrow has a larger distance from the column. The table below the picture names
+the event that causes each change of state.
 """
 
 from __future__ import annotations

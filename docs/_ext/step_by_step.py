@@ -1,20 +1,19 @@
-"""The directive `step-by-step`: a mechanism that a reader steps through, one drawing a step.
+"""The directive `step-by-step` shows a process in steps. Each step has a drawing and a caption.
 
     ```{step-by-step} steps/index_lookup.py:steps
     A look-up of offset 8011
     ```
 
 The argument names a Python file, relative to the page, and a function in it that returns a list of `Step`. The text
-below the argument is the title. A process such as a look-up changes over time, and one drawing shows only one moment
-of it. The function runs HMB's own code when the page is built, and draws the state after each step. So the steps cannot
-contradict the code.
+below the argument is the title. One drawing shows only one moment of a process, so a process needs several drawings.
+The build of the page calls the function. The function runs HMB's own code, and draws the state after each step.
 
-The page contains all steps, one below the other. A reader without JavaScript, a printed page and the EPUB show them all
-in this form. In a browser, the script `_static/step-by-step.js` hides all steps but one. It adds the buttons "back" and
-"next". The keys "arrow left" and "arrow right" do the same when the steps have the focus. The script needs no server.
+The page contains all steps, one below the other. Without JavaScript, on paper and in the EPUB, a reader sees all steps.
+In a browser, the script `_static/step-by-step.js` shows only one step. The script adds the buttons "back" and "next".
+When the steps have the focus, the keys "arrow left" and "arrow right" work like these buttons.
 
-Each caption names its subject, so that a reader understands it without the other captions. Each drawing has its own
-text alternative (drawing.py). All drawings of one list have the same size, so that the page does not jump.
+Each caption names its subject, so that a reader understands the caption without the other captions. Each drawing has
+its own text alternative (drawing.py). All drawings of one list have the same size, so that the page does not jump.
 """
 
 from __future__ import annotations

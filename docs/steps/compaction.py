@@ -1,7 +1,7 @@
-"""The steps of a compaction: which records of a small log stay, and why.
+"""The steps of a compaction show which records of a small log stay, and why.
 
-The log below is real. The steps use the map and the rule of the cleaner, batch by batch. At the end, the cleaner itself
-compacts the log, and the drawing shows the records that are left on disk.
+The log in this module is a real log of HMB. For each batch, the steps call the map and the rule of the cleaner. At the
+end, the cleaner itself compacts the log, and the drawing shows the records that are left on disk.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class State(NamedTuple):
 
 
 def steps() -> list[Step]:
-    """Return the steps of a round, and the result of a later round."""
+    """Return the steps of one compaction, and the result of a later compaction."""
     with TemporaryDirectory() as directory:
         log = Log(Path(directory), CONFIG, clock=lambda: NOW)
         for batches in SEGMENTS:
@@ -85,7 +85,7 @@ def bases_of(log: Log) -> list[int]:
 
 
 def rounds(log: Log, before: State) -> list[Step]:
-    """Return the steps of both passes, the state on disk after the round, and the state after a later round."""
+    """Return the steps of both passes, the log on disk after them, and the log after a later compaction."""
     work = cleanable(log, 0, NOW)
     if work is None:
         raise AssertionError("the log of the example can be compacted")
@@ -167,7 +167,7 @@ def caption_of(batch: Batch, kept: list[Record], result: bytes | memoryview | No
 
 
 def later_round(log: Log, first_dirty: int) -> Step:
-    """Return the step after another round, when the time of the tombstone has passed."""
+    """Return the step after another compaction, which deletes the tombstone because its time has passed."""
     write_segment(log, LATER)
     now = NOW + CONFIG.delete_retention_ms
     work = cleanable(log, first_dirty, now)

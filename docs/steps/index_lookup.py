@@ -1,7 +1,7 @@
-"""The steps of an index look-up: from an offset to the batch that contains it.
+"""The steps of a look-up in the offset index: the broker finds the batch that contains an offset.
 
-The log below is real: HMB appends batches to it in a temporary directory. The search and the scan are those of
-`hmb index-inspect`.
+The log in this module is real: HMB appends batches to it in a temporary directory. The module uses the search and the
+scan of the command `hmb index-inspect`.
 """
 
 from __future__ import annotations

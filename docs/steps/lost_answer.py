@@ -1,7 +1,7 @@
-"""The steps of a produce whose answers are lost: how sequence numbers keep each record once.
+"""The steps of a Produce request whose response is lost. Sequence numbers prevent a duplicate in the log.
 
-The logs below are real: HMB's log checks the sequence numbers of each batch. The list `SENT` contains only the requests
-and the messages that the network loses.
+The logs in this module are real: HMB's log checks the sequence numbers of each batch. Only the requests, and the
+messages that the network loses, are made up. The list `SENT` contains them.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ WITHOUT_IDS = (
 
 
 class Outcome(NamedTuple):
-    """The state after one request: the response, or None if there was none, the log and what it remembers."""
+    """The state after one request. `answer` is None if the network lost the request."""
 
     answer: str | None
     before: int  # log end offset before the request

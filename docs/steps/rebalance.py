@@ -1,7 +1,8 @@
-"""The steps of a rebalance in both protocols: a third member joins a group of two.
+"""The steps of a rebalance in both group protocols: a third member joins a group of two members.
 
-HMB's coordinators run here without a broker, because `ClassicGroup` and `ConsumerGroup` are state machines. Their time
-is a number. The members follow the protocols. In the classic protocol the leader uses HMB's range assignor.
+HMB's coordinators run here without a broker, because `ClassicGroup` and `ConsumerGroup` are state machines. The code
+below passes the time to them as a number. The members in this module send the requests that the protocols require. In
+the classic protocol, the group leader uses HMB's range assignor.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class ClassicRun:
         self.answered.clear()
 
     def join(self, name: str) -> None:
-        """Send JoinGroup. A member gives up its partitions first, as the range assignor demands."""
+        """Send JoinGroup. Before the join, the member gives up its partitions (an eager rebalance)."""
         self.owned[name] = []
         call = Call(name, "/host", JoinGroupRequest.versions[-1])
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="range", metadata=b"orders")

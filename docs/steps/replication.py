@@ -1,7 +1,7 @@
 """The steps of a partition on three brokers whose leader crashes.
 
-Lab 11's simulation of a partition runs here twice, with acks=all and with acks=1. The rules are those of the lab's
-solution.
+Lab 11's simulation of a partition runs here twice, with acks=all and with acks=1. The simulation uses the rules of the
+lab's solution.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def draw(act: Act, safe: ReplicatedPartition, fast: ReplicatedPartition) -> Draw
 
 
 def draw_replica(drawing: Drawing, partition: ReplicatedPartition, name: str, y: float) -> None:
-    """Draw the log of one replica, and its part: leader, follower, or crashed."""
+    """Draw the log of one replica, and its role: leader, follower, or crashed."""
     is_live = name in partition.live
     part = "crashed" if not is_live else "leader" if name == partition.leader else "follower"
     tone: Tone = "red" if not is_live else "violet" if part == "leader" else "amber"

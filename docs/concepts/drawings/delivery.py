@@ -6,7 +6,7 @@ from drawing import Drawing
 
 
 def lost_answer() -> Drawing:
-    """Draw two cases of a lost message: in the first case the request is lost, in the second the acknowledgment."""
+    """Draw two cases of a lost message: first the request is lost, and then the acknowledgment."""
     drawing = Drawing(
         640,
         330,

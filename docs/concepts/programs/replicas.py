@@ -3,7 +3,7 @@ in_sync = ["A", "B", "C"]  # The first broker in this list is the leader.
 
 
 def copy(follower: str) -> None:
-    """Copy the records that the follower does not have yet from the leader's log."""
+    """Copy new records from the leader's log to the follower's log."""
     leader_log = logs[in_sync[0]]
     logs[follower] += leader_log[len(logs[follower]) :]
 
