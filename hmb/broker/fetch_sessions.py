@@ -281,7 +281,7 @@ class FetchSessions:
         self._partitions -= len(session.partitions) if session else 0
 
     def store_offsets(self, session: FetchSession, epoch: int, news: PartitionResponses) -> bool:
-        """Store the offsets in `news`, the response to the request number `epoch` of the session.
+        """Store the offsets of a response in the session. `news` is the response to the request with this epoch.
 
         If the client has already sent another request in this session, store nothing and return False.
         """

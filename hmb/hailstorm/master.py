@@ -143,7 +143,7 @@ class Report:
 
 
 def _encoded(value: Any) -> Any:
-    """Return a copy of a value in which each clock is replaced by a list, because the codec can store lists."""
+    """Return a copy of a value with a list in place of each clock. The codec can store lists, but no clocks."""
     if isinstance(value, Clock):
         return value.to_value()
     if isinstance(value, dict):

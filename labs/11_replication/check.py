@@ -26,7 +26,7 @@ def test_high_watermark(answer, rng):
 
 
 def test_in_sync(answer, rng):
-    """`in_sync` returns the leader, and each replica that had the leader's whole log at most `max_lag` steps ago."""
+    """`in_sync` returns the leader, and each replica that has been up to date within the last `max_lag` steps."""
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 9}, 9, 3), ["A", "B"])
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 6}, 9, 3), ["A", "B"])
     compare(answer, "in_sync", ("AB", "A", {"A": 9, "B": 5}, 9, 3), ["A"])

@@ -85,7 +85,7 @@ def columns(topic: str, partition: int, batches: Sequence[Batch], first: int, en
 
 
 def columns_of_records(records: Sequence[ConsumerRecord]) -> pa.RecordBatch:
-    """Convert records that are already Python objects to columns."""
+    """Return the columns of records that are already Python objects."""
     times = [None if record.timestamp == NO_TIMESTAMP else record.timestamp for record in records]
     return pa.RecordBatch.from_arrays(
         [

@@ -2,7 +2,8 @@
 
 To store or send a batch, the broker reads only its header. Before each append, the broker also checks the size and
 the CRC, because a producer may send any bytes. The broker reads the records of a batch only if a setting of the topic
-requires it. Before it reads records from disk, it checks the CRC again, because the disk may have changed a bit.
+requires it. Before it reads records from disk, it checks the CRC again, because a disk can damage
+data.
 
 Read in this order:
 - `validation`    what a producer may append

@@ -356,7 +356,7 @@ class Cleaner:
 
     @contextmanager
     def _isolated(self, name: TopicPartition, log: Log) -> Iterator[None]:
-        """Log an error that the `with` block raises. The cleaner compacts this log again only after a pause."""
+        """Report an error of the `with` block. After an error, the cleaner skips this log for a while."""
         with isolated(LOGGER, name, "not compacted; `hmb dump-log --verify` tells more"):
             try:
                 yield
