@@ -129,7 +129,7 @@ class ConfigType(IntEnum):
 
 
 class ConfigOperation(IntEnum):
-    """What an IncrementalAlterConfigs request does with a setting (KIP-339).
+    """The change that an IncrementalAlterConfigs request makes to a setting (KIP-339).
 
     SET sets a value, and DELETE restores the default. If the value is a list, APPEND adds items to the list, and
     SUBTRACT removes items from it.
