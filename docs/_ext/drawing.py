@@ -203,33 +203,41 @@ def figure(drawing: Drawing, *caption: nodes.Node) -> nodes.figure:
     return node
 
 
-def load(path: Path, name: str) -> Callable[[], Drawing]:
+def load(path: Path, name: str) -> Callable[[], Any]:
     """Return the function `name` of a Python file. Raises DrawingError if the file or the function does not exist."""
     spec = importlib.util.spec_from_file_location(f"drawing_{path.stem}", path)
     if spec is None or spec.loader is None or not path.exists():
         raise DrawingError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: Callable[[], Drawing] | None = getattr(module, name, None)
+    found: Callable[[], Any] | None = getattr(module, name, None)
     if found is None:
         raise DrawingError(f"{path.name} has no function {name!r}")
     return found
 
 
-class DrawingDirective(SphinxDirective):
-    """The directive `drawing`, which calls a function and shows the `Drawing` that it returns."""
+class FunctionDirective(SphinxDirective):
+    """A directive whose argument names a Python file, relative to the page, and a function: `file.py:function`."""
 
     required_arguments = 1
     has_content = True
     option_spec: ClassVar[dict[str, Any]] = {}
 
-    def run(self) -> list[nodes.Node]:
+    def call(self) -> Any:
+        """Return the result of the function. The page is built again if the file or this extension changes."""
         place, _, name = self.arguments[0].partition(":")
         relative, path = self.env.relfn2path(place)
         for dependency in (relative, __file__):
             self.env.note_dependency(dependency)
+        return load(Path(path), name)()
+
+
+class DrawingDirective(FunctionDirective):
+    """The directive `drawing`, which calls a function and shows the `Drawing` that it returns."""
+
+    def run(self) -> list[nodes.Node]:
         try:
-            drawing = load(Path(path), name)()
+            drawing = self.call()
         except DrawingError as error:
             raise self.error(f"{self.arguments[0]}: {error}") from error
         words = nodes.Element()

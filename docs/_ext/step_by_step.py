@@ -18,13 +18,11 @@ its own text alternative (drawing.py). All drawings of one list have the same si
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from docutils import nodes
-from drawing import Drawing, DrawingError, figure, load
+from drawing import Drawing, DrawingError, FunctionDirective, figure
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 
 
 class Step(NamedTuple):
@@ -34,20 +32,13 @@ class Step(NamedTuple):
     drawing: Drawing
 
 
-class StepByStep(SphinxDirective):
+class StepByStep(FunctionDirective):
     """The directive `step-by-step`, which calls a function and shows the steps that it returns."""
 
-    required_arguments = 1
-    has_content = True
-    option_spec: ClassVar[dict[str, Any]] = {}
-
     def run(self) -> list[nodes.Node]:
-        place, _, name = self.arguments[0].partition(":")
-        relative, path = self.env.relfn2path(place)
-        for dependency in (relative, __file__):
-            self.env.note_dependency(dependency)
+        self.env.note_dependency(__file__)
         try:
-            steps = checked(load(Path(path), name)())
+            steps = checked(self.call())
         except DrawingError as error:
             raise self.error(f"{self.arguments[0]}: {error}") from error
         shown = nodes.container(classes=["step-by-step"])
