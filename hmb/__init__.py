@@ -81,8 +81,8 @@ Fetch, a tour of at most 9 files:
 3. `storage/log.py` `Log._read` copies the log's offsets and its list of segments at one moment
 4. `storage/log_reading.py` `read` selects the segment
 5. `storage/segment.py` `Segment.read` returns the region of the file that begins with the wanted batch
-6. `storage/segment.py` `Segment.find` searches this batch: it scans headers until a batch ends at the offset or later
-7. `storage/segment.py` `Segment.batches_from` begins the scan at the position of an index entry
+6. `storage/segment.py` `Segment.batches_at_or_after` reads headers until a batch ends at the offset or later
+7. `storage/segment.py` `Segment.batches_from` begins this scan at the position in an index entry
 8. `storage/offset_index.py` `OffsetIndex.lookup` returns this entry
 9. `protocol/connection.py` `ServerConnection.respond` encodes the response; the region stays one part of its frame
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to the socket's `send`

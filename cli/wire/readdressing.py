@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
 
 from hmb.protocol.connection import ServerConnection
+from hmb.protocol.fields import Field
 from hmb.protocol.headers import RequestHeader
-from hmb.protocol.schema import Field, Struct
+from hmb.protocol.schema import Struct
 
 from .frames import WireFrame, fits
 

@@ -35,7 +35,8 @@ from hmb.protocol.consumer_protocol import (
     ConsumerProtocolSubscription,
 )
 from hmb.protocol.errors import ProtocolError
-from hmb.protocol.schema import Struct, version_range
+from hmb.protocol.fields import version_range
+from hmb.protocol.schema import Struct
 from hmb.records import Record
 from hmb.storage.dump.entries import Decoded
 from hmb.storage.state.checkpoints import encode_uuid

@@ -8,12 +8,17 @@ broker must know the layout of each version:
     header    | int16 API key | int16 version | int32 correlation id | client id |      (of a request)
     body      | the fields of this version, one after the other |
 
+For example, a client with the id "ab" requests the metadata of the topic "a". The frame has a size of 19 bytes (13 in
+hexadecimal), then the header (API key 3, version 1, correlation id 7), and then an array with one topic name:
+    00 00 00 13 | 00 03 00 01 00 00 00 07 00 02 61 62 | 00 00 00 01 00 01 61
+
 In HMB, one class declares all versions of a message. A *plan* encodes and decodes one version of the message. The code
 in this folder opens no sockets and no files. So the tests need only bytes. The broker and the client use the same code.
 
 Read in this order:
 - `framing`     where one message ends and the next one begins in a stream of bytes
 - `primitives`  the types of fields: numbers, strings, arrays
+- `fields`      how a message class declares its fields
 - `schema`      how a message class becomes a codec
 - `messages`    the classes, one file for each API; begin with `messages/produce.py`
 - `headers`     the header that precedes each request and each response

@@ -25,8 +25,9 @@ from hmb.protocol import primitives as p
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import UnsupportedVersion, request_type
 from hmb.protocol.errors import ErrorCode, ProtocolError
+from hmb.protocol.fields import Field, version_range
 from hmb.protocol.headers import RequestHeader, ResponseHeader
-from hmb.protocol.schema import Field, Plan, Response, Struct, version_range
+from hmb.protocol.schema import Plan, Response, Struct
 
 ROW = 16  # the number of bytes shown in a line of text
 SIZE = 4  # bytes; the size of the length before a message

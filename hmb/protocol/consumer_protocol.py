@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.primitives import INT16, Output
 from hmb.protocol.schema import Struct

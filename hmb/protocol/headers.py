@@ -24,7 +24,7 @@ Source: KIP-482, RequestHeader.json and ResponseHeader.json. There, `api_key` an
 
 from __future__ import annotations
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.schema import Struct
 
 

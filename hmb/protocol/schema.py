@@ -1,6 +1,6 @@
 """The base classes of messages, and the plans that encode and decode each version of a message.
 
-A message class declares the fields of all versions of a message, with one line for each field:
+A message class declares the fields of all versions of a message, with one line for each field (fields.py):
     transactional_id: str | None = t.string("3+", nullable="3+", default=None)  # This field exists from version 3 on.
 
 `compile(version)` selects the fields of one version. It stores these fields as a *plan*, a list of names and codecs. To
@@ -23,91 +23,14 @@ Source: Kafka's generator of message classes (clients/src/main/resources/common/
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, TypeAlias, cast, dataclass_transform
-from uuid import UUID
 
 from hmb.protocol import primitives as p
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
+from hmb.protocol.fields import Field, version_range
 from hmb.protocol.tagged_fields import TaggedField, TaggedFields
-
-
-def version_range(text: str) -> range:
-    """Return the range of versions that `text` describes: "3", "0-12", "3+" (3 and all later ones) or "none"."""
-    if text == "none":
-        return range(0)
-    first, _, last = text.rstrip("+").partition("-")
-    return range(int(first), 2**15 if text.endswith("+") else int(last or first) + 1)
-
-
-@dataclass(frozen=True)
-class Field:
-    """The declaration of one field in a message class."""
-
-    kind: str  # Kafka's name of the type, or "array", or "struct"
-    versions: str = "0+"
-    _: KW_ONLY
-    nullable: str = "none"
-    default: Any  # the default value, or a class (`list` or a struct) that is called for each message
-    ignorable: bool = False
-    tag: int | None = None  # the number of a tagged field; None for any other field
-    compact: bool = True  # whether the length of the value is compact in flexible versions
-    item: Field | None = None  # the type of an array's items
-    struct: type[Struct] | None = None
-
-    def default_value(self) -> Any:
-        return self.default() if isinstance(self.default, type) else self.default
-
-    def length(self, flexible: bool) -> p.FieldCodec:
-        """Return the codec of the length that precedes the field's value."""
-        if flexible and self.compact:
-            return p.COMPACT_LENGTH
-        return p.INT16 if self.kind == "string" else p.INT32
-
-    def codec(self, version: int, flexible: bool) -> p.FieldCodec:
-        """Return the codec of the field's value in one version of the message."""
-        nullable = version in version_range(self.nullable)
-        if self.struct is not None:
-            plan = self.struct.compile(version, flexible)
-            codec = p.FieldCodec(plan.encode, plan.decode)
-            return p.optional(codec, tagged=self.tag is not None) if nullable else codec
-        if self.item is not None:
-            return p.array(self.length(flexible), self.item.codec(version, flexible), nullable)
-        sized = p.SIZED.get(self.kind)
-        return sized(self.length(flexible), nullable) if sized else p.FIXED[self.kind]
-
-
-# The following functions declare a field, for example t.string("3+", nullable="3+", default=None). They return a Field.
-# Their return type is Any, so a type checker accepts `name: str = t.string()`.
-Maker: TypeAlias = Callable[..., Any]
-
-boolean: Maker = partial(Field, "bool", default=False)
-int8: Maker = partial(Field, "int8", default=0)
-int16: Maker = partial(Field, "int16", default=0)
-int32: Maker = partial(Field, "int32", default=0)
-int64: Maker = partial(Field, "int64", default=0)
-uint16: Maker = partial(Field, "uint16", default=0)
-uint32: Maker = partial(Field, "uint32", default=0)
-float64: Maker = partial(Field, "float64", default=0.0)
-uuid: Maker = partial(Field, "uuid", default=UUID(int=0))
-string: Maker = partial(Field, "string", default="")
-bytestring: Maker = partial(Field, "bytes", default=b"")
-records: Maker = partial(Field, "records", default=None)
-
-
-def struct(struct: type[Struct], versions: str = "0+", **options: Any) -> Any:
-    """Declare a field that is a struct. Its default value is a struct in which all fields have their default values."""
-    return Field("struct", versions, struct=struct, **{"default": struct, **options})
-
-
-def array(item: type[Struct] | Maker, versions: str = "0+", **options: Any) -> Any:
-    """Declare a field that is an array of structs, `t.array(Topic)`, or of primitive values, `t.array(t.int32)`."""
-    each = struct(item) if isinstance(item, type) else item()
-    return Field("array", versions, item=each, **{"default": list, **options})
-
 
 Defaults: TypeAlias = tuple[dict[str, Any], list[tuple[str, Callable[[], Any]]]]
 

@@ -25,7 +25,7 @@ Read in this order:
 You can skip the following modules when you read this folder for the first time:
 - `builder`, `consumer_record`  the batch that a producer is filling, and the record that a consumer returns
 - `filtering`  removes records from a batch, for compaction
-- `heads`      decodes only the fields of records that a broker checks
+- `partial_records`  decodes only the fields of records that a broker checks
 - `legacy`     messages v0 and v1, the formats of 2012 to 2017, and their conversion
 - `fast`       functions that encode and decode records faster
 - `annotate`, `annotate_frame`  show the meaning of every byte, for the commands `hmb decode` and `hmb dump-log`

@@ -170,7 +170,7 @@ class RecordBatch(NamedTuple):
             return bytes(self.view[RECORD_BATCH_OVERHEAD:])
         return decompress(self.codec, self.view[RECORD_BATCH_OVERHEAD:], limit=limit)
 
-    def stamped(self, base_offset: int, leader_epoch: int) -> list[bytes | memoryview]:
+    def with_base_offset(self, base_offset: int, leader_epoch: int) -> list[bytes | memoryview]:
         """Return the batch with a new base offset and leader epoch, in two parts.
 
         The first part is a copy of the first 16 bytes with the new values. The second part is a memoryview of all other

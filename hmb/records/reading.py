@@ -6,9 +6,10 @@ that this module returns:
     byte 16 = 0, 1    Message       (`legacy.message`)
     byte 16 = 2       RecordBatch   (`batch`)
 
-A broker sends at most as many bytes as the client requested, so a Fetch response may end in the middle of a batch.
-`iter_batches` stops before this incomplete batch, without an error. The client requests the batch again in its next
-Fetch request.
+A broker sends at most as many bytes as the client requested, so a Fetch response may end in the middle of a batch. For
+example, a client requests 1,000 bytes, and each batch has 300 bytes. It receives three batches and 100 bytes of the
+fourth. `iter_batches` stops before this incomplete batch, without an error. The client requests the batch again in its
+next Fetch request.
 """
 
 from __future__ import annotations

@@ -9,6 +9,9 @@ share the second sync:
     syncs        [a     ][b c d    ][e   ...
     responses           a          b c d
 
+For example, a sync takes 5 ms. With one sync for each batch, the log accepts at most 200 batches a second. If 50
+producers wait at the same time, one sync covers 50 batches, and the log accepts up to 10,000 batches a second.
+
 The *recovery point* is an offset: all records at lower offsets are on disk, because the last sync has written them.
 After a crash, the broker checks the whole active segment. Without a manifest, it checks each segment that ends after
 the recovery point. If the broker finds damaged bytes before the recovery point, it replaces them. If the bytes are

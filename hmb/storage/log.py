@@ -15,9 +15,6 @@ In this broker, a partition has no followers that must copy a record first. So c
 is appended. After `flush` has returned, the records survive a power cut (group_commit.py). The functions in cleanup/
 delete and replace segments.
 
-Invariants: each batch has greater offsets than the batches before it. All records below the recovery point are on disk,
-and `recovery_point <= log_end_offset`. All segments except the active segment are completely on disk.
-
 Source: the thesis, chapters 6.2 and 9.5; Kafka's `UnifiedLog`.
 """
 
@@ -45,7 +42,7 @@ from hmb.storage.isolation import NO_STOP
 from hmb.storage.log_reading import LogSlice
 from hmb.storage.log_segments import LogSegments
 from hmb.storage.producer_state import EXPIRATION_MS, LogProducers
-from hmb.storage.recovery.loading import Known, LoadedLog, load
+from hmb.storage.recovery.loading import LoadedLog, LogCheckpoint, load
 from hmb.storage.recovery.read_checks import RepeatedReads, check_begin
 from hmb.storage.segment import DamagedSegment, Segment
 from hmb.storage.state.leader_epochs import LeaderEpochs
@@ -68,7 +65,14 @@ class AppendResult(NamedTuple):
 
 
 class Log:
-    """The log of one partition, stored in one directory. Thread-safe."""
+    """The log of one partition, stored in one directory. Thread-safe.
+
+    Invariants:
+    - Each batch has greater offsets than the batches before it.
+    - All records below the recovery point are on disk, and `recovery_point <= log_end_offset`.
+    - All segments except the active segment are completely on disk.
+    - `log_start_offset <= last_stable_offset <= high_watermark = log_end_offset`. None of them ever decreases.
+    """
 
     def __init__(
         self,
@@ -99,8 +103,8 @@ class Log:
         # append. A thread that reads holds this lock only while it copies the offsets and the list of segments. A
         # thread that needs several locks takes the cleanup lock first, then the group commit's lock, then this lock.
         self.lock = threading.Lock()
-        known = Known(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
-        loaded: LoadedLog = load(directory, config, known, now=clock(), stop=stop)
+        checkpoint = LogCheckpoint(recovery_point, clean, manifest.segments(directory.name) if manifest else None)
+        loaded: LoadedLog = load(directory, config, checkpoint, now=clock(), stop=stop)
         self.log_segments = LogSegments(loaded.segments, manifest, directory.name)
         self._producers = loaded.producers
         self.producers = LogProducers(self.lock, loaded.producers)
@@ -178,7 +182,7 @@ class Log:
                     return AppendResult(first.base_offset, first.last_offset, NO_TIMESTAMP, self.log_start_offset)
                 base_offset = self.log_end_offset
                 last_offset = base_offset + batch.last_offset_delta
-                parts = batch.stamped(base_offset, self.leader_epoch)
+                parts = batch.with_base_offset(base_offset, self.leader_epoch)
                 if self._write(parts, last_offset, last_offset, TimestampOffset(batch.max_timestamp, last_offset)):
                     if batch.producer_id != NO_PRODUCER_ID:
                         self._producers.add_batch(batch, base_offset, now)
@@ -274,7 +278,7 @@ class Log:
                 data = encode_marker(marker, now, producer_id, producer_epoch, **places)
                 aborted = self._producers.aborted_by(marker, producer_id, offset)
                 if self._write([data], offset, offset, TimestampOffset(now, offset), aborted):
-                    self._producers.note_marker(producer_id, producer_epoch, marker, now, now)
+                    self._producers.add_marker(producer_id, producer_epoch, marker, now, now)
                     return AppendResult(offset, offset, NO_TIMESTAMP, self.log_start_offset)
             self.flush()
 

@@ -8,6 +8,10 @@ the file is missing when the broker starts, the broker did not stop properly. In
 segment of each log. If the directory has no manifest, the broker checks all segments that end after the log's recovery
 point. If the log has no recovery point either, it checks all segments.
 
+For example, a broker is killed. Its log `events-0` has the segments 0, 8021 and 16042, and the recovery point on disk
+is 12,000. With a manifest, the broker checks only the active segment, 16042. Without a manifest, it checks the segments
+8021 and 16042, because both end after offset 12,000.
+
 If a state file is damaged, the broker logs an error. The lost content has these effects:
 - Recovery points: the broker checks all records of all logs.
 - Log start offsets: each log starts at its first segment, so records that a client has deleted may become readable.
@@ -73,7 +77,14 @@ class NewLog(NamedTuple):
 
 
 class LogManager:
-    """The logs of one data directory, by topic and partition."""
+    """The logs of one data directory, by topic and partition.
+
+    Invariants:
+    - Each log has a directory `<topic>-<partition>/`, and no two brokers use the data directory at the same time.
+    - The checkpoint on disk contains no recovery point above the synced end of a log. So a start never trusts too much.
+    - All partitions of a topic have the same topic id, and `_topic_ids` contains it.
+    - After `close`, the manager changes no file.
+    """
 
     def __init__(
         self,

@@ -24,7 +24,12 @@ LOGGER = logging.getLogger(__name__)
 
 
 class LogSegments:
-    """The segments of a log, at least one. The log's lock guards the list, and the cleanup lock guards the files."""
+    """The segments of a log. The log's lock guards the list, and the cleanup lock guards the files.
+
+    Invariants:
+    - The list has at least one segment, and its base offsets grow.
+    - The records of a segment have offsets below the base offset of the next segment.
+    """
 
     def __init__(self, segments: Sequence[Segment], manifest: Manifest | None, partition: str) -> None:
         self._segments = list(segments)

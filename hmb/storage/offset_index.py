@@ -17,10 +17,6 @@ from the position in this entry until it finds the batch. Because of this scan, 
 each batch. The broker can rebuild the index from the log. The file has no header and no checksum. Kafka first fills the
 file with zeros, and cuts the unused zeros off when it closes the segment.
 
-Invariants: each entry has a greater relative offset and a greater position than the entry before it. The first batch of
-a segment has no entry. So no entry has the relative offset 0. A reader can therefore distinguish entries from the zeros
-that Kafka writes.
-
 Source: the thesis, chapter 9.5.3, "Storage Format"; Kafka's `OffsetIndex`.
 """
 
@@ -45,7 +41,14 @@ class OffsetPosition(NamedTuple):
 
 
 class OffsetIndex(IndexFile):
-    """The `.index` file of one segment. Each entry has 8 bytes: relative offset and position, both never negative."""
+    """The `.index` file of one segment. Each entry has 8 bytes: relative offset and position, both never negative.
+
+    Invariants:
+    - Each entry has a greater relative offset and a greater position than the entry before it.
+    - The first batch of a segment has no entry. So no entry has the relative offset 0, and a reader can distinguish
+      entries from the zeros that Kafka writes.
+    - `last` is the last entry of the file.
+    """
 
     SUFFIX = ".index"
     ENTRY = struct.Struct(">iI")  # A flipped sign bit yields a huge position, and a read notices it.

@@ -11,6 +11,10 @@ the log remembers the last five batches of each producer. It compares a new batc
   been deleted. If the epoch is new, the first number must be 0.
 - The new batch has an older epoch than the producer's last batch: the log refuses it with INVALID_PRODUCER_EPOCH.
 
+For example, producer 7 has appended two batches, with the sequence numbers 0 to 9 and 10 to 19. If the batch with 10 to
+19 arrives again, it is a duplicate. A batch that begins with 20 is appended. A batch that begins with 30 is refused,
+because the batch that begins with 20 is missing.
+
 Sequence numbers run from 0 to 2^31 - 1. After 2^31 - 1, they begin at 0 again.
 
 The log forgets a producer 24 hours after its last append (`producer.id.expiration.ms`). The log measures this time with
@@ -119,7 +123,10 @@ class LastBatch(NamedTuple):
 class ProducerState:
     """The state of the producers of one log. The caller of each method holds the log's lock.
 
-    Invariant: `_open` is sorted by first offset, so its first entry is the oldest open transaction.
+    Invariants:
+    - `_open` is sorted by first offset, so its first entry is the oldest open transaction.
+    - Each producer in `_open` is also in `_producers`.
+    - A producer has at most MAX_IN_FLIGHT batches, all of its current epoch, and their offsets grow.
     """
 
     def __init__(self, loaded_at: int) -> None:
@@ -190,7 +197,7 @@ class ProducerState:
         if batch.is_transactional and batch.producer_id not in self._open:
             self._open[batch.producer_id] = base_offset
 
-    def note_marker(
+    def add_marker(
         self, producer_id: int, epoch: int, marker: EndTransactionMarker, timestamp: int, appended_at: int
     ) -> None:
         """End the producer's transaction, after the log has appended its marker at the time `appended_at` (ms)."""
@@ -220,7 +227,7 @@ class ProducerState:
                 marker = decode_marker(record)
                 aborted = self.aborted_by(marker, batch.producer_id, batch.base_offset)
                 producer = batch.producer_id, batch.producer_epoch
-                self.note_marker(*producer, marker, batch.max_timestamp, self._loaded_at)
+                self.add_marker(*producer, marker, batch.max_timestamp, self._loaded_at)
                 return aborted
         return None
 

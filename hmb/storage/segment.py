@@ -26,6 +26,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -39,7 +40,7 @@ from hmb.storage.files.together import release
 from hmb.storage.files.virtual import DurableFile, FileRegion, Parts, VirtualFile
 from hmb.storage.files.windows import Windows
 from hmb.storage.index_rebuild import rebuild_indexes
-from hmb.storage.offset_index import MAX_RELATIVE_OFFSET, OffsetIndex
+from hmb.storage.offset_index import MAX_RELATIVE_OFFSET, OffsetIndex, OffsetPosition
 from hmb.storage.time_index import TimeIndex, TimestampOffset
 from hmb.storage.transaction_index import AbortedTransaction, TransactionIndex
 
@@ -55,7 +56,14 @@ class DamagedSegment(KafkaError):
 
 
 class Segment:
-    """One segment of a log. A thread that appends must hold the log's lock. A thread that reads needs no lock."""
+    """One segment of a log. A thread that appends must hold the log's lock. A thread that reads needs no lock.
+
+    Invariants after recovery:
+    - The first `size` bytes of the log file are whole batches, and the offsets of the batches grow.
+    - All offsets are at or above `base_offset`, and at most `base_offset + MAX_RELATIVE_OFFSET`.
+    - `size` only grows, so the bytes that a reader has found never change.
+    - No record has a timestamp greater than `max_timestamp`.
+    """
 
     def __init__(self, directory: Path, base_offset: int, config: LogConfig, *, suffix: str = "") -> None:
         """Open the segment, or prepare a new one. Until files belong to the log, their names end in `suffix`."""
@@ -170,47 +178,49 @@ class Segment:
 
     def find(self, offset: int, end: int) -> tuple[int, Batch] | None:
         """Return the first batch that ends at or after `offset`, with its position. Raises DamagedSegment, OSError."""
-        found = self.headers_from(offset, end)
-        return next(((position, batch) for position, batch in found if batch.last_offset >= offset), None)
+        return next(self.batches_at_or_after(offset, end), None)
 
-    def headers_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Yield the same batches as `batches_from`. Raises DamagedSegment if the segment is damaged, and OSError."""
-        last_offset = -1
+    def batches_at_or_after(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
+        """Yield `(position, batch)` for each batch that ends at or after `offset`. Raises DamagedSegment, OSError."""
+        previous = -1
         try:
             for position, batch in self.batches_from(offset, end):
-                if batch.last_offset <= last_offset:
-                    raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
                 last_offset = batch.last_offset
-                yield position, batch
+                if last_offset <= previous:
+                    raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"position {position}: offsets go back")
+                previous = last_offset
+                if last_offset >= offset:
+                    yield position, batch
         except (KafkaError, FileNotFoundError) as error:
             raise DamagedSegment(self, error.message if isinstance(error, KafkaError) else str(error)) from error
 
     def batches_from(self, offset: int, end: int) -> Iterator[tuple[int, Batch]]:
-        """Yield `(position, batch)` for all batches from `offset` or a little earlier, up to position `end`.
+        """Return `(position, batch)` for all batches from `offset` or a little earlier, up to position `end`.
 
-        The method looks up `offset` in the offset index, and begins to scan at the position in the entry that it finds.
-        The entry contains the last offset of the batch at this position. (In Kafka, an entry may contain the last
-        offset of a later batch.) If the batch at this position ends at a greater offset than the entry contains, the
-        entry is damaged. In this case the method rebuilds the indexes, and the scan begins at the start of the segment.
-        Raises KafkaError, OSError.
+        The method looks up `offset` in the offset index. The scan begins at the position in the entry that it finds. If
+        the entry is damaged, the method rebuilds the indexes, and the scan begins at the start of the segment. Raises
+        KafkaError, OSError.
         """
         entry = self.offset_index.lookup(offset)
-        batches = self.batches(entry.position, end)
+        batches = headers(self.file, entry.position, end)
+        if not entry.position:
+            return batches
         try:
             first = next(batches, None)
-            if entry.position and not (
-                self.base_offset <= first[1].last_offset <= entry.offset if first else entry.position == end
-            ):
-                raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"not the batch with offset {entry.offset}")
+            self._check_entry(entry, first, end)
         except KafkaError as error:
-            if not entry.position:
-                raise
             rebuild_indexes(self, self.offset_index, f"position {entry.position}: {error.message}")
-            yield from self.batches(0, end)
-            return
-        if first is not None:
-            yield first
-            yield from batches
+            return headers(self.file, 0, end)
+        return batches if first is None else chain([first], batches)
+
+    def _check_entry(self, entry: OffsetPosition, first: tuple[int, Batch] | None, end: int) -> None:
+        """Raise CORRUPT_MESSAGE if `first`, the batch at the position in an index entry, does not match the entry.
+
+        An entry contains the last offset of the batch at its position. (In Kafka, an entry may contain the last offset
+        of a later batch.) If no batch begins at this position, the position must be the end of the scan.
+        """
+        if not (self.base_offset <= first[1].last_offset <= entry.offset if first else entry.position == end):
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"not the batch with offset {entry.offset}")
 
     def batches(self, position: int, end: int) -> Iterator[tuple[int, Batch]]:
         """Yield `(position, batch)` for each batch from `position` up to `end`. Each batch contains only its header.

@@ -35,8 +35,9 @@ from hmb.broker.context import RequestContext
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.enums import ResourceType
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.fields import Field, version_range
 from hmb.protocol.messages import request_class, response_class
-from hmb.protocol.schema import Field, Request, Response, Struct, version_range
+from hmb.protocol.schema import Request, Response, Struct
 from hmb.protocol.topics import NO_TOPIC_ID
 
 AnyStruct = TypeVar("AnyStruct", bound=Struct)

@@ -22,9 +22,10 @@ from hmb.coordinator.transactions.records import KEYS as TRANSACTION_KEYS
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from hmb.protocol.errors import ErrorCode
+from hmb.protocol.fields import Field, version_range
 from hmb.protocol.headers import RequestHeader, ResponseHeader
 from hmb.protocol.messages import API_KEYS, request_class, response_class
-from hmb.protocol.schema import Field, Request, Response, Struct, version_range
+from hmb.protocol.schema import Request, Response, Struct
 
 GROUPS: list[type[Struct]] = [cls for key in KEYS.values() for cls in (key, key.value)]
 TRANSACTIONS: list[type[Struct]] = [cls for key in TRANSACTION_KEYS.values() for cls in (key, key.value)]

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hmb.protocol.errors import ErrorCode
-from hmb.protocol.schema import Request, Response, Struct, version_range
+from hmb.protocol.fields import version_range
+from hmb.protocol.schema import Request, Response, Struct
 from tests.protocol.strategies import CLASSES, CLASSES_AND_VERSIONS, messages
 
 kio = pytest.importorskip("kio", reason="compares with kio, which is not installed (pip install kio)")

@@ -20,7 +20,8 @@ from hmb.coordinator.journal.records import (
 from hmb.coordinator.journal_decoder import decode_offsets, decode_transactions
 from hmb.coordinator.transactions.records import TransactionLogKey, TransactionLogValue
 from hmb.protocol.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from hmb.protocol.schema import Field, Struct, version_range
+from hmb.protocol.fields import Field, version_range
+from hmb.protocol.schema import Struct
 from hmb.records import ControlType, EndTransactionMarker, Record, encode_batch, encode_marker
 from hmb.storage.dump.entries import DumpOptions
 from tests.conformance.test_dump_log import kafka_s_lines, our_lines

@@ -6,8 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from hmb.protocol.fields import Field, version_range
 from hmb.protocol.messages import API_KEYS, request_class, response_class
-from hmb.protocol.schema import Field, Struct, version_range
+from hmb.protocol.schema import Struct
 
 CLASSES = [find(key) for key in API_KEYS for find in (request_class, response_class)]
 CLASSES_AND_VERSIONS = [(cls, version) for cls in CLASSES for version in cls.versions]

@@ -2,10 +2,11 @@
 
 import pytest
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
-from hmb.protocol.schema import Request, Response, Struct, version_range
+from hmb.protocol.fields import version_range
+from hmb.protocol.schema import Request, Response, Struct
 
 
 class Order(Request, api_key=ApiKey.PRODUCE, versions="0-3", flexible="2+"):

@@ -86,7 +86,7 @@ def test_the_header_alone_can_be_parsed() -> None:
 
 def test_stamped_changes_16_bytes_and_copies_nothing() -> None:
     data = encode_batch(SMALL)
-    head, rest = RecordBatch.parse(data).stamped(1234, 5)
+    head, rest = RecordBatch.parse(data).with_base_offset(1234, 5)
     assert len(head) == 16 and isinstance(rest, memoryview) and rest.obj is data
     stamped = RecordBatch.parse(head + bytes(rest))
     stamped.check()

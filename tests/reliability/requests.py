@@ -16,7 +16,8 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from hmb.protocol.schema import Field, Struct, version_range
+from hmb.protocol.fields import Field, version_range
+from hmb.protocol.schema import Struct
 from hmb.records import Codec, Record, encode_batch, encode_message_set
 
 LONGEST_STRING = 32_767  # bytes; Kafka's limit for each string

@@ -82,6 +82,7 @@ class Handlers:
         self._channel.put(connection)
 
     def _run(self) -> None:
+        """Serve connections until `resize` ends this thread. While the channel is empty, the thread waits for it."""
         while (connection := self._channel.get()) is not None:
             connection.serve_next()
 
@@ -170,6 +171,7 @@ class StagedConnection(AcceptedConnection):
         self._responses.put(parts)
 
     def _respond(self) -> None:
+        """Send responses until `_serve` puts None into the queue, when the connection ends. `send` has a time limit."""
         while (parts := self._responses.get()) is not None:
             if parts:
                 try:
@@ -182,6 +184,10 @@ class StagedConnection(AcceptedConnection):
                 self._changed.notify_all()
 
     def _wait_below(self, requests: int) -> None:
-        """Wait until fewer than `requests` requests of this connection are unanswered, or the connection is broken."""
+        """Wait until fewer than `requests` requests of this connection are unanswered, or the connection is broken.
+
+        The wait needs no time limit. Each request gets a response, because every wait of a handler has a limit. If the
+        connection is closed, `close` wakes this thread.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._in_flight < requests or self._broken)

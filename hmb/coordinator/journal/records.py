@@ -31,7 +31,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, TypeAlias
 from uuid import UUID
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.primitives import INT16, Output
 from hmb.protocol.schema import Struct

@@ -19,7 +19,7 @@ from itertools import groupby
 from hmb.coordinator.journal.records import Key, KeyAndValue, Keys, Value, encode_key, encode_value
 from hmb.coordinator.transactions.states import TransactionState
 from hmb.coordinator.transactions.transactional_id import Transaction
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.schema import Struct
 from hmb.protocol.topics import TopicPartition

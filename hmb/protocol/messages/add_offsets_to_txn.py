@@ -5,7 +5,7 @@ coordinator adds this partition to the transaction. When the transaction ends, t
 marker, like all other partitions of the transaction.
 """
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response
 

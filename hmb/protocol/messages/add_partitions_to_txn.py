@@ -5,7 +5,7 @@ of these partitions gets a COMMIT or ABORT marker. A producer therefore sends Ad
 partition. With transaction version 2 (KIP-890), the partition's leader sends the request instead of the producer.
 """
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

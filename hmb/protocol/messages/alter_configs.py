@@ -3,7 +3,7 @@
 If the request does not name a setting, AlterConfigs resets this setting to its default value.
 """
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

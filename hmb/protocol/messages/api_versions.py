@@ -6,7 +6,7 @@ always has version 0. Second, if the broker does not support the request's versi
 body of *version 0*. This body lists the versions that the broker supports.
 """
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -8,7 +8,7 @@ heartbeat, the field may be null.
 
 from uuid import UUID
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

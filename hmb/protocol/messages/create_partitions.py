@@ -1,6 +1,6 @@
 """CreatePartitions (37): add partitions to topics (KIP-195)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

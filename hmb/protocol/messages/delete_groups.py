@@ -1,6 +1,6 @@
 """DeleteGroups (42): delete groups without members, together with their offsets (KIP-229)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -1,6 +1,6 @@
 """DeleteRecords (21): delete all records of a partition below an offset (KIP-107)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

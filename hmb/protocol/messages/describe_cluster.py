@@ -1,6 +1,6 @@
 """DescribeCluster (60): return the brokers of a cluster and its controller (KIP-700)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -1,6 +1,6 @@
 """DescribeConfigs (32): return the settings of topics, brokers and groups, and the source of each value."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -1,6 +1,6 @@
 """DescribeGroups (15): return the state and the members of groups that use the classic protocol."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

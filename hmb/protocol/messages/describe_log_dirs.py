@@ -1,6 +1,6 @@
 """DescribeLogDirs (35): return the sizes of partitions on disk (KIP-113)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -1,6 +1,6 @@
 """DescribeProducers (61): return the producers of a partition, and their open transactions (KIP-664)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

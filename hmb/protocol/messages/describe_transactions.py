@@ -1,6 +1,6 @@
 """DescribeTransactions (65): return the state that the coordinator stores for each transactional id (KIP-664)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -1,6 +1,6 @@
 """ElectLeaders (43): elect leaders of partitions: the preferred replica, or any live replica (KIP-460)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

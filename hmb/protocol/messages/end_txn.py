@@ -1,6 +1,6 @@
 """EndTxn (26): commit a transaction, or abort it (KIP-98)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response
 

@@ -11,7 +11,7 @@ requests and responses of the session then contain only the partitions in which 
 
 from uuid import UUID
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.primitives import RecordsInFile
 from hmb.protocol.schema import Request, Response, Struct

@@ -1,6 +1,6 @@
 """FindCoordinator (10): ask which broker coordinates a consumer group or a transactional id."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -1,6 +1,6 @@
 """Heartbeat (12): report that a member of a group is alive, and ask whether the group is rebalancing."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response
 

@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs (44): change some settings of a resource, and keep its other settings (KIP-339)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -5,7 +5,7 @@ returns the producer id that it assigned before, with a greater epoch. The great
 with this transactional id: the broker then refuses all requests of the older producer.
 """
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response
 

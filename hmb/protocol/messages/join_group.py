@@ -5,7 +5,7 @@ members. The broker chooses one member as the leader, and sends the metadata of 
 assigns the partitions. Each member then gets its assignment with a SyncGroup request.
 """
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

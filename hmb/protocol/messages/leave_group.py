@@ -1,6 +1,6 @@
 """LeaveGroup (13): remove members from a group. The group rebalances at once, before the members' sessions expire."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -1,6 +1,6 @@
 """ListGroups (16): return the groups that a broker coordinates."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -5,7 +5,7 @@ The value -3 asks for the record with the greatest timestamp (from version 7 on)
 tiered storage. The oldest documentation calls this API "Offset".
 """
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -1,6 +1,6 @@
 """ListPartitionReassignments (46): return the partitions that are being moved to other brokers (KIP-455)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

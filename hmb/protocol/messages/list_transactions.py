@@ -1,6 +1,6 @@
 """ListTransactions (66): return the transactional ids that a transaction coordinator knows (KIP-664)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

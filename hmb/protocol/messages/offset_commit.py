@@ -5,7 +5,7 @@ If another member of the group takes over a partition, this member starts to rea
 
 from uuid import UUID
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -1,6 +1,6 @@
 """OffsetDelete (47): delete a group's committed offsets for topics that the group no longer reads (KIP-496)."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -5,7 +5,7 @@ of the last record that it has read. For example, the consumer has read the offs
 responds that epoch 3 ended at offset 8, the log has lost the records 8 and 9.
 """
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

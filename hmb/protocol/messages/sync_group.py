@@ -1,6 +1,6 @@
 """SyncGroup (14): send the assignments of all members (only the leader), and receive the member's own assignment."""
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

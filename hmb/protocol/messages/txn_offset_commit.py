@@ -5,7 +5,7 @@ When the transaction commits, the offsets take effect. When the transaction abor
 
 from typing import ClassVar
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

@@ -4,7 +4,7 @@ The transaction coordinator sends this request to the leaders of the partitions.
 end a transaction that no coordinator knows any more (KIP-664).
 """
 
-from hmb.protocol import schema as t
+from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
 

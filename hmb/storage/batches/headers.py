@@ -27,8 +27,9 @@ def headers(file: VirtualFile, position: int, end: int) -> Iterator[tuple[int, B
         if position + HEADER_PEEK > window_start + len(window):
             window, window_start = file.read(min(SCAN_WINDOW, end - position), position), position
         batch = parse_batch(window, position - window_start)
-        if position + batch.size > end:
-            why = f"position {position}: a batch of {batch.size} bytes, but only {end - position} are left"
+        size = batch.size
+        if position + size > end:
+            why = f"position {position}: a batch of {size} bytes, but only {end - position} are left"
             raise KafkaError(ErrorCode.CORRUPT_MESSAGE, why)
         yield position, batch
-        position += batch.size
+        position += size

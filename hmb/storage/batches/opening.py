@@ -1,14 +1,23 @@
 """Opening batches: the checks before the broker reads the records of a batch.
 
-A broker stores and sends batches without reading their records. The client checks the CRC of each batch that it
-receives. In three cases the broker itself reads the records: it searches for a timestamp, it compacts a log, or it
-converts records for an old client. The disk may have changed a bit of a batch after the append. If the broker wrote the
-damaged records into a new batch, the new batch would have a correct CRC, and nobody could find the damage any more. So
-before the broker reads the records, it checks the CRC. When the broker finds a damaged batch for the first time, it
-logs the file, the position and the offsets.
+A broker stores and sends batches without reading their records. In four cases it reads the records:
+    case                               memory is limited by     CRC is checked by
+    a producer's batch needs a check
+    or another codec (preparation.py)  PREPARING                validation.py, before the append
+    ListOffsets asks for a timestamp   SEARCHING                `DamageReports`
+    an old client needs another
+    format (broker/old_clients.py)     CONVERTING               `DownConversion`
+    compaction                         one thread: the cleaner  compaction/cleaner.py
 
-To read the records of a compressed batch, a thread needs up to `max.decompressed.message.bytes` of memory. To limit the
-memory, only a few threads may read such batches at the same time.
+*The CRC.* The disk may change a bit of a batch after the append. If the broker wrote the damaged records into a new
+batch, the new batch would have a correct CRC, and nobody could find the damage any more. So before the broker reads
+records from the disk, it checks the CRC. When the broker finds a damaged batch for the first time, it logs the file,
+the position and the offsets.
+
+*The memory.* To read the records of a compressed batch, a thread needs memory for the decompressed records, up to
+`max.decompressed.message.bytes`. So at most two threads may read records for the same purpose at the same time. For
+example, 100 clients send batches that the broker must compress again, and each batch has 32 MB after decompression.
+Without a limit, the broker would need 3.2 GB. With the limit, it needs 64 MB, and 98 threads wait.
 """
 
 from __future__ import annotations
@@ -22,9 +31,10 @@ from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
 
-# Threads read the records of batches for three purposes, and each purpose has a semaphore. At most two threads may read
-# records for the same purpose at the same time. A thread that holds a semaphore takes no other lock and waits for no
-# client. A thread that waits for a semaphore needs no time limit, because the records of one batch are limited.
+# A thread that waits for one of these semaphores needs no time limit, because each wait ends. A thread that holds a
+# semaphore decodes the records of one partition in one request. The size of these records is limited. The thread waits
+# for no client and for no other semaphore, and takes only the locks for opening a file. So it releases the semaphore
+# after some seconds at most.
 PREPARING, SEARCHING, CONVERTING = (threading.BoundedSemaphore(2) for _ in range(3))
 
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.records import NO_TIMESTAMP, Batch, RecordBatch
 from hmb.records.filtering import check_readable
-from hmb.records.heads import heads
+from hmb.records.partial_records import partial_records
 from hmb.storage.batches.opening import SEARCHING
 from hmb.storage.index_rebuild import rebuild_indexes
 from hmb.storage.segment import DamagedSegment, Segment
@@ -66,7 +66,7 @@ def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_off
 
 
 def _first_in(segment: Segment, timestamp: int, first_offset: int) -> TimestampOffset | None:
-    for position, header in segment.headers_from(_begin_of_search(segment, timestamp), segment.size):
+    for position, header in segment.batches_at_or_after(_begin_of_search(segment, timestamp), segment.size):
         try:
             batch = segment.whole(position, header)
             if batch.max_timestamp >= timestamp and batch.last_offset >= first_offset:
@@ -105,9 +105,9 @@ def _first_of(batch: Batch, timestamp: int, first_offset: int, limit: int) -> Ti
     try:
         check_readable(batch)
         with SEARCHING:
-            for head in heads(batch, limit):
-                if head.timestamp >= timestamp and head.offset >= first_offset:
-                    return TimestampOffset(head.timestamp, head.offset)
+            for record in partial_records(batch, limit):
+                if record.timestamp >= timestamp and record.offset >= first_offset:
+                    return TimestampOffset(record.timestamp, record.offset)
     except KafkaError as error:
         if error.code is not ErrorCode.MESSAGE_TOO_LARGE or not isinstance(batch, RecordBatch):
             raise

@@ -49,7 +49,7 @@ from hmb.records import (
 )
 from hmb.records.batch import CODEC_MASK, LOG_APPEND_TIME_BIT, MAGIC
 from hmb.records.filtering import MOST_RECORDS
-from hmb.records.heads import heads
+from hmb.records.partial_records import partial_records
 from hmb.storage.batches.opening import PREPARING
 from hmb.storage.config import LogConfig
 
@@ -178,8 +178,8 @@ def _errors(
     """Check the first MOST_RECORDS records. Return error messages by record index, and the error code for the batch."""
     code, errors = ErrorCode.INVALID_RECORD, dict[int, str]()
     earliest, latest = now - config.message_timestamp_before_max_ms, now + config.message_timestamp_after_max_ms
-    all_heads = (head for batch in batches for head in heads(batch, config.max_decompressed))
-    for index, (offset, timestamp, has_key) in enumerate(islice(all_heads, MOST_RECORDS)):
+    records = (record for batch in batches for record in partial_records(batch, config.max_decompressed))
+    for index, (offset, timestamp, has_key) in enumerate(islice(records, MOST_RECORDS)):
         if config.compacts and not has_key:
             errors[index] = NO_KEY
         elif has_limits and not earliest <= timestamp <= latest and timestamp != NO_TIMESTAMP:

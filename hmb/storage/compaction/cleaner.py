@@ -14,6 +14,10 @@ or after the first open transaction.
 The cleaner compacts a log in two cases. Either the dirty part is large enough: its share of the bytes that can be
 compacted is at least `min.cleanable.dirty.ratio`. Or the dirty part has records older than `max.compaction.lag.ms`.
 
+For example, a log has 600 MB of clean segments and 400 MB of dirty segments. The share of the dirty part is 400 / 1000,
+so the cleaner does not compact the log: `min.cleanable.dirty.ratio` is 0.5. When the dirty part has grown to 600 MB,
+the share is 600 / 1200, and the cleaner compacts the log.
+
 Compaction writes new batches with new CRCs. If a batch were damaged, the new CRC would hide the damage. So the cleaner
 first checks the CRC of every batch. If a batch is damaged, the cleaner logs an error, keeps the segment, and compacts
 the other logs. It tries the damaged log again after a pause.

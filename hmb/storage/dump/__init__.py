@@ -2,7 +2,8 @@
 
 The commands `hmb dump-log` and `hmb index-inspect` read the files of a segment, but do not open the log as a broker
 does. So they also work if files are damaged, and while a broker runs. They print the same lines as Kafka's
-DumpLogSegments. Two more views show each byte with its field, and the sizes of segments, batches and records.
+DumpLogSegments, for example `offset: 8080 position: 5000` for an entry of an offset index. Two more views show each
+byte with its field, and the sizes of segments, batches and records.
 
 Read in this order:
 - `log_files`       the entries of any file of a data directory, in one of three views

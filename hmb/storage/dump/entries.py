@@ -1,5 +1,8 @@
 """The entries of a dump. Each entry can be printed as a line like Kafka's, or as JSON.
 
+For example, an entry of an offset index is the line `offset: 8080 position: 5000`, or the JSON object
+`{"type": "index_entry", "offset": 8080, "position": 5000}`.
+
 The method `line` of an entry returns the line that DumpLogSegments of Kafka 4.3 prints. The method `fields` returns the
 same content for JSON. `hmb dump-log` and the tests use these methods. Keys and values are bytes. A line shows them as
 UTF-8 text. For bytes that are not UTF-8, the line shows a replacement character, as in Kafka. JSON contains a key or

@@ -19,6 +19,7 @@ import re
 import sys
 from collections import defaultdict, deque
 from itertools import chain
+from typing import NamedTuple
 
 from hmb.protocol.enums import MAX_IN_FLIGHT
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -32,8 +33,16 @@ ZEROS = bytes(1 << 20)
 MIN_HEADER = MAGIC_POSITION + 1  # bytes that the search needs to recognize a possible header
 HEADER_SIZE, unpack = HEADER.size, HEADER.unpack_from
 
-# An intact batch: first offset, size (bytes), last offset, greatest timestamp (ms), producer id, attributes.
-CheckedBatch = tuple[int, int, int, int, int, int]
+
+class CheckedBatch(NamedTuple):
+    """The fields of an intact batch that recovery needs."""
+
+    first_offset: int
+    size: int  # bytes, with the header
+    last_offset: int
+    max_timestamp: int  # ms; -1 in messages v0
+    producer_id: int  # -1: the producer is not idempotent
+    attributes: int  # the bits of a record batch or message, for example CONTROL_BIT
 
 
 class Damage(KafkaError):
@@ -47,9 +56,9 @@ class Damage(KafkaError):
 def checked_batch(windows: Windows, position: int) -> CheckedBatch:
     """Return the batch at `position`. Raises KafkaError if the bytes are not an intact batch, and OSError.
 
-    A gigabyte may contain a million small batches. To be fast, this function checks a batch v2 without creating an
-    object. Only for messages (v0, v1) and for damaged bytes, it creates an object and calls `check`, which raises the
-    exact error.
+    A gigabyte may contain a million small batches. To be fast, this function checks a batch v2 without creating a
+    `RecordBatch`. Only for messages (v0, v1) and for damaged bytes, it creates an object and calls `check`, which
+    raises the exact error.
     """
     view, index = windows.view, position - windows.start
     left = len(view) - index
@@ -68,11 +77,11 @@ def checked_batch(windows: Windows, position: int) -> CheckedBatch:
             and 0 <= count <= delta + 1
             and crc32c(view[index + CRC_START : index + size]) == crc
         ):
-            return first, size, first + delta, timestamp, producer_id, attributes
+            return CheckedBatch(first, size, first + delta, timestamp, producer_id, attributes)
     batch = parse_batch(view, index)
     batch.check()
     first, timestamp = _first_offset(batch), batch.max_timestamp
-    return first, batch.size, batch.last_offset, timestamp, batch.producer_id, batch.attributes
+    return CheckedBatch(first, batch.size, batch.last_offset, timestamp, batch.producer_id, batch.attributes)
 
 
 def _view_of(windows: Windows, position: int, size: int) -> tuple[memoryview, int]:
@@ -119,7 +128,7 @@ class ProducerBatches:
         self._open: set[int] = set()
 
     def add_batch(self, position: int, producer_id: int, attributes: int) -> None:
-        """Note one batch. The caller passes all batches of the segment that have a producer id, in their order."""
+        """Add one batch. The caller passes all batches of the segment that have a producer id, in their order."""
         if attributes & CONTROL_BIT:
             self._open.discard(producer_id)
             self._of_transactions.append(position)
@@ -144,8 +153,8 @@ def end_of_whole_batches(windows: Windows, position: int, next_offset: int) -> i
     """
     end: int | None = None
     while found := next_whole_batch(windows, position, next_offset):
-        position, (_, size, last, *_) = found
-        position, next_offset = position + size, last + 1
+        position, batch = found
+        position, next_offset = position + batch.size, batch.last_offset + 1
         end = next_offset
     return end
 
@@ -174,9 +183,9 @@ def next_whole_batch(windows: Windows, position: int, lowest: int) -> tuple[int,
         except KafkaError:
             position += 1
             continue
-        if checked[2] >= lowest:  # checked[2] is the last offset of the batch
+        if checked.last_offset >= lowest:
             return position, checked
-        position += checked[1]
+        position += checked.size
     return None
 
 

@@ -55,7 +55,7 @@ from hmb.storage.log_segments import entry_of
 from hmb.storage.offset_index import MAX_RELATIVE_OFFSET
 from hmb.storage.producer_state import ProducerState, snapshots
 from hmb.storage.recovery.clean_stop import end_by_indexes
-from hmb.storage.recovery.repair import Bounds, append_replacement, repair, replacement_of
+from hmb.storage.recovery.repair import SyncedOffsets, append_replacement, repair, replacement_of
 from hmb.storage.recovery.scanning import recover
 from hmb.storage.segment import Segment
 from hmb.storage.state.manifest import BEING_REPLACED, SegmentEntry
@@ -73,8 +73,8 @@ class LoadedLog:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """The facts about a log that the broker knows when it starts, before it reads the log's files."""
+class LogCheckpoint:
+    """The content of the data directory's state files for one log. The broker reads it before the log's own files."""
 
     recovery_point: int | None  # all records at lower offsets have been synced; None if unknown
     is_clean: bool  # whether the log was closed properly
@@ -83,29 +83,31 @@ class Known:
     @property
     def being_replaced(self) -> Mapping[int, int]:
         """The segments that compaction was replacing at the stop or crash: base offset -> next offset."""
-        known = (self.segments or {}).items()
-        return {base_offset: entry.next_offset for base_offset, entry in known if entry.size == BEING_REPLACED}
+        entries = (self.segments or {}).items()
+        return {base_offset: entry.next_offset for base_offset, entry in entries if entry.size == BEING_REPLACED}
 
     def is_closed(self, base_offset: int) -> bool:
         """Return whether the manifest contains the final size of the segment with this base offset."""
-        known = self.segments or {}
-        is_final = self.is_clean or base_offset != max(known, default=base_offset)
-        return is_final and base_offset in known and known[base_offset].size >= 0
+        entries = self.segments or {}
+        is_final = self.is_clean or base_offset != max(entries, default=base_offset)
+        return is_final and base_offset in entries and entries[base_offset].size >= 0
 
     def next_offset(self, base_offset: int) -> int | None:
         """Return the base offset of the next segment, or None if the manifest does not contain this offset."""
-        known = self.segments or {}
-        is_final = self.is_clean or base_offset != max(known, default=base_offset)
-        return known[base_offset].next_offset if is_final and base_offset in known else None
+        entries = self.segments or {}
+        is_final = self.is_clean or base_offset != max(entries, default=base_offset)
+        return entries[base_offset].next_offset if is_final and base_offset in entries else None
 
 
-def load(directory: Path, config: LogConfig, known: Known, *, now: int, stop: threading.Event = NO_STOP) -> LoadedLog:
+def load(
+    directory: Path, config: LogConfig, checkpoint: LogCheckpoint, *, now: int, stop: threading.Event = NO_STOP
+) -> LoadedLog:
     """Open the log in `directory`. An empty directory is an empty log. Raises OSError, and Stopped if `stop` is set.
 
     `now` is the time (ms) at which the broker starts.
     """
-    swapped = finish_swaps(directory, config, known.being_replaced)
-    loading = _Loading(directory, config, known, swapped, stop)
+    swapped = finish_swaps(directory, config, checkpoint.being_replaced)
+    loading = _Loading(directory, config, checkpoint, swapped, stop)
     loading.run()
     producers = _load_producers(directory, loading.segments, loading.end_offset, ProducerState(now))
     for segment in loading.segments[:-1]:
@@ -130,13 +132,13 @@ class _Loading:
     """Loads one log: checks its segments from the first segment to the last, and repairs them."""
 
     def __init__(
-        self, directory: Path, config: LogConfig, known: Known, swapped: set[int], stop: threading.Event
+        self, directory: Path, config: LogConfig, checkpoint: LogCheckpoint, swapped: set[int], stop: threading.Event
     ) -> None:
-        self._directory, self._config, self._known, self._stop = directory, config, known, stop
+        self._directory, self._config, self._checkpoint, self._stop = directory, config, checkpoint, stop
         self._swapped = swapped
         found = _base_offsets(directory)
-        end = max((entry.next_offset for entry in (known.segments or {}).values()), default=0)
-        self.segments = [Segment(directory, base, config) for base in found or [known.recovery_point or end]]
+        end = max((entry.next_offset for entry in (checkpoint.segments or {}).values()), default=0)
+        self.segments = [Segment(directory, base, config) for base in found or [checkpoint.recovery_point or end]]
         self.end_offset = self.segments[0].base_offset
 
     def run(self) -> None:
@@ -158,7 +160,7 @@ class _Loading:
 
     def _report_missing(self) -> None:
         found = {segment.base_offset for segment in self.segments if segment.path.exists()}
-        for base_offset, entry in sorted((self._known.segments or {}).items()):
+        for base_offset, entry in sorted((self._checkpoint.segments or {}).items()):
             if base_offset not in found and entry.size > 0:
                 LOGGER.error("%s/%020d.log is missing; it had %d bytes and began at offset %d",
                              self._directory, base_offset, entry.size, base_offset)  # fmt: skip
@@ -176,11 +178,11 @@ class _Loading:
                     # is not a warning.
                     level = logging.INFO if self._config.preallocate else logging.WARNING
                     LOGGER.log(level, "%s: %s; the whole segment is checked", segment.path, error.message)
-        bounds = self._bounds(segment, following)
-        found = recover(segment, bounds.synced_to, self._stop, may_go_on=bounds.may_go_on)
+        synced = self._synced_offsets(segment, following)
+        found = recover(segment, synced.synced_to, self._stop, may_go_on=synced.may_go_on)
         end_offset = found.end_offset
-        if found.is_damaged or end_offset < bounds.reached:
-            segment, end_offset = repair(segment, end_offset, bounds, self.segments)
+        if found.is_damaged or end_offset < synced.expected_end:
+            segment, end_offset = repair(segment, end_offset, synced, self.segments)
             self.segments[number] = segment
         segment.transaction_index.is_incomplete = True
         if not found.has_transactions and end_offset == found.end_offset:
@@ -189,21 +191,21 @@ class _Loading:
 
     def _may_trust(self, segment: Segment, following: int | None) -> bool:
         """Return whether the segment's files are as the broker has written them. Log each file that was changed."""
-        known, base_offset = self._known, segment.base_offset
+        checkpoint, base_offset = self._checkpoint, segment.base_offset
         if base_offset in self._swapped:
             return False
-        if known.segments is None:
-            return known.is_clean or (following is not None and following <= (known.recovery_point or 0))
-        if not known.is_closed(base_offset):
+        if checkpoint.segments is None:
+            return checkpoint.is_clean or (following is not None and following <= (checkpoint.recovery_point or 0))
+        if not checkpoint.is_closed(base_offset):
             return False
-        entry, found = known.segments[base_offset], entry_of(segment, 0)
+        entry, found = checkpoint.segments[base_offset], entry_of(segment, 0)
         if found.aborted != entry.aborted:
             path = segment.transaction_index.path
             LOGGER.error("%s is missing or was changed: the broker builds it again from the log", path)
             segment.transaction_index.is_incomplete = True
         # After a power cut, an index may have lost bytes that were not synced, and a file may have an old modification
         # time. So this message is a warning only after a clean stop.
-        level = logging.WARNING if known.is_clean else logging.INFO
+        level = logging.WARNING if checkpoint.is_clean else logging.INFO
         if found.log != entry.log:
             LOGGER.log(level, "%s was changed since the broker wrote it: the whole file is checked", segment.path)
         elif found.indexes != entry.indexes:
@@ -211,21 +213,21 @@ class _Loading:
             LOGGER.log(level, "%s was cut or extended since the broker wrote it: both are built again", paths)
         return found.log == entry.log and found.indexes == entry.indexes
 
-    def _bounds(self, segment: Segment, following: int | None) -> Bounds:
+    def _synced_offsets(self, segment: Segment, following: int | None) -> SyncedOffsets:
         synced_to = self._synced_to(segment) if following is None else following
         if synced_to is not None:
             synced_to = min(synced_to, segment.base_offset + MAX_RELATIVE_OFFSET)
         if following is None:
-            return Bounds(synced_to, True, synced_to or 0)
-        entry = (self._known.segments or {}).get(segment.base_offset)
+            return SyncedOffsets(synced_to, True, synced_to or 0)
+        entry = (self._checkpoint.segments or {}).get(segment.base_offset)
         is_short = entry is not None and segment.size < entry.size  # The check may later reduce `segment.size`.
-        return Bounds(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
+        return SyncedOffsets(synced_to, False, min(entry.next_offset, following) if entry and is_short else 0)
 
     def _synced_to(self, segment: Segment) -> int | None:
         """Return the offset below which all records of the last segment have been on disk. None means unknown."""
-        recovery_point, known = self._known.recovery_point, self._known.next_offset(segment.base_offset)
-        if self._known.is_clean:
-            return recovery_point if known is None else max(recovery_point or 0, known)
+        recovery_point, next_offset = self._checkpoint.recovery_point, self._checkpoint.next_offset(segment.base_offset)
+        if self._checkpoint.is_clean:
+            return recovery_point if next_offset is None else max(recovery_point or 0, next_offset)
         return segment.base_offset if recovery_point is None else recovery_point
 
     def _check_next(self, number: int, end_offset: int, following: int) -> None:
@@ -233,8 +235,8 @@ class _Loading:
         segment = self.segments[number]
         if end_offset > following:
             LOGGER.error("%s overlaps the next segment: it ends at %d, not %d", segment.path, end_offset, following)
-        if self._known.segments is not None:
-            expected = self._known.next_offset(segment.base_offset)
+        if self._checkpoint.segments is not None:
+            expected = self._checkpoint.next_offset(segment.base_offset)
             expected = end_offset if expected is None else max(end_offset, expected)
             if expected < following:
                 self._fill(number, expected, following)
@@ -263,7 +265,7 @@ class _Loading:
     def _lost_segments(self, first_offset: int, next_offset: int) -> list[Segment]:
         """Return the lost segments in a range of base offsets. Their transaction indexes may still exist."""
         lost = []
-        for base_offset, entry in sorted((self._known.segments or {}).items()):
+        for base_offset, entry in sorted((self._checkpoint.segments or {}).items()):
             if first_offset <= base_offset < next_offset:
                 lost.append(segment := Segment(self._directory, base_offset, self._config))
                 segment.transaction_index.is_incomplete = entry_of(segment, 0).aborted != entry.aborted
@@ -283,7 +285,7 @@ def _load_producers(
     directory: Path, segments: Sequence[Segment], end_offset: int, state: ProducerState
 ) -> ProducerState:
     """Load the newest usable snapshot into the empty `state`, and add the batches after the snapshot."""
-    known_to = segments[0].base_offset
+    loaded_to = segments[0].base_offset
     wanted = next((segment.base_offset for segment in segments if segment.transaction_index.is_incomplete), end_offset)
     found = snapshots(directory)
     for _, path in found:
@@ -293,12 +295,12 @@ def _load_producers(
         if offset > end_offset:
             path.unlink()  # The snapshot includes batches that recovery has cut off.
         elif offset <= wanted and state.load_snapshot(path):
-            known_to = offset
+            loaded_to = offset
             break
     for segment, following in zip(segments, [*segments[1:], None], strict=True):
         next_offset = end_offset if following is None else following.base_offset
-        if next_offset > known_to:
-            aborted = list(_replay(state, segment, known_to))
+        if next_offset > loaded_to:
+            aborted = list(_replay(state, segment, loaded_to))
             if segment.transaction_index.is_incomplete:
                 segment.transaction_index.replace(aborted)
     return state
@@ -307,11 +309,11 @@ def _load_producers(
 def _replay(state: ProducerState, segment: Segment, from_offset: int) -> Iterator[AbortedTransaction]:
     """Add the batches of idempotent producers at or after `from_offset` to `state`. Yield each aborted transaction."""
     positions = segment.producer_batches
-    if positions is None:
-        batches = segment.batches_from(from_offset, segment.size)
-    else:
-        batches = ((position, parse_batch(segment.file.read(HEADER_PEEK, position))) for position in positions)
     try:
+        if positions is None:
+            batches = segment.batches_from(from_offset, segment.size)
+        else:
+            batches = ((position, parse_batch(segment.file.read(HEADER_PEEK, position))) for position in positions)
         for position, batch in batches:
             if isinstance(batch, RecordBatch) and batch.producer_id >= 0 and batch.last_offset >= from_offset:
                 whole = segment.whole(position, batch) if batch.is_control else batch

@@ -76,18 +76,18 @@ class Hole:
     is_restored: bool = False  # whether the replacement is the original batch
 
 
-class Bounds(NamedTuple):
+class SyncedOffsets(NamedTuple):
     """Offsets that show which records of a segment have been on disk.
 
     All records below `synced_to` have been on disk. Damage at or after `synced_to` comes from a power cut, and the log
     ends at this damage. If `synced_to` is None, the whole segment has been on disk, but its last offset is unknown.
     `may_go_on` is True for the last segment of a log, which may have batches after `synced_to`. If the segment ends
-    below `reached`, records at its end are lost.
+    below `expected_end`, records at its end are lost.
     """
 
     synced_to: int | None
     may_go_on: bool
-    reached: int = 0
+    expected_end: int = 0
 
 
 class Repaired(NamedTuple):
@@ -97,15 +97,15 @@ class Repaired(NamedTuple):
     end_offset: int
 
 
-def repair(segment: Segment, end_offset: int, bounds: Bounds, segments: Sequence[Segment]) -> Repaired:
+def repair(segment: Segment, end_offset: int, synced: SyncedOffsets, segments: Sequence[Segment]) -> Repaired:
     """Repair the damage in a segment after its intact beginning, when the broker starts.
 
     The intact beginning has `segment.size` bytes and ends at `end_offset`. `segments` are all segments of the log. If
     this function raises OSError, the broker tries the repair again at its next start.
     """
-    search = HoleSearch(segment, bounds, segments)
+    search = HoleSearch(segment, synced, segments)
     holes = search.holes(segment.size, end_offset)
-    if search.end_offset < bounds.reached:
+    if search.end_offset < synced.expected_end:
         holes.append(search.lost_end())
     for hole in holes:
         report(segment, hole)
@@ -131,9 +131,9 @@ def repaired_copy(segment: Segment, next_offset: int, segments: Sequence[Segment
     `next_offset`. Raises OSError.
     """
     is_short = segment.windows().end < segment.size
-    search = HoleSearch(segment, Bounds(next_offset, False, next_offset if is_short else 0), segments)
+    search = HoleSearch(segment, SyncedOffsets(next_offset, False, next_offset if is_short else 0), segments)
     holes = search.holes(0, segment.base_offset)
-    if search.end_offset < search.bounds.reached:
+    if search.end_offset < search.synced.expected_end:
         holes.append(search.lost_end())
     if not holes and segment.path.exists():
         return None
@@ -181,10 +181,10 @@ def _empty(first_offset: int, next_offset: int, leader_epoch: int) -> list[bytes
 class HoleSearch:
     """Searches one segment for holes: bytes that are not an intact batch."""
 
-    def __init__(self, segment: Segment, bounds: Bounds, segments: Sequence[Segment]) -> None:
+    def __init__(self, segment: Segment, synced: SyncedOffsets, segments: Sequence[Segment]) -> None:
         self._segment = segment
         self._windows = segment.windows()
-        self.bounds = bounds
+        self.synced = synced
         self._segments = segments
         self._leader_epoch = 0  # leader epoch of the last intact batch before a hole
         self.end_offset = segment.base_offset  # end offset of the repaired part so far
@@ -192,42 +192,42 @@ class HoleSearch:
     def holes(self, position: int, next_offset: int) -> list[Hole]:
         """Return the holes at or after `position`. The batch with `next_offset` should begin there. Raises OSError."""
         holes: list[Hole] = []
-        windows, limit = self._windows, self.bounds.synced_to
+        windows, limit = self._windows, self.synced.synced_to
         before = list(self._segment.batches_from(next_offset - 1, position)) if position else []
-        self._note_epoch(before[-1][0] if before else None)
+        self._set_leader_epoch(before[-1][0] if before else None)
         while True:
             last, why = None, ""
             try:
                 start = position, next_offset
-                may_go_on = self.bounds.may_go_on
+                may_go_on = self.synced.may_go_on
                 for last, checked in checked_batches(
                     windows, self._segment.base_offset, limit, start, may_go_on=may_go_on
                 ):
-                    position, next_offset = last + checked[1], checked[2] + 1
+                    position, next_offset = last + checked.size, checked.last_offset + 1
             except Damage as damage:
                 why = damage.message
             self.end_offset = next_offset
             if not why:
                 return holes
-            self._note_epoch(last)
+            self._set_leader_epoch(last)
             if limit is not None and next_offset >= limit:
                 return [*holes, Hole(position, windows.end, next_offset, next_offset, why)]
             following = self._next_intact(position, next_offset)
             if not position and following is not None:
-                self._note_epoch(following[0])
+                self._set_leader_epoch(following[0])
             if following is None or following[0] > position:
                 holes.append(self._hole(position, next_offset, following, why))
                 position = holes[-1].end
-            next_offset = following[1][0] if following else holes[-1].next_offset
+            next_offset = following[1].first_offset if following else holes[-1].next_offset
 
     def lost_end(self) -> Hole:
         """Return a hole of 0 bytes at the end of the file, with the lost offsets after the last batch."""
-        first_offset, self.end_offset, end = self.end_offset, self.bounds.reached, self._windows.end
+        first_offset, self.end_offset, end = self.end_offset, self.synced.expected_end, self._windows.end
         aborted = self._segment.transaction_index.between(first_offset, self.end_offset)
         replacement = replacement_of(first_offset, self.end_offset, aborted, self._segments, self._leader_epoch)
         return Hole(end, end, first_offset, self.end_offset, "the file ends too early", replacement)
 
-    def _note_epoch(self, position: int | None) -> None:
+    def _set_leader_epoch(self, position: int | None) -> None:
         if position is not None:
             batch = parse_batch(*self._windows.at(position, HEADER_PEEK))
             self._leader_epoch = max(0, batch.partition_leader_epoch)
@@ -238,21 +238,22 @@ class HoleSearch:
         No CRC covers the offset of a batch. If batch A is followed by a batch with a lower offset, the offset of batch
         A is wrong. The search then ignores batch A and continues.
         """
-        limit = self.bounds.synced_to
+        limit = self.synced.synced_to
         found = next_whole_batch(self._windows, position, next_offset)
         while found is not None:
-            position, (first, size, last, *_) = found
-            after = next_whole_batch(self._windows, position + size, next_offset)
-            is_inside = limit is None or last < limit or (self.bounds.may_go_on and first == limit)
-            if is_inside and (after is None or after[1][0] > last):
+            position, batch = found
+            after = next_whole_batch(self._windows, position + batch.size, next_offset)
+            is_last = self.synced.may_go_on and batch.first_offset == limit
+            is_inside = limit is None or batch.last_offset < limit or is_last
+            if is_inside and (after is None or after[1].first_offset > batch.last_offset):
                 return found
             found = after
         return None
 
     def _hole(self, position: int, first_offset: int, following: tuple[int, CheckedBatch] | None, why: str) -> Hole:
-        end, next_offset = self._windows.end, max(first_offset, self.bounds.synced_to or 0)
+        end, next_offset = self._windows.end, max(first_offset, self.synced.synced_to or 0)
         if following is not None:
-            end, next_offset = following[0], following[1][0]
+            end, next_offset = following[0], following[1].first_offset
         if end - position <= LARGEST_RESTORED:
             view, index = self._windows.at(position, end - position)
             data, offsets = bytes(view[index : index + end - position]), (first_offset, next_offset)

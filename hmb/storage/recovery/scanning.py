@@ -64,7 +64,7 @@ def checked_batches(
     while position < end:
         try:
             checked = checked_batch(windows, position)
-            first, size, last, _, _, _ = checked
+            first, last = checked.first_offset, checked.last_offset
             if first < next_offset or last > max_offset or position > MAX_POSITION:
                 raise corrupt(f"a batch of offsets {first} to {last} where {next_offset} is next")
             if first > next_offset and last >= limit:
@@ -78,11 +78,12 @@ def checked_batches(
             unconfirmed = position, checked  # The next batch must confirm this gap.
         else:
             yield position, checked
-        position += size
+        position += checked.size
         next_offset = last + 1
     if unconfirmed:
         if following is None or following < next_offset:
-            raise Damage(unconfirmed[0], f"offsets jump to {unconfirmed[1][0]}, and no later batch confirms this")
+            position, batch = unconfirmed
+            raise Damage(position, f"offsets jump to {batch.first_offset}, and no later batch confirms this")
         yield unconfirmed
 
 
@@ -100,11 +101,11 @@ def recover(
         segment.size, end_offset, is_damaged = 0, segment.base_offset, False
         try:
             batches = checked_batches(segment.windows(), segment.base_offset, following, may_go_on=may_go_on)
-            for position, (_, size, last_offset, timestamp, producer_id, attributes) in batches:
-                segment.index_batch(last_offset, position, size, timestamp, last_offset)
-                end_offset, segment.size = last_offset + 1, position + size
-                if producer_id >= 0:
-                    producers.add_batch(position, producer_id, attributes)
+            for position, batch in batches:
+                segment.index_batch(batch.last_offset, position, batch.size, batch.max_timestamp, batch.last_offset)
+                end_offset, segment.size = batch.last_offset + 1, position + batch.size
+                if batch.producer_id >= 0:
+                    producers.add_batch(position, batch.producer_id, batch.attributes)
                 if stop.is_set():
                     raise Stopped
         except Damage:

@@ -5,6 +5,9 @@ of the directory, and the id of each topic. The broker replaces a state file in 
 either its old or its new content. HMB also writes a checksum of each state file into an extra file, the manifest. When
 the broker starts, it compares each file with its checksum, and so notices if another process has changed a file.
 
+For example, `recovery-point-offset-checkpoint` contains the line `events 0 1234`. So all records of partition 0 of the
+topic `events` at offsets below 1,234 are on disk.
+
 Read in this order:
 - `checkpoints`      Kafka's files, and functions that read and write them
 - `offset_checkpoints`  the recovery points and the log start offsets of all logs

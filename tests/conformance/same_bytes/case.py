@@ -17,8 +17,9 @@ from typing import Any
 from uuid import UUID
 
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.fields import version_range
 from hmb.protocol.messages import api_name, request_class
-from hmb.protocol.schema import Request, version_range
+from hmb.protocol.schema import Request
 
 # The first version of each API that Kafka 4 supports. Kafka 4 has dropped older versions. A comparison of ApiVersions
 # checks these numbers.

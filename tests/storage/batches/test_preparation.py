@@ -24,7 +24,7 @@ from hmb.records import (
 )
 from hmb.records.batch import wrap_records
 from hmb.records.filtering import MOST_RECORDS
-from hmb.records.heads import Head, heads
+from hmb.records.partial_records import PartialRecord, partial_records
 from hmb.records.record import encode_records
 from hmb.storage.batches import preparation, validation
 from hmb.storage.batches.validation import MOST_ERRORS, InvalidRecords
@@ -137,13 +137,13 @@ def test_the_check_of_a_batch_is_limited(log_at_now: LogAtNow, monkeypatch: pyte
     monkeypatch.setattr(validation, "MOST_RECORDS", 1_000)
     read = 0
 
-    def counted(*arguments: object) -> Iterator[Head]:
+    def counted(*arguments: object) -> Iterator[PartialRecord]:
         nonlocal read
-        for head in heads(*arguments):  # type: ignore[arg-type]
+        for record in partial_records(*arguments):  # type: ignore[arg-type]
             read += 1
-            yield head
+            yield record
 
-    monkeypatch.setattr(validation, "heads", counted)
+    monkeypatch.setattr(validation, "partial_records", counted)
     log = log_at_now(cleanup_policy="compact")
     with pytest.raises(KafkaError, match="2000 records in a batch") as error:
         log.append(many_records(2_000, NOW, b"k"))

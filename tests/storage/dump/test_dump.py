@@ -258,7 +258,7 @@ def test_transactions_and_producers(write: Write) -> None:
 
 def test_a_producer_of_which_only_a_marker_is_known(tmp_path: Path) -> None:
     state, path = ProducerState(0), tmp_path / "00000000000000000012.snapshot"
-    state.note_marker(3, 1, EndTransactionMarker(ControlType.COMMIT, 4), 99, 99)
+    state.add_marker(3, 1, EndTransactionMarker(ControlType.COMMIT, 4), 99, 99)
     state.write_snapshot(path)
     assert lines(path)[1:] == [
         "producerId: 3 producerEpoch: 1 coordinatorEpoch: 4 currentTxnFirstOffset: OptionalLong.empty lastTimestamp: 99"

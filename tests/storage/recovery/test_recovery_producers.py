@@ -22,7 +22,7 @@ from hmb.records import (
 )
 from hmb.storage.config import LogConfig
 from hmb.storage.producer_state import ProducerState, snapshot_path
-from hmb.storage.recovery.loading import Known, load
+from hmb.storage.recovery.loading import LogCheckpoint, load
 
 KINDS = ("idempotent", "transactional", "commit", "abort")
 Event = tuple[str, int, bool]  # the kind, the producer id, and whether the producer has a new epoch
@@ -81,5 +81,5 @@ def test_a_recovered_log_knows_its_producers_as_if_it_had_replayed_all(
             else:
                 state.load_snapshot(path)
         expected = replay(state, data, slice(begin, None))
-        found = load(directory, LogConfig(), Known(recovery_point=0, is_clean=False), now=0).producers
+        found = load(directory, LogConfig(), LogCheckpoint(recovery_point=0, is_clean=False), now=0).producers
         assert vars(found) == vars(expected)

@@ -1,9 +1,11 @@
-"""The head of a record: its offset, its timestamp, and whether it has a key.
+"""Partial records: the offset and the timestamp of a record, and whether the record has a key.
 
 A broker usually stores batches without decoding their records. There are two exceptions. First, some settings of a
 topic require a check of each record (storage/batches/validation.py). Second, the broker may have to search for a
-timestamp inside a batch (storage/batches/time_search.py). Both tasks need only the heads of the records. `heads` does
-not copy the values, because a batch of one kilobyte may decompress to a value of 32 MB.
+timestamp inside a batch (storage/batches/time_search.py). Both tasks need only a part of each record.
+`partial_records` does not copy the values, because a batch of one kilobyte may decompress to a value of 32 MB.
+
+Source: Kafka's `PartialDefaultRecord`.
 """
 
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ from hmb.records.fast.raw_records import raw_records
 from hmb.records.reading import Batch
 
 
-class Head(NamedTuple):
+class PartialRecord(NamedTuple):
     """The fields of a record that a broker checks: its offset, its timestamp, and whether it has a key.
 
     The timestamp is in ms since 1970, or -1 in messages v0.
@@ -26,8 +28,8 @@ class Head(NamedTuple):
     has_key: bool
 
 
-def heads(batch: Batch, limit: int = DEFAULT_LIMIT) -> Iterator[Head]:
-    """Yield the heads of the records in a batch. The caller must call the batch's `check` method first.
+def partial_records(batch: Batch, limit: int = DEFAULT_LIMIT) -> Iterator[PartialRecord]:
+    """Yield the partial records of a batch. The caller must call the batch's `check` method first.
 
     Raises KafkaError if the records cannot be decoded, or have more than `limit` bytes after decompression.
     """
@@ -35,10 +37,10 @@ def heads(batch: Batch, limit: int = DEFAULT_LIMIT) -> Iterator[Head]:
         log_append_time = batch.log_append_time
         for offset, message in batch.entries(limit):
             timestamp = message.timestamp if log_append_time is None else log_append_time
-            yield Head(offset, timestamp, message.key_and_value()[0] is not None)
+            yield PartialRecord(offset, timestamp, message.key_and_value()[0] is not None)
         return
     base_timestamp, max_timestamp = batch.base_timestamp, batch.max_timestamp
     is_append_time = batch.attributes & LOG_APPEND_TIME_BIT
     for raw in raw_records(batch, batch.uncompressed(limit)):
         timestamp = max_timestamp if is_append_time else base_timestamp + raw.timestamp_delta
-        yield Head(raw.offset, timestamp, raw.key_size >= 0)
+        yield PartialRecord(raw.offset, timestamp, raw.key_size >= 0)
