@@ -29,8 +29,8 @@ Read the modules in this order:
 7. `admin`: the administration of topics, settings, groups and the cluster.
 
 You can skip these modules in a first reading: `settings` (declares keyword arguments), `offsets` (the ways in which an
-application can name an offset), `arguments` (checks arguments), `retries` (repeats requests) and `errors` (all
-exceptions).
+application can name an offset), `arguments` (checks arguments), `delegation` (methods whose work an object does),
+`retries` (repeats requests) and `errors` (all exceptions).
 
 Limits: the client library supports neither TLS nor SASL.
 

@@ -1,6 +1,7 @@
 """Administration: describes and changes the topics, settings, groups, committed offsets and brokers of a cluster.
 
-The class `Admin` has one method for each task. The method sends its request to a broker that can answer it:
+The class `Admin` has one method for each task. The modules of this folder contain the methods as functions, whose
+first argument is a `Brokers` object. The function sends its request to a broker that can answer it:
     broker                   answers requests about
     any broker               lists of topics, settings of topics
     the controller           creation and deletion of topics
@@ -16,7 +17,7 @@ If the broker is too old for a method, the method raises KafkaError with UNSUPPO
 the name of the missing API.
 
 Read the modules in this order:
-1. `base`: finds the right broker for a request, and retries after temporary errors.
+1. `brokers`: finds the right broker for a request, and retries after temporary errors.
 2. `topics`: creates, lists, describes and deletes topics.
 3. `groups` and `group_offsets`: the members and the committed offsets of groups.
 
@@ -27,20 +28,25 @@ You can skip these modules when you read this folder for the first time:
 - `cluster`: lists the brokers with their versions and data directories, and starts elections of leaders.
 """
 
-from hmb.client.admin.base import raised
+from collections.abc import Iterable
+from typing import Self
+
+from hmb.client.admin import cluster, configs, group_offsets, groups, lag, records, topics
+from hmb.client.admin.brokers import Brokers, raised
 from hmb.client.admin.cluster import (
     BrokerDescription,
     BrokerVersions,
-    ClusterAdmin,
     ClusterDescription,
     LogDirDescription,
     ReplicaDescription,
 )
-from hmb.client.admin.configs import ConfigEntry, ConfigResource, ConfigsAdmin, ConfigSynonym
-from hmb.client.admin.groups import GroupDescription, GroupListing, GroupsAdmin, MemberDescription
-from hmb.client.admin.lag import LagAdmin, PartitionLag, PlannedOffset, ResetTo, ShiftBy
+from hmb.client.admin.configs import ConfigEntry, ConfigResource, ConfigSynonym
+from hmb.client.admin.groups import GroupDescription, GroupListing, MemberDescription
+from hmb.client.admin.lag import PartitionLag, PlannedOffset, ResetTo, ShiftBy
 from hmb.client.admin.records import HIGH_WATERMARK, ListedOffset, OffsetSpec, PartitionProducer
-from hmb.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription, TopicsAdmin
+from hmb.client.admin.topics import CreatedTopic, NewTopic, PartitionDescription, TopicDescription
+from hmb.client.delegation import delegated
+from hmb.client.metadata import Cluster
 from hmb.protocol.enums import ALL_BROKERS, ConfigSource, ResourceType
 
 __all__ = [
@@ -75,7 +81,7 @@ __all__ = [
 ]
 
 
-class Admin(TopicsAdmin, ConfigsAdmin, GroupsAdmin, LagAdmin, ClusterAdmin):
+class Admin:
     """Describes and changes a cluster. Only one thread may use an admin. Times are in seconds.
 
     ::
@@ -87,3 +93,52 @@ class Admin(TopicsAdmin, ConfigsAdmin, GroupsAdmin, LagAdmin, ClusterAdmin):
 
     "Needs Kafka 2.4" in the docstring of a method means that Kafka 2.4 is the oldest version with the necessary API.
     """
+
+    def __init__(
+        self, bootstrap_servers: str | Iterable[str], client_id: str = "hmb", request_timeout: float = 30.0
+    ) -> None:
+        self._brokers = Brokers(bootstrap_servers, client_id, request_timeout)
+
+    create_topics = delegated("_brokers", topics.create_topics)
+    delete_topics = delegated("_brokers", topics.delete_topics)
+    list_topics = delegated("_brokers", topics.list_topics)
+    describe_topics = delegated("_brokers", topics.describe_topics)
+    create_partitions = delegated("_brokers", topics.create_partitions)
+
+    list_offsets = delegated("_brokers", records.list_offsets)
+    delete_records = delegated("_brokers", records.delete_records)
+    describe_producers = delegated("_brokers", records.describe_producers)
+
+    list_groups = delegated("_brokers", groups.list_groups)
+    describe_groups = delegated("_brokers", groups.describe_groups)
+    delete_groups = delegated("_brokers", groups.delete_groups)
+    remove_members = delegated("_brokers", groups.remove_members)
+
+    list_group_offsets = delegated("_brokers", group_offsets.list_group_offsets)
+    alter_group_offsets = delegated("_brokers", group_offsets.alter_group_offsets)
+    delete_group_offsets = delegated("_brokers", group_offsets.delete_group_offsets)
+    describe_lag = delegated("_brokers", lag.describe_lag)
+    plan_reset = delegated("_brokers", lag.plan_reset)
+
+    describe_configs = delegated("_brokers", configs.describe_configs)
+    alter_configs = delegated("_brokers", configs.alter_configs)
+
+    describe_cluster = delegated("_brokers", cluster.describe_cluster)
+    describe_versions = delegated("_brokers", cluster.describe_versions)
+    describe_log_dirs = delegated("_brokers", cluster.describe_log_dirs)
+    elect_leaders = delegated("_brokers", cluster.elect_leaders)
+
+    @property
+    def cluster(self) -> Cluster:
+        """The metadata of the cluster. Raises RuntimeError if the admin is closed."""
+        return self._brokers.cluster
+
+    def close(self) -> None:
+        """Close all connections. A second call does nothing."""
+        self._brokers.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import hmb
-from hmb.client.admin.base import AdminBase, by_topic
+from hmb.client.admin.brokers import Brokers, by_topic
 from hmb.client.arguments import list_of, list_of_partitions
 from hmb.client.errors import answered_error
 from hmb.client.metadata import Node
@@ -78,80 +78,82 @@ class BrokerVersions(NamedTuple):
     features: Mapping[str, int]
 
 
-class ClusterAdmin(AdminBase):
-    """The methods of `Admin` for brokers."""
+def describe_cluster(brokers: Brokers) -> ClusterDescription:
+    """Return the cluster's id, its controller and its brokers."""
+    response = brokers.retrying(lambda: brokers.cluster.metadata(()))
+    described = sorted(BrokerDescription(it.node_id, it.host, it.port, it.rack) for it in response.brokers)
+    return ClusterDescription(response.cluster_id, response.controller_id, tuple(described))
 
-    def describe_cluster(self) -> ClusterDescription:
-        """Return the cluster's id, its controller and its brokers."""
-        response = self._retrying(lambda: self.cluster.metadata(()))
-        brokers = sorted(BrokerDescription(it.node_id, it.host, it.port, it.rack) for it in response.brokers)
-        return ClusterDescription(response.cluster_id, response.controller_id, tuple(brokers))
 
-    def describe_versions(self) -> dict[Node, BrokerVersions]:
-        """Return the versions that each broker supports for each API.
+def describe_versions(brokers: Brokers) -> dict[Node, BrokerVersions]:
+    """Return the versions that each broker supports for each API.
 
-        Brokers before Kafka 0.10 cannot report their versions. For such a broker, the method returns the versions that
-        Kafka 0.8.2 or Kafka 0.9 supports.
-        """
-        described = {}
-        for node in self._nodes():
-            connection = self._connection(node)
-            features: dict[str, int] = {}
-            if connection.knows(ApiVersionsRequest):
-                response = connection.send(SOFTWARE)
-                features = {it.name: it.max_version_level for it in response.finalized_features}
-            described[node] = BrokerVersions(connection.versions, features)
-        return described
+    Brokers before Kafka 0.10 cannot report their versions. For such a broker, the method returns the versions that
+    Kafka 0.8.2 or Kafka 0.9 supports.
+    """
+    described = {}
+    for node in brokers.nodes():
+        connection = brokers.connection(node)
+        features: dict[str, int] = {}
+        if connection.knows(ApiVersionsRequest):
+            response = connection.send(SOFTWARE)
+            features = {it.name: it.max_version_level for it in response.finalized_features}
+        described[node] = BrokerVersions(connection.versions, features)
+    return described
 
-    def describe_log_dirs(self, brokers: Iterable[int] | None = None) -> dict[int, tuple[LogDirDescription, ...]]:
-        """Return the data directories of brokers by broker id. None means all brokers. Needs Kafka 1.0."""
-        wanted = None if brokers is None else list_of("brokers", brokers, int, "[0, 1]")
-        self._nodes()
-        described = {}
-        for number in sorted(self.cluster.nodes) if wanted is None else wanted:
-            response: DescribeLogDirsResponse = self._broker(number).send(DescribeLogDirsRequest(topics=None))
-            if response.error_code:
-                raise answered_error(f"broker {number}", response.error_code)
-            described[number] = tuple(map(_directory, response.results))
-        return described
 
-    def elect_leaders(
-        self, partitions: Iterable[TopicPartition] | None = None, *, unclean: bool = False
-    ) -> dict[TopicPartition, KafkaError | None]:
-        """Let the controller elect the leaders of partitions. `partitions=None` means all partitions.
-
-        If `unclean` is false, the preferred replica of each partition becomes the leader. If `unclean` is true, the
-        controller elects leaders only for partitions without a live in-sync replica. A replica that is not in sync then
-        becomes the leader, and records may be lost.
-
-        The result contains None for each partition whose election succeeded or was not necessary. It contains a
-        KafkaError for each other partition. Needs Kafka 2.2, and Kafka 2.4 for `unclean`.
-        """
-        wanted = None if partitions is None else list_of_partitions(partitions)
-        version = self.cluster.version_of(ElectLeadersRequest)
-        if unclean and version < FIRST_VERSION_OF_UNCLEAN_ELECTIONS:
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "unclean elections on request need Kafka 2.4")
-        asked = ElectLeadersRequest.TopicPartitions
-        request = ElectLeadersRequest(
-            election_type=int(unclean),
-            topic_partitions=None
-            if wanted is None
-            else [asked(topic=topic, partitions=numbers) for topic, numbers in by_topic(wanted).items()],
-            timeout_ms=self._timeout_ms,
-        )
-        response: ElectLeadersResponse = self._controller(request, version)
+def describe_log_dirs(
+    all_brokers: Brokers, brokers: Iterable[int] | None = None
+) -> dict[int, tuple[LogDirDescription, ...]]:
+    """Return the data directories of brokers by broker id. None means all brokers. Needs Kafka 1.0."""
+    wanted = None if brokers is None else list_of("brokers", brokers, int, "[0, 1]")
+    all_brokers.nodes()
+    described = {}
+    for number in sorted(all_brokers.cluster.nodes) if wanted is None else wanted:
+        response: DescribeLogDirsResponse = all_brokers.broker(number).send(DescribeLogDirsRequest(topics=None))
         if response.error_code:
-            raise answered_error("election", response.error_code)
-        elected: dict[TopicPartition, KafkaError | None] = {}
-        for topic in response.replica_election_results:
-            for result in topic.partition_result:
-                partition = TopicPartition(topic.topic, result.partition_id)
-                self.cluster.forget(topic.topic)
-                needed = result.error_code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
-                elected[partition] = (
-                    answered_error(partition, result.error_code, result.error_message) if needed else None
-                )
-        return elected
+            raise answered_error(f"broker {number}", response.error_code)
+        described[number] = tuple(map(_directory, response.results))
+    return described
+
+
+def elect_leaders(
+    brokers: Brokers, partitions: Iterable[TopicPartition] | None = None, *, unclean: bool = False
+) -> dict[TopicPartition, KafkaError | None]:
+    """Let the controller elect the leaders of partitions. `partitions=None` means all partitions.
+
+    If `unclean` is false, the preferred replica of each partition becomes the leader. If `unclean` is true, the
+    controller elects leaders only for partitions without a live in-sync replica. A replica that is not in sync then
+    becomes the leader, and records may be lost.
+
+    The result contains None for each partition whose election succeeded or was not necessary. It contains a
+    KafkaError for each other partition. Needs Kafka 2.2, and Kafka 2.4 for `unclean`.
+    """
+    wanted = None if partitions is None else list_of_partitions(partitions)
+    version = brokers.cluster.version_of(ElectLeadersRequest)
+    if unclean and version < FIRST_VERSION_OF_UNCLEAN_ELECTIONS:
+        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, "unclean elections on request need Kafka 2.4")
+    asked = ElectLeadersRequest.TopicPartitions
+    request = ElectLeadersRequest(
+        election_type=int(unclean),
+        topic_partitions=None
+        if wanted is None
+        else [asked(topic=topic, partitions=numbers) for topic, numbers in by_topic(wanted).items()],
+        timeout_ms=brokers.timeout_ms,
+    )
+    response: ElectLeadersResponse = brokers.cluster.send_to_controller(request, version)
+    if response.error_code:
+        raise answered_error("election", response.error_code)
+    elected: dict[TopicPartition, KafkaError | None] = {}
+    for topic in response.replica_election_results:
+        for result in topic.partition_result:
+            partition = TopicPartition(topic.topic, result.partition_id)
+            brokers.cluster.forget(topic.topic)
+            needed = result.error_code not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
+            elected[partition] = (
+                answered_error(partition, result.error_code, result.error_message) if needed else None
+            )
+    return elected
 
 
 def _directory(result: Directory) -> LogDirDescription:

@@ -25,7 +25,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from hmb.client.admin.base import AdminBase, raised
+from hmb.client.admin.brokers import Brokers, raised
 from hmb.client.arguments import list_of, list_of_names, mapped
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
@@ -135,151 +135,162 @@ class ConfigChange(NamedTuple):
                 return ",".join(item for item in items if item not in changed)
 
 
-class ConfigsAdmin(AdminBase):
-    """The methods of `Admin` for settings."""
+def describe_configs(
+    brokers: Brokers,
+    resources: Iterable[ConfigResource],
+    *,
+    names: Iterable[str] | None = None,
+    documentation: bool = False,
+) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
+    """Return the settings of topics, brokers and groups. If `names` is not None, return only these settings.
 
-    def describe_configs(
-        self, resources: Iterable[ConfigResource], *, names: Iterable[str] | None = None, documentation: bool = False
-    ) -> dict[ConfigResource, dict[str, ConfigEntry] | KafkaError]:
-        """Return the settings of topics, brokers and groups. If `names` is not None, return only these settings.
+    Needs Kafka 0.11. Before Kafka 1.1, the result contains no synonyms.
+    """
+    keys = None if names is None else list_of_names("names", names, '["retention.ms"]')
+    wanted = list_of("resources", resources, ConfigResource, '[ConfigResource(ResourceType.TOPIC, "t")]')
+    return {resource: _configs_of(brokers, resource, keys, documentation) for resource in wanted}
 
-        Needs Kafka 0.11. Before Kafka 1.1, the result contains no synonyms.
-        """
-        keys = None if names is None else list_of_names("names", names, '["retention.ms"]')
-        wanted = list_of("resources", resources, ConfigResource, '[ConfigResource(ResourceType.TOPIC, "t")]')
-        return {resource: self._configs_of(resource, keys, documentation) for resource in wanted}
 
-    def alter_configs(
-        self,
-        resource: ConfigResource,
-        *,
-        set: Mapping[str, str] | None = None,
-        delete: Iterable[str] = (),
-        append: Mapping[str, str] | None = None,
-        subtract: Mapping[str, str] | None = None,
-        validate_only: bool = False,
-    ) -> None:
-        """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies no change.
+def alter_configs(
+    brokers: Brokers,
+    resource: ConfigResource,
+    *,
+    set: Mapping[str, str] | None = None,
+    delete: Iterable[str] = (),
+    append: Mapping[str, str] | None = None,
+    subtract: Mapping[str, str] | None = None,
+    validate_only: bool = False,
+) -> None:
+    """Change settings of a topic, a broker or a group. If one change is invalid, the broker applies no change.
 
-        If a name is unknown, the method raises an error before it sends the changes. The method checks the names
-        because a broker reports no error for an unknown name in `delete`. Raises KafkaError if the broker refuses a
-        change. Needs Kafka 0.11.
-        """
-        changes = _changes(ConfigOperation.SET, set)
-        deleted = list_of_names("settings to delete", delete, '["retention.ms"]')
-        changes += [ConfigChange(name, ConfigOperation.DELETE) for name in deleted]
-        changes += _changes(ConfigOperation.APPEND, append) + _changes(ConfigOperation.SUBTRACT, subtract)
-        self._check_names(resource, changes)
-        connection = self._owner(resource)
-        if connection.knows(IncrementalAlterConfigsRequest):
-            self._alter_incrementally(connection, resource, changes, validate_only)
-        else:
-            self._alter_all(connection, resource, changes, validate_only)
+    If a name is unknown, the method raises an error before it sends the changes. The method checks the names
+    because a broker reports no error for an unknown name in `delete`. Raises KafkaError if the broker refuses a
+    change. Needs Kafka 0.11.
+    """
+    changes = _changes(ConfigOperation.SET, set)
+    deleted = list_of_names("settings to delete", delete, '["retention.ms"]')
+    changes += [ConfigChange(name, ConfigOperation.DELETE) for name in deleted]
+    changes += _changes(ConfigOperation.APPEND, append) + _changes(ConfigOperation.SUBTRACT, subtract)
+    _check_names(brokers, resource, changes)
+    connection = _owner(brokers, resource)
+    if connection.knows(IncrementalAlterConfigsRequest):
+        _alter_incrementally(connection, resource, changes, validate_only)
+    else:
+        _alter_all(brokers, connection, resource, changes, validate_only)
 
-    def _owner(self, resource: ConfigResource) -> Connection:
-        """Return the connection to a broker that knows the settings of the resource.
 
-        Only the broker itself knows its own settings and loggers. Every broker knows all other settings.
-        """
-        if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name != ALL_BROKERS:
-            if not (resource.name.isascii() and resource.name.isdigit()):
-                raise KafkaError(ErrorCode.INVALID_REQUEST, f"{resource}: a broker's name is its id, a number")
-            return self._broker(int(resource.name))
-        return self._any_broker()
+def _owner(brokers: Brokers, resource: ConfigResource) -> Connection:
+    """Return the connection to a broker that knows the settings of the resource.
 
-    def _configs_of(
-        self, resource: ConfigResource, keys: list[str] | None, documentation: bool
-    ) -> dict[str, ConfigEntry] | KafkaError:
-        try:
-            connection = self._owner(resource)
-            version = connection.version_of(DescribeConfigsRequest)
-            request = DescribeConfigsRequest(
-                resources=[
-                    DescribeConfigsRequest.DescribeConfigsResource(
-                        resource_type=resource.type, resource_name=resource.name, configuration_keys=keys
-                    )
-                ],
-                include_synonyms=version >= FIRST_VERSION_OF_SYNONYMS,
-                include_documentation=documentation and version >= FIRST_VERSION_OF_DOCUMENTATION,
-            )
-            response: DescribeConfigsResponse = connection.send(request, version)
-            (result,) = response.results
-            _check(resource, result.error_code, result.error_message)
-        except KafkaError as error:
-            if error.code is ErrorCode.UNSUPPORTED_VERSION:
-                raise  # The broker is too old for every resource.
-            return error
-        return {entry.name: _entry(resource, entry) for entry in result.configs}
+    Only the broker itself knows its own settings and loggers. Every broker knows all other settings.
+    """
+    if resource.type in (ResourceType.BROKER, ResourceType.BROKER_LOGGER) and resource.name != ALL_BROKERS:
+        if not (resource.name.isascii() and resource.name.isdigit()):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{resource}: a broker's name is its id, a number")
+        return brokers.broker(int(resource.name))
+    return brokers.any_broker()
 
-    def _check_names(self, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
-        """Raise an error if a change has an unknown name.
 
-        For a topic or a group, the method checks all names. For one broker, it checks only the names to delete. It does
-        not check the names to set, because a broker does not list all settings that it accepts. For example, it does
-        not list the settings of plugins. For all brokers and for loggers, the method checks no names.
-        """
-        names = [change.name for change in changes]
-        if resource.type is ResourceType.BROKER and resource.name != ALL_BROKERS:
-            names = [change.name for change in changes if change.operation is ConfigOperation.DELETE]
-        elif resource.type not in (ResourceType.TOPIC, ResourceType.GROUP):
-            return
-        known = raised(self._configs_of(resource, None, documentation=False)) if names else {}
-        for name in names:
-            if known and name not in known:
-                raise no_such_setting(resource, name, known)
-
-    def _alter_incrementally(
-        self, connection: Connection, resource: ConfigResource, changes: list[ConfigChange], validate_only: bool
-    ) -> None:
-        asked = IncrementalAlterConfigsRequest.AlterConfigsResource
-        request = IncrementalAlterConfigsRequest(
+def _configs_of(
+    brokers: Brokers, resource: ConfigResource, keys: list[str] | None, documentation: bool
+) -> dict[str, ConfigEntry] | KafkaError:
+    try:
+        connection = _owner(brokers, resource)
+        version = connection.version_of(DescribeConfigsRequest)
+        request = DescribeConfigsRequest(
             resources=[
-                asked(
-                    resource_type=resource.type,
-                    resource_name=resource.name,
-                    configs=[
-                        asked.AlterableConfig(name=name, config_operation=operation, value=value)
-                        for name, operation, value in changes
-                    ],
+                DescribeConfigsRequest.DescribeConfigsResource(
+                    resource_type=resource.type, resource_name=resource.name, configuration_keys=keys
                 )
             ],
-            validate_only=validate_only,
+            include_synonyms=version >= FIRST_VERSION_OF_SYNONYMS,
+            include_documentation=documentation and version >= FIRST_VERSION_OF_DOCUMENTATION,
         )
-        response: IncrementalAlterConfigsResponse = connection.send(request)
-        (answer,) = response.responses
-        _check(resource, answer.error_code, answer.error_message)
+        response: DescribeConfigsResponse = connection.send(request, version)
+        (result,) = response.results
+        _check(resource, result.error_code, result.error_message)
+    except KafkaError as error:
+        if error.code is ErrorCode.UNSUPPORTED_VERSION:
+            raise  # The broker is too old for every resource.
+        return error
+    return {entry.name: _entry(resource, entry) for entry in result.configs}
 
-    def _alter_all(
-        self, connection: Connection, resource: ConfigResource, changes: list[ConfigChange], validate_only: bool
-    ) -> None:
-        """Change settings with the older AlterConfigs request.
 
-        The method requests all values, applies the changes, and sends all values.
-        """
-        LOGGER.warning(
-            "%s is older than Kafka 2.3: all settings of %s are written again, and a change that another client makes "
-            "at the same time is lost",
-            connection.address,
-            resource,
-        )
-        entries = raised(self._configs_of(resource, None, documentation=False))
-        own = {entry.name: entry for entry in entries.values() if entry.source is resource.own_source}
-        if hidden := [entry.name for entry in own.values() if entry.sensitive]:
-            what = f"{resource}: the values of {', '.join(hidden)} cannot be read, and therefore not written again"
-            raise KafkaError(ErrorCode.INVALID_REQUEST, what)
-        values = {name: entry.value for name, entry in own.items()}
-        for change in changes:
-            before = values.get(change.name, entries[change.name].value if change.name in entries else None)
-            values[change.name] = change.applied_to(before)
-        asked = AlterConfigsRequest.AlterConfigsResource
-        configs = [asked.AlterableConfig(name=name, value=value) for name, value in values.items() if value is not None]
-        request = AlterConfigsRequest(
-            resources=[asked(resource_type=resource.type, resource_name=resource.name, configs=configs)],
-            validate_only=validate_only,
-        )
-        response: AlterConfigsResponse = connection.send(request)
-        (answer,) = response.responses
-        _check(resource, answer.error_code, answer.error_message)
+def _check_names(brokers: Brokers, resource: ConfigResource, changes: Sequence[ConfigChange]) -> None:
+    """Raise an error if a change has an unknown name.
+
+    For a topic or a group, the function checks all names. For one broker, it checks only the names to delete. It does
+    not check the names to set, because a broker does not list all settings that it accepts. For example, it does
+    not list the settings of plugins. For all brokers and for loggers, the function checks no names.
+    """
+    names = [change.name for change in changes]
+    if resource.type is ResourceType.BROKER and resource.name != ALL_BROKERS:
+        names = [change.name for change in changes if change.operation is ConfigOperation.DELETE]
+    elif resource.type not in (ResourceType.TOPIC, ResourceType.GROUP):
+        return
+    known = raised(_configs_of(brokers, resource, None, documentation=False)) if names else {}
+    for name in names:
+        if known and name not in known:
+            raise no_such_setting(resource, name, known)
+
+
+def _alter_incrementally(
+    connection: Connection, resource: ConfigResource, changes: list[ConfigChange], validate_only: bool
+) -> None:
+    asked = IncrementalAlterConfigsRequest.AlterConfigsResource
+    request = IncrementalAlterConfigsRequest(
+        resources=[
+            asked(
+                resource_type=resource.type,
+                resource_name=resource.name,
+                configs=[
+                    asked.AlterableConfig(name=name, config_operation=operation, value=value)
+                    for name, operation, value in changes
+                ],
+            )
+        ],
+        validate_only=validate_only,
+    )
+    response: IncrementalAlterConfigsResponse = connection.send(request)
+    (answer,) = response.responses
+    _check(resource, answer.error_code, answer.error_message)
+
+
+def _alter_all(
+    brokers: Brokers,
+    connection: Connection,
+    resource: ConfigResource,
+    changes: list[ConfigChange],
+    validate_only: bool,
+) -> None:
+    """Change settings with the older AlterConfigs request.
+
+    The function requests all values, applies the changes, and sends all values.
+    """
+    LOGGER.warning(
+        "%s is older than Kafka 2.3: all settings of %s are written again, and a change that another client makes "
+        "at the same time is lost",
+        connection.address,
+        resource,
+    )
+    entries = raised(_configs_of(brokers, resource, None, documentation=False))
+    own = {entry.name: entry for entry in entries.values() if entry.source is resource.own_source}
+    if hidden := [entry.name for entry in own.values() if entry.sensitive]:
+        what = f"{resource}: the values of {', '.join(hidden)} cannot be read, and therefore not written again"
+        raise KafkaError(ErrorCode.INVALID_REQUEST, what)
+    values = {name: entry.value for name, entry in own.items()}
+    for change in changes:
+        before = values.get(change.name, entries[change.name].value if change.name in entries else None)
+        values[change.name] = change.applied_to(before)
+    asked = AlterConfigsRequest.AlterConfigsResource
+    configs = [asked.AlterableConfig(name=name, value=value) for name, value in values.items() if value is not None]
+    request = AlterConfigsRequest(
+        resources=[asked(resource_type=resource.type, resource_name=resource.name, configs=configs)],
+        validate_only=validate_only,
+    )
+    response: AlterConfigsResponse = connection.send(request)
+    (answer,) = response.responses
+    _check(resource, answer.error_code, answer.error_message)
 
 
 def _changes(operation: ConfigOperation, settings: Mapping[str, str] | None) -> list[ConfigChange]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from hmb.client.admin.base import AdminBase, by_topic, is_temporary
+from hmb.client.admin.brokers import Brokers, by_topic, is_temporary
 from hmb.client.arguments import by_partition, list_of_partitions
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
@@ -29,85 +29,88 @@ from hmb.protocol.messages.offset_fetch import FIRST_VERSION_OF_ALL_TOPICS, Offs
 from hmb.protocol.topics import TopicPartition
 
 
-class GroupOffsetsAdmin(AdminBase):
-    """The methods of `Admin` for the committed offsets of groups."""
+def list_group_offsets(
+    brokers: Brokers,
+    group: str,
+    partitions: Iterable[TopicPartition] | None = None,
+    *,
+    require_stable: bool = False,
+) -> dict[TopicPartition, OffsetAndMetadata]:
+    """Return the committed offsets of a group. `partitions=None` means all partitions.
 
-    def list_group_offsets(
-        self, group: str, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
-    ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the committed offsets of a group. `partitions=None` means all partitions.
+    If the group has no committed offset for a partition, the result does not contain this partition.
 
-        If the group has no committed offset for a partition, the result does not contain this partition.
+    An open transaction may contain new offsets of the group. If `require_stable` is true, the method waits until
+    this transaction ends, but at most `request_timeout` seconds. Raises KafkaError for the first partition with an
+    error. Needs Kafka 0.8.2.
+    """
+    asked = None if partitions is None else list_of_partitions(partitions)
 
-        An open transaction may contain new offsets of the group. If `require_stable` is true, the method waits until
-        this transaction ends, but at most `request_timeout` seconds. Raises KafkaError for the first partition with an
-        error. Needs Kafka 0.8.2.
-        """
-        asked = None if partitions is None else list_of_partitions(partitions)
+    def ask(connection: Connection) -> dict[TopicPartition, OffsetAndMetadata]:
+        version = connection.version_of(OffsetFetchRequest, NEWEST_BY_NAME)
+        wanted = asked
+        if wanted is None and version < FIRST_VERSION_OF_ALL_TOPICS:
+            wanted = [TopicPartition(it.name, number) for it in brokers.cluster.topics() for number in it.leaders]
+        request = fetch_request(group, wanted, version, require_stable=require_stable)
+        found = fetched_offsets(connection.send(request, version), version)
+        check_group(group, found.error_code)
+        for partition, code in found.errors.items():
+            raise answered_error(partition, code)
+        return found.committed
 
-        def ask(connection: Connection) -> dict[TopicPartition, OffsetAndMetadata]:
-            version = connection.version_of(OffsetFetchRequest, NEWEST_BY_NAME)
-            wanted = asked
-            if wanted is None and version < FIRST_VERSION_OF_ALL_TOPICS:
-                wanted = [TopicPartition(it.name, number) for it in self.cluster.topics() for number in it.leaders]
-            request = fetch_request(group, wanted, version, require_stable=require_stable)
-            found = fetched_offsets(connection.send(request, version), version)
-            check_group(group, found.error_code)
-            for partition, code in found.errors.items():
-                raise answered_error(partition, code)
-            return found.committed
+    return brokers.at_coordinator(group, ask)
 
-        return self._at_coordinator(group, ask)
 
-    def alter_group_offsets(
-        self, group: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata]
-    ) -> dict[TopicPartition, KafkaError | None]:
-        """Set committed offsets of a group. The result contains None for each partition whose offset was set.
+def alter_group_offsets(
+    brokers: Brokers, group: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata]
+) -> dict[TopicPartition, KafkaError | None]:
+    """Set committed offsets of a group. The result contains None for each partition whose offset was set.
 
-        The group must have no members. If the group has members, the error of each partition is UNKNOWN_MEMBER_ID.
-        Needs Kafka 0.8.2.
-        """
-        new = {
-            partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
-            for partition, offset in by_partition("offsets", offsets, "5").items()
+    The group must have no members. If the group has members, the error of each partition is UNKNOWN_MEMBER_ID.
+    Needs Kafka 0.8.2.
+    """
+    new = {
+        partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+        for partition, offset in by_partition("offsets", offsets, "5").items()
+    }
+
+    def ask(connection: Connection) -> dict[TopicPartition, KafkaError | None]:
+        version = connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME)
+        response = connection.send(commit_request(GroupMetadata(group), new), version)
+        answers = {
+            partition: answered_error(partition, code) if code else None
+            for partition, code in commit_codes(response)
+        }
+        for error in filter(is_temporary, answers.values()):
+            raise error  # A temporary error concerns the whole group, so retry for all partitions.
+        return answers
+
+    return brokers.at_coordinator(group, ask) if new else {}
+
+
+def delete_group_offsets(
+    brokers: Brokers, group: str, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, KafkaError | None]:
+    """Delete committed offsets of a group. The result contains None for each partition whose offset was deleted.
+
+    If a member of the group reads the partition's topic, the error is GROUP_SUBSCRIBED_TO_TOPIC. Needs Kafka 2.4.
+    """
+    request = OffsetDeleteRequest(group_id=group)
+    partition = OffsetDeleteRequest.OffsetDeleteRequestTopic.OffsetDeleteRequestPartition
+    for topic, numbers in by_topic(list_of_partitions(partitions)).items():
+        deleted = [partition(partition_index=number) for number in numbers]
+        request.topics.append(OffsetDeleteRequest.OffsetDeleteRequestTopic(name=topic, partitions=deleted))
+
+    def ask(connection: Connection) -> dict[TopicPartition, KafkaError | None]:
+        response: OffsetDeleteResponse = connection.send(request)
+        check_group(group, response.error_code)
+        return {
+            TopicPartition(topic.name, answer.partition_index): _error(topic.name, answer)
+            for topic in response.topics
+            for answer in topic.partitions
         }
 
-        def ask(connection: Connection) -> dict[TopicPartition, KafkaError | None]:
-            version = connection.version_of(OffsetCommitRequest, NEWEST_BY_NAME)
-            response = connection.send(commit_request(GroupMetadata(group), new), version)
-            answers = {
-                partition: answered_error(partition, code) if code else None
-                for partition, code in commit_codes(response)
-            }
-            for error in filter(is_temporary, answers.values()):
-                raise error  # A temporary error concerns the whole group, so retry for all partitions.
-            return answers
-
-        return self._at_coordinator(group, ask) if new else {}
-
-    def delete_group_offsets(
-        self, group: str, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, KafkaError | None]:
-        """Delete committed offsets of a group. The result contains None for each partition whose offset was deleted.
-
-        If a member of the group reads the partition's topic, the error is GROUP_SUBSCRIBED_TO_TOPIC. Needs Kafka 2.4.
-        """
-        request = OffsetDeleteRequest(group_id=group)
-        partition = OffsetDeleteRequest.OffsetDeleteRequestTopic.OffsetDeleteRequestPartition
-        for topic, numbers in by_topic(list_of_partitions(partitions)).items():
-            deleted = [partition(partition_index=number) for number in numbers]
-            request.topics.append(OffsetDeleteRequest.OffsetDeleteRequestTopic(name=topic, partitions=deleted))
-
-        def ask(connection: Connection) -> dict[TopicPartition, KafkaError | None]:
-            response: OffsetDeleteResponse = connection.send(request)
-            check_group(group, response.error_code)
-            return {
-                TopicPartition(topic.name, answer.partition_index): _error(topic.name, answer)
-                for topic in response.topics
-                for answer in topic.partitions
-            }
-
-        return self._at_coordinator(group, ask)
+    return brokers.at_coordinator(group, ask)
 
 
 def check_group(group: str, number: int, message: str | None = None) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from typing import NamedTuple
 
-from hmb.client.admin.base import AdminBase, T
+from hmb.client.admin.brokers import Brokers, T
 from hmb.client.admin.group_offsets import check_group
 from hmb.client.arguments import list_of_names
 from hmb.client.connection import Connection
@@ -85,100 +85,103 @@ class GroupDescription(NamedTuple):
         return self.state not in (GroupState.EMPTY, GroupState.DEAD)
 
 
-class GroupsAdmin(AdminBase):
-    """The methods of `Admin` for groups and their members."""
+def list_groups(brokers: Brokers, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
+    """Return all groups, or only the groups with these states and types. Needs Kafka 0.9.
 
-    def list_groups(self, states: Collection[str] = (), types: Collection[str] = ()) -> list[GroupListing]:
-        """Return all groups, or only the groups with these states and types. Needs Kafka 0.9.
+    The values in `states` and `types` can have capital or small letters: "stable" also finds "Stable".
+    """
+    states = list_of_names("states", states, '["Stable"]')
+    types = list_of_names("types", types, '["classic"]')
+    listed: set[GroupListing] = set()
+    for node in brokers.nodes():
+        listed.update(brokers.retrying(partial(_listed, brokers.connection(node))))
+    return sorted(
+        group
+        for group in listed
+        if _is_one_of(group.state, states) and _is_one_of(group.type or GroupType.CLASSIC, types)
+    )
 
-        The values in `states` and `types` can have capital or small letters: "stable" also finds "Stable".
-        """
-        states = list_of_names("states", states, '["Stable"]')
-        types = list_of_names("types", types, '["classic"]')
-        listed: set[GroupListing] = set()
-        for node in self._nodes():
-            listed.update(self._retrying(partial(self._listed, self._connection(node))))
-        return sorted(
-            group
-            for group in listed
-            if _is_one_of(group.state, states) and _is_one_of(group.type or GroupType.CLASSIC, types)
-        )
 
-    def describe_groups(self, group_ids: Iterable[str]) -> dict[str, GroupDescription | KafkaError]:
-        """Return the state and the members of each group. Needs Kafka 0.9.
+def describe_groups(brokers: Brokers, group_ids: Iterable[str]) -> dict[str, GroupDescription | KafkaError]:
+    """Return the state and the members of each group. Needs Kafka 0.9.
 
-        If a group does not exist, its error is GROUP_ID_NOT_FOUND.
-        """
-        return {group: self._or_error(partial(self._group, group)) for group in list_of_names("groups", group_ids)}
+    If a group does not exist, its error is GROUP_ID_NOT_FOUND.
+    """
+    return {group: _or_error(partial(_group, brokers, group)) for group in list_of_names("groups", group_ids)}
 
-    def delete_groups(self, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
-        """Delete groups and their committed offsets. The result contains None for each deleted group.
 
-        If a group has members, it is not deleted, and its error is NON_EMPTY_GROUP. Needs Kafka 1.1.
-        """
+def delete_groups(brokers: Brokers, group_ids: Iterable[str]) -> dict[str, KafkaError | None]:
+    """Delete groups and their committed offsets. The result contains None for each deleted group.
 
-        def delete(group: str) -> None:
-            def ask(connection: Connection) -> None:
-                response: DeleteGroupsResponse = connection.send(DeleteGroupsRequest(groups_names=[group]))
-                (result,) = response.results
-                check_group(group, result.error_code)
+    If a group has members, it is not deleted, and its error is NON_EMPTY_GROUP. Needs Kafka 1.1.
+    """
 
-            self._at_coordinator(group, ask)
+    def delete(group: str) -> None:
+        def ask(connection: Connection) -> None:
+            response: DeleteGroupsResponse = connection.send(DeleteGroupsRequest(groups_names=[group]))
+            (result,) = response.results
+            check_group(group, result.error_code)
 
-        return {group: self._or_error(partial(delete, group)) for group in list_of_names("groups", group_ids)}
+        brokers.at_coordinator(group, ask)
 
-    def remove_members(
-        self, group: str, *, member_ids: Iterable[str] = (), group_instance_ids: Iterable[str] = ()
-    ) -> dict[str, KafkaError | None]:
-        """Remove members from a group, by member id or by group instance id.
+    return {group: _or_error(partial(delete, group)) for group in list_of_names("groups", group_ids)}
 
-        The result contains None for each removed member, and a KafkaError for each other member. If a removed consumer
-        is still running, it joins the group again. Needs Kafka 0.9, and Kafka 2.4 for group instance ids.
-        """
-        identity = LeaveGroupRequest.MemberIdentity
-        members = [identity(member_id=it, group_instance_id=None) for it in list_of_names("member ids", member_ids)]
-        static = list_of_names("group instance ids", group_instance_ids)
-        members += [identity(member_id="", group_instance_id=it) for it in static]
-        return self._at_coordinator(group, lambda connection: _leave(connection, group, members))
 
-    @staticmethod
-    def _or_error(ask: Callable[[], T]) -> T | KafkaError:
-        try:
-            return ask()
-        except KafkaError as error:
-            if error.code is ErrorCode.UNSUPPORTED_VERSION:
-                raise  # The broker is too old for every group.
-            return error
+def remove_members(
+    brokers: Brokers, group: str, *, member_ids: Iterable[str] = (), group_instance_ids: Iterable[str] = ()
+) -> dict[str, KafkaError | None]:
+    """Remove members from a group, by member id or by group instance id.
 
-    def _listed(self, connection: Connection) -> list[GroupListing]:
-        response: ListGroupsResponse = connection.send(ListGroupsRequest())
-        if response.error_code:
-            raise answered_error(f"groups of {connection.address}", response.error_code)
-        return [GroupListing(it.group_id, it.protocol_type, it.group_state, it.group_type) for it in response.groups]
+    The result contains None for each removed member, and a KafkaError for each other member. If a removed consumer
+    is still running, it joins the group again. Needs Kafka 0.9, and Kafka 2.4 for group instance ids.
+    """
+    identity = LeaveGroupRequest.MemberIdentity
+    members = [identity(member_id=it, group_instance_id=None) for it in list_of_names("member ids", member_ids)]
+    static = list_of_names("group instance ids", group_instance_ids)
+    members += [identity(member_id="", group_instance_id=it) for it in static]
+    return brokers.at_coordinator(group, lambda connection: _leave(connection, group, members))
 
-    def _group(self, group: str) -> GroupDescription:
-        def ask(connection: Connection) -> GroupDescription:
-            if connection.knows(ConsumerGroupDescribeRequest):
-                try:
-                    return _describe_consumer_group(connection, group)
-                except KafkaError as error:
-                    if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
-                        raise  # A group that is not found may be a classic one.
-            return _describe_classic_group(connection, group)
 
-        try:
-            return self._at_coordinator(group, ask)
-        except KafkaError as error:
-            if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
-                self._refuse_other_types(group)
-            raise
+def _or_error(ask: Callable[[], T]) -> T | KafkaError:
+    try:
+        return ask()
+    except KafkaError as error:
+        if error.code is ErrorCode.UNSUPPORTED_VERSION:
+            raise  # The broker is too old for every group.
+        return error
 
-    def _refuse_other_types(self, group: str) -> None:
-        """If the group has a type that this client cannot describe, raise an error that names the type."""
-        for listed in self.list_groups():
-            if listed.group_id == group and listed.type.lower() not in (GroupType.CLASSIC, GroupType.CONSUMER):
-                what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"
-                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, what)
+
+def _listed(connection: Connection) -> list[GroupListing]:
+    response: ListGroupsResponse = connection.send(ListGroupsRequest())
+    if response.error_code:
+        raise answered_error(f"groups of {connection.address}", response.error_code)
+    return [GroupListing(it.group_id, it.protocol_type, it.group_state, it.group_type) for it in response.groups]
+
+
+def _group(brokers: Brokers, group: str) -> GroupDescription:
+    def ask(connection: Connection) -> GroupDescription:
+        if connection.knows(ConsumerGroupDescribeRequest):
+            try:
+                return _describe_consumer_group(connection, group)
+            except KafkaError as error:
+                if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
+                    raise  # A group that is not found may be a classic one.
+        return _describe_classic_group(connection, group)
+
+    try:
+        return brokers.at_coordinator(group, ask)
+    except KafkaError as error:
+        if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
+            _refuse_other_types(brokers, group)
+        raise
+
+
+def _refuse_other_types(brokers: Brokers, group: str) -> None:
+    """If the group has a type that this client cannot describe, raise an error that names the type."""
+    for listed in list_groups(brokers):
+        if listed.group_id == group and listed.type.lower() not in (GroupType.CLASSIC, GroupType.CONSUMER):
+            what = f"group {group!r} is a {listed.type.lower()} group, which this client only lists"
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, what)
 
 
 def _is_one_of(text: str, wanted: Collection[str]) -> bool:

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from hmb.client.admin.base import raised
-from hmb.client.admin.group_offsets import GroupOffsetsAdmin
-from hmb.client.admin.records import ListedOffset, OffsetSpec, RecordsAdmin
+from hmb.client.admin.brokers import Brokers, raised
+from hmb.client.admin.group_offsets import list_group_offsets
+from hmb.client.admin.records import ListedOffset, OffsetSpec, list_offsets
 from hmb.client.arguments import list_of_partitions
 from hmb.client.consuming.simple_consumer import PartitionFetch, SimpleConsumer
 from hmb.client.group.interface import OffsetAndMetadata
@@ -79,74 +79,75 @@ class PlannedOffset(NamedTuple):
     was_clipped: bool
 
 
-class LagAdmin(GroupOffsetsAdmin, RecordsAdmin):
-    """The methods of `Admin` for the lag of groups and for resets."""
+def describe_lag(
+    brokers: Brokers, group: str, partitions: Iterable[TopicPartition] = (), *, times: bool = True
+) -> dict[TopicPartition, PartitionLag]:
+    """Return a group's lag in each partition with a committed offset, and in each partition of `partitions`.
 
-    def describe_lag(
-        self, group: str, partitions: Iterable[TopicPartition] = (), *, times: bool = True
-    ) -> dict[TopicPartition, PartitionLag]:
-        """Return a group's lag in each partition with a committed offset, and in each partition of `partitions`.
+    If `times` is true, the result also contains `unread_since`. The method then fetches up to 64 KB from each
+    partition with a lag.
+    """
+    more = list_of_partitions(partitions)
+    committed = list_group_offsets(brokers, group)
+    wanted = sorted({*committed, *more})
+    start = list_offsets(brokers, dict.fromkeys(wanted, "earliest"))
+    end = list_offsets(brokers, dict.fromkeys(wanted, "latest"))
+    described = {it: PartitionLag(committed.get(it), _offset(start[it]), _offset(end[it]), None) for it in wanted}
+    if times:
+        unread = {
+            partition: max(lag.committed.offset, lag.log_start_offset or 0)
+            for partition, lag in described.items()
+            if lag.lag and lag.committed is not None
+        }
+        for partition, timestamp in _timestamps(brokers, unread).items():
+            described[partition] = described[partition]._replace(unread_since=timestamp)
+    return described
 
-        If `times` is true, the result also contains `unread_since`. The method then fetches up to 64 KB from each
-        partition with a lag.
-        """
-        more = list_of_partitions(partitions)
-        committed = self.list_group_offsets(group)
-        wanted = sorted({*committed, *more})
-        start = self.list_offsets(dict.fromkeys(wanted, "earliest"))
-        end = self.list_offsets(dict.fromkeys(wanted, "latest"))
-        described = {it: PartitionLag(committed.get(it), _offset(start[it]), _offset(end[it]), None) for it in wanted}
-        if times:
-            unread = {
-                partition: max(lag.committed.offset, lag.log_start_offset or 0)
-                for partition, lag in described.items()
-                if lag.lag and lag.committed is not None
-            }
-            for partition, timestamp in self._timestamps(unread).items():
-                described[partition] = described[partition]._replace(unread_since=timestamp)
-        return described
 
-    def plan_reset(
-        self, group: str, partitions: Iterable[TopicPartition], to: ResetTo
-    ) -> dict[TopicPartition, PlannedOffset]:
-        """Return the offsets that a reset would commit. This method commits nothing.
+def plan_reset(
+    brokers: Brokers, group: str, partitions: Iterable[TopicPartition], to: ResetTo
+) -> dict[TopicPartition, PlannedOffset]:
+    """Return the offsets that a reset would commit. This method commits nothing.
 
-        With `to="current"`, the new offset is the committed offset. If the group has committed no offset, the new
-        offset is the log end offset. If `to` is a time after the last record, the new offset is the log end offset,
-        too.
-        """
-        wanted = list_of_partitions(partitions)
-        committed = self.list_group_offsets(group, wanted)
-        start, end = self._offsets(dict.fromkeys(wanted, "earliest")), self._offsets(dict.fromkeys(wanted, "latest"))
-        at = self._offsets(dict.fromkeys(wanted, to.timestamp)) if isinstance(to, AtTime) else {}
-        planned = {}
-        for partition in wanted:
-            before = committed[partition].offset if partition in committed else None
-            if partition in at:
-                offset = end[partition] if at[partition] < 0 else at[partition]
-            else:
-                offset = _target(group, partition, to, before, start[partition], end[partition])
-            clipped = min(max(offset, start[partition]), end[partition])
-            planned[partition] = PlannedOffset(before, clipped, clipped != offset)
-        return planned
+    With `to="current"`, the new offset is the committed offset. If the group has committed no offset, the new
+    offset is the log end offset. If `to` is a time after the last record, the new offset is the log end offset,
+    too.
+    """
+    wanted = list_of_partitions(partitions)
+    committed = list_group_offsets(brokers, group, wanted)
+    start = _offsets(brokers, dict.fromkeys(wanted, "earliest"))
+    end = _offsets(brokers, dict.fromkeys(wanted, "latest"))
+    at = _offsets(brokers, dict.fromkeys(wanted, to.timestamp)) if isinstance(to, AtTime) else {}
+    planned = {}
+    for partition in wanted:
+        before = committed[partition].offset if partition in committed else None
+        if partition in at:
+            offset = end[partition] if at[partition] < 0 else at[partition]
+        else:
+            offset = _target(group, partition, to, before, start[partition], end[partition])
+        clipped = min(max(offset, start[partition]), end[partition])
+        planned[partition] = PlannedOffset(before, clipped, clipped != offset)
+    return planned
 
-    def _offsets(self, specs: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:
-        return {partition: raised(found).offset for partition, found in self.list_offsets(specs).items()}
 
-    def _timestamps(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Return the timestamp of one record in each partition: of the first record at or after the given offset.
+def _offsets(brokers: Brokers, specs: Mapping[TopicPartition, OffsetSpec]) -> dict[TopicPartition, int]:
+    return {partition: raised(found).offset for partition, found in list_offsets(brokers, specs).items()}
 
-        If a partition has no such record, or the record has no timestamp, the result does not contain the partition.
-        """
-        by_leader: dict[Node, dict[TopicPartition, int]] = {}
-        for partition, offset in offsets.items():
-            by_leader.setdefault(self.cluster.leader(partition), {})[partition] = offset
-        found: dict[TopicPartition, int] = {}
-        for leader, wanted in by_leader.items():
-            with SimpleConsumer(leader.host, leader.port, timeout=self._request_timeout) as consumer:
-                while wanted:
-                    wanted = _next_records(consumer, wanted, found)
-        return found
+
+def _timestamps(brokers: Brokers, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+    """Return the timestamp of one record in each partition: of the first record at or after the given offset.
+
+    If a partition has no such record, or the record has no timestamp, the result does not contain the partition.
+    """
+    by_leader: dict[Node, dict[TopicPartition, int]] = {}
+    for partition, offset in offsets.items():
+        by_leader.setdefault(brokers.cluster.leader(partition), {})[partition] = offset
+    found: dict[TopicPartition, int] = {}
+    for leader, wanted in by_leader.items():
+        with SimpleConsumer(leader.host, leader.port, timeout=brokers.request_timeout) as consumer:
+            while wanted:
+                wanted = _next_records(consumer, wanted, found)
+    return found
 
 
 def _next_records(

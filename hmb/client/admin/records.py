@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from hmb.client.admin.base import AdminBase, Answers, by_topic
+from hmb.client.admin.brokers import Brokers, PartitionResults, by_topic
 from hmb.client.arguments import by_partition, list_of_partitions
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
@@ -69,89 +69,90 @@ class PartitionProducer(NamedTuple):
     current_txn_start_offset: int
 
 
-class RecordsAdmin(AdminBase):
-    """The methods of `Admin` for the offsets, records and producers of partitions."""
+def list_offsets(
+    brokers: Brokers,
+    specs: Mapping[TopicPartition, OffsetSpec],
+    *,
+    isolation_level: IsolationLevelName = "read_uncommitted",
+) -> PartitionResults[ListedOffset]:
+    """Return one offset of each partition: the log start offset, the log end offset, or the offset for a time.
 
-    def list_offsets(
-        self,
-        specs: Mapping[TopicPartition, OffsetSpec],
-        *,
-        isolation_level: IsolationLevelName = "read_uncommitted",
-    ) -> dict[TopicPartition, ListedOffset | KafkaError]:
-        """Return one offset of each partition: the log start offset, the log end offset, or the offset for a time.
+    A time is in ms. The offset for a time is the offset of the first record at or after this time. Brokers before
+    Kafka 0.10.1 return a less exact offset: the first offset of the last segment that is older than this time.
+    """
+    check_isolation_level(isolation_level)
+    asked = by_partition("offsets to list", specs, '"latest"')
 
-        A time is in ms. The offset for a time is the offset of the first record at or after this time. Brokers before
-        Kafka 0.10.1 return a less exact offset: the first offset of the last segment that is older than this time.
-        """
-        check_isolation_level(isolation_level)
-        asked = by_partition("offsets to list", specs, '"latest"')
+    def ask(connection: Connection, partitions: list[TopicPartition]) -> PartitionResults[ListedOffset]:
+        version = connection.version_of(ListOffsetsRequest)
+        wanted = {partition: _timestamp(asked[partition], version, connection) for partition in partitions}
+        if isolation_level == "read_committed" and version < FIRST_VERSION_OF_ISOLATION:
+            what = f"{connection.address} is older than Kafka 0.11 and has no committed records"
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what)
+        request = offsets_request(wanted, ISOLATION_LEVELS[isolation_level])
+        request.timeout_ms = brokers.timeout_ms
+        response: ListOffsetsResponse = connection.send(request, version)
+        return {
+            TopicPartition(topic.name, answer.partition_index): _listed(topic.name, answer, version)
+            for topic in response.topics
+            for answer in topic.partitions
+        }
 
-        def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[ListedOffset]:
-            version = connection.version_of(ListOffsetsRequest)
-            wanted = {partition: _timestamp(asked[partition], version, connection) for partition in partitions}
-            if isolation_level == "read_committed" and version < FIRST_VERSION_OF_ISOLATION:
-                what = f"{connection.address} is older than Kafka 0.11 and has no committed records"
-                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, what)
-            request = offsets_request(wanted, ISOLATION_LEVELS[isolation_level])
-            request.timeout_ms = self._timeout_ms
-            response: ListOffsetsResponse = connection.send(request, version)
-            return {
-                TopicPartition(topic.name, answer.partition_index): _listed(topic.name, answer, version)
-                for topic in response.topics
-                for answer in topic.partitions
-            }
+    return brokers.at_leaders(asked, ask)
 
-        return self._at_leaders(asked, ask)
 
-    def delete_records(self, before: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | KafkaError]:
-        """Delete the records below an offset in each partition. Return the new log start offsets.
+def delete_records(brokers: Brokers, before: Mapping[TopicPartition, int]) -> PartitionResults[int]:
+    """Delete the records below an offset in each partition. Return the new log start offsets.
 
-        The value HIGH_WATERMARK deletes all records. The topic must have the cleanup policy "delete". Needs Kafka 0.11.
-        """
-        offsets = by_partition("offsets to delete before", before, "5")
+    The value HIGH_WATERMARK deletes all records. The topic must have the cleanup policy "delete". Needs Kafka 0.11.
+    """
+    offsets = by_partition("offsets to delete before", before, "5")
 
-        def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[int]:
-            asked = DeleteRecordsRequest.DeleteRecordsTopic
-            request = DeleteRecordsRequest(timeout_ms=self._timeout_ms)
-            for topic, numbers in by_topic(partitions).items():
-                deleted = [
-                    asked.DeleteRecordsPartition(partition_index=it, offset=offsets[TopicPartition(topic, it)])
-                    for it in numbers
-                ]
-                request.topics.append(asked(name=topic, partitions=deleted))
-            response: DeleteRecordsResponse = connection.send(request)
-            return {
-                (name := TopicPartition(topic.name, answer.partition_index)): answered_error(name, answer.error_code)
-                if answer.error_code
-                else answer.low_watermark
-                for topic in response.topics
-                for answer in topic.partitions
-            }
-
-        return self._at_leaders(offsets, ask)
-
-    def describe_producers(
-        self, partitions: Iterable[TopicPartition]
-    ) -> dict[TopicPartition, tuple[PartitionProducer, ...] | KafkaError]:
-        """Return the producers that the leader of each partition knows. Needs Kafka 2.8."""
-
-        def ask(connection: Connection, partitions: list[TopicPartition]) -> Answers[tuple[PartitionProducer, ...]]:
-            topics = [
-                DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=numbers)
-                for topic, numbers in by_topic(partitions).items()
+    def ask(connection: Connection, partitions: list[TopicPartition]) -> PartitionResults[int]:
+        asked = DeleteRecordsRequest.DeleteRecordsTopic
+        request = DeleteRecordsRequest(timeout_ms=brokers.timeout_ms)
+        for topic, numbers in by_topic(partitions).items():
+            deleted = [
+                asked.DeleteRecordsPartition(partition_index=it, offset=offsets[TopicPartition(topic, it)])
+                for it in numbers
             ]
-            response: DescribeProducersResponse = connection.send(DescribeProducersRequest(topics=topics))
-            return {
-                (name := TopicPartition(topic.name, answer.partition_index)): answered_error(
-                    name, answer.error_code, answer.error_message
-                )
-                if answer.error_code
-                else tuple(_producer(it) for it in answer.active_producers)
-                for topic in response.topics
-                for answer in topic.partitions
-            }
+            request.topics.append(asked(name=topic, partitions=deleted))
+        response: DeleteRecordsResponse = connection.send(request)
+        return {
+            (name := TopicPartition(topic.name, answer.partition_index)): answered_error(name, answer.error_code)
+            if answer.error_code
+            else answer.low_watermark
+            for topic in response.topics
+            for answer in topic.partitions
+        }
 
-        return self._at_leaders(list_of_partitions(partitions), ask)
+    return brokers.at_leaders(offsets, ask)
+
+
+def describe_producers(
+    brokers: Brokers, partitions: Iterable[TopicPartition]
+) -> PartitionResults[tuple[PartitionProducer, ...]]:
+    """Return the producers that the leader of each partition knows. Needs Kafka 2.8."""
+
+    def ask(
+        connection: Connection, partitions: list[TopicPartition]
+    ) -> PartitionResults[tuple[PartitionProducer, ...]]:
+        topics = [
+            DescribeProducersRequest.TopicRequest(name=topic, partition_indexes=numbers)
+            for topic, numbers in by_topic(partitions).items()
+        ]
+        response: DescribeProducersResponse = connection.send(DescribeProducersRequest(topics=topics))
+        return {
+            (name := TopicPartition(topic.name, answer.partition_index)): answered_error(
+                name, answer.error_code, answer.error_message
+            )
+            if answer.error_code
+            else tuple(_producer(it) for it in answer.active_producers)
+            for topic in response.topics
+            for answer in topic.partitions
+        }
+
+    return brokers.at_leaders(list_of_partitions(partitions), ask)
 
 
 def _timestamp(spec: OffsetSpec, version: int, connection: Connection) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
-from hmb.client.admin.base import AdminBase
+from hmb.client.admin.brokers import Brokers
 from hmb.client.arguments import list_of, list_of_names, mapped
 from hmb.client.metadata import TopicMetadata, topic_error
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -84,92 +84,95 @@ class TopicDescription(NamedTuple):
     partitions: tuple[PartitionDescription, ...]
 
 
-class TopicsAdmin(AdminBase):
-    """The methods of `Admin` for topics."""
+def create_topics(
+    brokers: Brokers, topics: Iterable[NewTopic | str], *, validate_only: bool = False
+) -> dict[str, CreatedTopic | KafkaError]:
+    """Create topics. If `validate_only` is true, the broker checks the request, but creates no topics.
 
-    def create_topics(
-        self, topics: Iterable[NewTopic | str], *, validate_only: bool = False
-    ) -> dict[str, CreatedTopic | KafkaError]:
-        """Create topics. If `validate_only` is true, the broker checks the request, but creates no topics.
+    Needs Kafka 0.10.1. Brokers before Kafka 2.4 have no default number of partitions or replicas, so the caller
+    must pass both numbers.
+    """
+    if isinstance(topics, Mapping):  # `list_of` would use only the keys.
+        raise TypeError(f"topics to create must be a list, for example {NEW_TOPICS}, not {topics!r}")
+    given = list_of("topics to create", topics, (NewTopic, str), NEW_TOPICS)
+    wanted = [NewTopic(topic) if isinstance(topic, str) else topic for topic in given]
+    version = brokers.cluster.version_of(CreateTopicsRequest)
+    if version < FIRST_VERSION_OF_DEFAULTS:
+        for topic in wanted:
+            _check_numbers(topic)
+    request = CreateTopicsRequest(
+        topics=[_creatable(topic) for topic in wanted], timeout_ms=brokers.timeout_ms, validate_only=validate_only
+    )
+    response: CreateTopicsResponse = brokers.cluster.send_to_controller(request)
+    return {
+        result.name: topic_error(result.name, result.error_code, result.error_message)
+        if result.error_code
+        else CreatedTopic(result.name, result.topic_id, result.num_partitions, result.replication_factor)
+        for result in response.topics
+    }
 
-        Needs Kafka 0.10.1. Brokers before Kafka 2.4 have no default number of partitions or replicas, so the caller
-        must pass both numbers.
-        """
-        if isinstance(topics, Mapping):  # `list_of` would use only the keys.
-            raise TypeError(f"topics to create must be a list, for example {NEW_TOPICS}, not {topics!r}")
-        given = list_of("topics to create", topics, (NewTopic, str), NEW_TOPICS)
-        wanted = [NewTopic(topic) if isinstance(topic, str) else topic for topic in given]
-        version = self.cluster.version_of(CreateTopicsRequest)
-        if version < FIRST_VERSION_OF_DEFAULTS:
-            for topic in wanted:
-                _check_numbers(topic)
-        request = CreateTopicsRequest(
-            topics=[_creatable(topic) for topic in wanted], timeout_ms=self._timeout_ms, validate_only=validate_only
-        )
-        response: CreateTopicsResponse = self._controller(request)
-        return {
-            result.name: topic_error(result.name, result.error_code, result.error_message)
-            if result.error_code
-            else CreatedTopic(result.name, result.topic_id, result.num_partitions, result.replication_factor)
-            for result in response.topics
-        }
 
-    def delete_topics(self, names: Iterable[str]) -> dict[str, KafkaError | None]:
-        """Delete topics with all their records. The result contains None for each deleted topic. Needs Kafka 0.10.1."""
-        wanted = list_of_names("topics to delete", names)
-        request = DeleteTopicsRequest(timeout_ms=self._timeout_ms)
-        version = self.cluster.version_of(DeleteTopicsRequest)
-        if version >= FIRST_VERSION_OF_IDS:
-            request.topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in wanted]
-        else:
-            request.topic_names = wanted
-        response: DeleteTopicsResponse = self._controller(request, version)
-        return {
-            result.name or "": topic_error(result.name or "", result.error_code, result.error_message)
-            if result.error_code
-            else None
-            for result in response.responses
-        }
+def delete_topics(brokers: Brokers, names: Iterable[str]) -> dict[str, KafkaError | None]:
+    """Delete topics with all their records. The result contains None for each deleted topic. Needs Kafka 0.10.1."""
+    wanted = list_of_names("topics to delete", names)
+    request = DeleteTopicsRequest(timeout_ms=brokers.timeout_ms)
+    version = brokers.cluster.version_of(DeleteTopicsRequest)
+    if version >= FIRST_VERSION_OF_IDS:
+        request.topics = [DeleteTopicsRequest.DeleteTopicState(name=name) for name in wanted]
+    else:
+        request.topic_names = wanted
+    response: DeleteTopicsResponse = brokers.cluster.send_to_controller(request, version)
+    return {
+        result.name or "": topic_error(result.name or "", result.error_code, result.error_message)
+        if result.error_code
+        else None
+        for result in response.responses
+    }
 
-    def list_topics(self, *, internal: bool = False) -> list[TopicMetadata]:
-        """Return all topics, sorted by name.
 
-        If `internal` is true, the list also contains Kafka's own topics, which store offsets and transactions.
-        """
-        return [topic for topic in self._retrying(self.cluster.topics) if internal or not topic.is_internal]
+def list_topics(brokers: Brokers, *, internal: bool = False) -> list[TopicMetadata]:
+    """Return all topics, sorted by name.
 
-    def describe_topics(self, names: Iterable[str] | None = None) -> dict[str, TopicDescription | KafkaError]:
-        """Return topics with the leaders and replicas of their partitions. `names=None` means all topics."""
-        wanted = None if names is None else list_of_names("topics to describe", names)
-        response = self._retrying(lambda: self.cluster.metadata(wanted))
-        described = {topic.name or "": _description(topic) for topic in response.topics}
-        if wanted is None:
-            return described
-        return {name: described.get(name) or topic_error(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for name in wanted}
+    If `internal` is true, the list also contains Kafka's own topics, which store offsets and transactions.
+    """
+    return [topic for topic in brokers.retrying(brokers.cluster.topics) if internal or not topic.is_internal]
 
-    def create_partitions(
-        self, counts: Mapping[str, int], *, validate_only: bool = False
-    ) -> dict[str, KafkaError | None]:
-        """Add partitions to topics. `counts` contains the new total number of partitions of each topic.
 
-        The result contains None for each topic that was changed. The existing records stay in their partitions. But a
-        key may now belong to another partition. A new record then goes to a different partition than the older records
-        with the same key. Needs Kafka 1.0.
-        """
-        topics = [
-            CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=count, assignments=None)
-            for name, count in mapped("numbers of partitions", counts, '{"t": 6}').items()
-        ]
-        request = CreatePartitionsRequest(topics=topics, timeout_ms=self._timeout_ms, validate_only=validate_only)
-        response: CreatePartitionsResponse = self._controller(request)
-        for name in counts:
-            self.cluster.forget(name)
-        return {
-            result.name: topic_error(result.name, result.error_code, result.error_message)
-            if result.error_code
-            else None
-            for result in response.results
-        }
+def describe_topics(
+    brokers: Brokers, names: Iterable[str] | None = None
+) -> dict[str, TopicDescription | KafkaError]:
+    """Return topics with the leaders and replicas of their partitions. `names=None` means all topics."""
+    wanted = None if names is None else list_of_names("topics to describe", names)
+    response = brokers.retrying(lambda: brokers.cluster.metadata(wanted))
+    described = {topic.name or "": _description(topic) for topic in response.topics}
+    if wanted is None:
+        return described
+    return {name: described.get(name) or topic_error(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for name in wanted}
+
+
+def create_partitions(
+    brokers: Brokers, counts: Mapping[str, int], *, validate_only: bool = False
+) -> dict[str, KafkaError | None]:
+    """Add partitions to topics. `counts` contains the new total number of partitions of each topic.
+
+    The result contains None for each topic that was changed. The existing records stay in their partitions. But a
+    key may now belong to another partition. A new record then goes to a different partition than the older records
+    with the same key. Needs Kafka 1.0.
+    """
+    topics = [
+        CreatePartitionsRequest.CreatePartitionsTopic(name=name, count=count, assignments=None)
+        for name, count in mapped("numbers of partitions", counts, '{"t": 6}').items()
+    ]
+    request = CreatePartitionsRequest(topics=topics, timeout_ms=brokers.timeout_ms, validate_only=validate_only)
+    response: CreatePartitionsResponse = brokers.cluster.send_to_controller(request)
+    for name in counts:
+        brokers.cluster.forget(name)
+    return {
+        result.name: topic_error(result.name, result.error_code, result.error_message)
+        if result.error_code
+        else None
+        for result in response.results
+    }
 
 
 def _check_numbers(topic: NewTopic) -> None:

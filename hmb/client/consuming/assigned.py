@@ -1,6 +1,6 @@
-"""The methods of a consumer for single partitions: positions, seeking, pausing, and the offsets of the log.
+"""The partitions that a consumer reads: their positions, seeking, pausing, and the offsets of their logs.
 
-`Consumer` inherits these methods. The methods do the same with and without a group.
+A `Consumer` has an `AssignedPartitions` object, and has the same methods. They do the same with and without a group.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hmb.protocol.topics import TopicPartition
 
 
 class AssignedPartitions:
-    """The methods of a consumer for single partitions. `Consumer` inherits them."""
+    """The partitions that a consumer reads. Only one thread may use this object at a time."""
 
     def __init__(self, reader: AssignmentReader, thread_check: SingleThreadCheck) -> None:
         self._reader, self._thread_check = reader, thread_check

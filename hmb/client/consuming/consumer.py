@@ -30,6 +30,7 @@ Only one thread may use a consumer. The consumer reads responses only while this
 a member of a group, a second thread sends heartbeats to the group's coordinator. A consumer consists of these objects:
     Consumer -> AssignmentReader -> Fetcher        fetches batches from the leaders
                                  -> RecordBuffer   decodes batches to records or to Arrow columns (`arrow`)
+             -> AssignedPartitions                  the methods for positions, for example `seek` and `pause`
              -> GroupReading                       partitions and committed offsets of the group
              -> Discovery                          topics and partitions of the subscription
 """
@@ -42,22 +43,16 @@ from typing import TYPE_CHECKING, Self, Unpack, cast
 
 from hmb.client.arguments import list_of_partitions
 from hmb.client.consuming.assigned import AssignedPartitions
-from hmb.client.consuming.buffer import BatchDecoder
-from hmb.client.consuming.fetcher import FetchSettings
-from hmb.client.consuming.group_reading import Callbacks, GroupReading, Offsets
-from hmb.client.consuming.reader import AssignmentReader, ConsumerMetrics
+from hmb.client.consuming.building import assignment_reader, check_settings, group_reading
+from hmb.client.consuming.group_reading import GroupReading, Offsets
+from hmb.client.consuming.reader import ConsumerMetrics
 from hmb.client.consuming.settings import ConsumerSettings, Pattern
 from hmb.client.consuming.single_thread import SingleThreadCheck
 from hmb.client.consuming.subscription import Discovery, Subscription
-from hmb.client.group.interface import CommitCallback, GroupMetadata, MemberSettings, OffsetAndMetadata
+from hmb.client.delegation import delegated
+from hmb.client.group.interface import CommitCallback, GroupMetadata, OffsetAndMetadata
 from hmb.client.metadata import Cluster
-from hmb.client.offsets import (
-    ISOLATION_LEVELS,
-    Offset,
-    check_isolation_level,
-    check_offset,
-    check_until,
-)
+from hmb.client.offsets import Offset, check_offset
 from hmb.client.settings import shows_settings, with_defaults
 from hmb.protocol.topics import TopicPartition
 from hmb.records.consumer_record import ConsumerRecord
@@ -70,7 +65,7 @@ __all__ = ["Consumer", "ConsumerRecord"]
 LONGEST_WAIT = 0.5  # seconds; during a longer poll, the consumer checks group and metadata at this interval
 
 
-class Consumer(AssignedPartitions):
+class Consumer:
     """A client that reads the records of topics. Only one thread may use a consumer.
 
     `ConsumerSettings` declares the keyword arguments. `help(hmb.Consumer)` shows them with their defaults.
@@ -86,7 +81,7 @@ class Consumer(AssignedPartitions):
         ValueError if a setting is not valid, and ConnectionFailed if no broker answers.
         """
         chosen = cast(ConsumerSettings, with_defaults(ConsumerSettings, settings, "Consumer"))
-        _check(chosen)
+        check_settings(chosen)
         subscription = Subscription.to(topics, chosen["pattern"], chosen["exclude"])
         self._is_closing = self._was_at_end = False
         self._offset, self._until, self._numbers = chosen["offset"], chosen["until"], chosen["partitions"]
@@ -95,9 +90,10 @@ class Consumer(AssignedPartitions):
         self._cluster = Cluster(
             bootstrap_servers, chosen["client_id"], chosen["request_timeout"], metadata_max_age=self._max_age
         )
-        super().__init__(_reader(self._cluster, chosen), SingleThreadCheck("the consumer"))
+        self._reader, self._thread_check = assignment_reader(self._cluster, chosen), SingleThreadCheck("the consumer")
+        self._partitions = AssignedPartitions(self._reader, self._thread_check)
         self._discovery: Discovery | None = None  # None while the consumer has no subscription
-        self._group = _group_reading(self._cluster, self._reader, chosen)
+        self._group = group_reading(self._cluster, self._reader, chosen)
         if subscription:
             try:
                 self._subscribe(subscription)
@@ -157,6 +153,25 @@ class Consumer(AssignedPartitions):
     def assignment(self) -> frozenset[TopicPartition]:
         """The partitions that this consumer reads."""
         return frozenset(self._reader.positions)
+
+    # -- positions, and the offsets of the log
+
+    position = delegated("_partitions", AssignedPartitions.position)
+    seek = delegated("_partitions", AssignedPartitions.seek)
+    seek_to_time = delegated("_partitions", AssignedPartitions.seek_to_time)
+    seek_to_beginning = delegated("_partitions", AssignedPartitions.seek_to_beginning)
+    seek_to_end = delegated("_partitions", AssignedPartitions.seek_to_end)
+    pause = delegated("_partitions", AssignedPartitions.pause)
+    resume = delegated("_partitions", AssignedPartitions.resume)
+    beginning_offsets = delegated("_partitions", AssignedPartitions.beginning_offsets)
+    end_offsets = delegated("_partitions", AssignedPartitions.end_offsets)
+    offsets_for_time = delegated("_partitions", AssignedPartitions.offsets_for_time)
+    lag = delegated("_partitions", AssignedPartitions.lag)
+
+    @property
+    def paused(self) -> frozenset[TopicPartition]:
+        """The partitions that are paused."""
+        return self._partitions.paused
 
     # -- records
 
@@ -346,50 +361,3 @@ class Consumer(AssignedPartitions):
             if self._discovery.is_by_pattern:
                 self._reader.remove_deleted()
         self._reader.find_offsets()
-
-
-def _check(settings: ConsumerSettings) -> None:
-    check_offset(settings["offset"])
-    check_until(settings["until"])
-    check_isolation_level(settings["isolation_level"])
-    if settings["max_poll_records"] < 1:
-        raise ValueError(f"max_poll_records must be at least 1, not {settings['max_poll_records']}")
-    if settings["group"] is not None and settings["partitions"] is not None:
-        raise ValueError("the members of a group share all partitions: use assign() instead of partitions=...")
-
-
-def _reader(cluster: Cluster, settings: ConsumerSettings) -> AssignmentReader:
-    offset = settings["offset"]
-    fetching = FetchSettings(
-        max_wait_ms=settings["max_wait_ms"],
-        min_bytes=settings["min_bytes"],
-        max_bytes=settings["max_bytes"],
-        isolation_level=ISOLATION_LEVELS[settings["isolation_level"]],
-        reset=offset if settings["group"] is not None and not isinstance(offset, int) else None,
-        request_timeout=settings["request_timeout"],
-        retry_for=settings["retry_for"],
-    )
-    decoder = BatchDecoder(settings["check_crcs"], settings["key_deserializer"], settings["value_deserializer"])
-    return AssignmentReader(cluster, fetching, decoder, settings["max_partition_bytes"], settings["until"])
-
-
-def _group_reading(cluster: Cluster, reader: AssignmentReader, settings: ConsumerSettings) -> GroupReading | None:
-    """Return the object that connects the reader with its group. Return None if the settings contain no group."""
-    if settings["group"] is None:
-        return None
-    group = MemberSettings(
-        group_id=settings["group"],
-        group_instance_id=settings["group_instance_id"],
-        group_protocol=settings["group_protocol"],
-        assignors=tuple(settings["assignors"]),
-        remote_assignor=settings["remote_assignor"],
-        session_timeout=settings["session_timeout"],
-        heartbeat_interval=settings["heartbeat_interval"],
-        max_poll_interval=settings["max_poll_interval"],
-        request_timeout=settings["request_timeout"],
-        metadata_max_age=settings["metadata_max_age"],
-        require_stable=settings["isolation_level"] == "read_committed",
-    )
-    callbacks = Callbacks(settings["on_assigned"], settings["on_revoked"], settings["on_lost"])
-    interval = settings["auto_commit_interval"] if settings["auto_commit"] else None
-    return GroupReading(cluster, reader, group, settings["offset"], callbacks, interval)

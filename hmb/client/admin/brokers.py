@@ -1,12 +1,12 @@
-"""The base class of `Admin`: finds the right broker for a request, and retries after temporary errors.
+"""The brokers of a cluster, for an `Admin`: finds the right broker for a request, and retries after temporary errors.
 
 Any broker can answer some requests, for example a list of topics. Other requests must go to one broker: to the
 controller, to the leader of a partition, or to the coordinator of a group. The class `Cluster` finds the controller and
-the leaders with Metadata requests. The admin finds a coordinator with a FindCoordinator request.
+the leaders with Metadata requests. The class `Brokers` finds a coordinator with a FindCoordinator request.
 
-While a partition has no leader, or a group has no coordinator, the brokers respond with a temporary error. The admin
-then retries for up to `request_timeout` seconds. After a lost connection, the admin retries for only 3 seconds, which
-is enough for the restart of a broker. If the admin has never reached any broker, it does not retry, because the address
+While a partition has no leader, or a group has no coordinator, the brokers respond with a temporary error. The class
+`Brokers` then retries for up to `request_timeout` seconds. After a lost connection, it retries for only 3 seconds,
+which is enough for the restart of a broker. If it has never reached any broker, it does not retry, because the address
 is probably wrong.
 """
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Self, TypeGuard, TypeVar
+from typing import TypeGuard, TypeVar
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.coordinator import find_coordinator
@@ -24,12 +24,11 @@ from hmb.client.retries import RETRY_PAUSE, with_retries
 from hmb.protocol.enums import CoordinatorType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest
-from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
 T = TypeVar("T")
 
-Answers = dict[TopicPartition, T | KafkaError]
+PartitionResults = dict[TopicPartition, T | KafkaError]
 
 RECONNECT_FOR = 3.0  # seconds; a broker can restart in this time
 TEMPORARY = {
@@ -43,14 +42,12 @@ TEMPORARY = {
 }
 
 
-class AdminBase:
-    """Connects an `Admin` to the brokers of a cluster. Only one thread may use an admin. Times are in seconds."""
+class Brokers:
+    """Connects an `Admin` to the brokers of a cluster. Only one thread may use it. Times are in seconds."""
 
-    def __init__(
-        self, bootstrap_servers: str | Iterable[str], client_id: str = "hmb", request_timeout: float = 30.0
-    ) -> None:
+    def __init__(self, bootstrap_servers: str | Iterable[str], client_id: str, request_timeout: float) -> None:
         self._cluster = Cluster(bootstrap_servers, client_id, request_timeout)
-        self._request_timeout = request_timeout
+        self.request_timeout = request_timeout
         self._connections: dict[Node, Connection] = {}
         self._coordinators: dict[str, Node] = {}
         self._is_closed = False
@@ -71,27 +68,22 @@ class AdminBase:
         self._coordinators.clear()
         self._cluster.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exc_info: object) -> None:
-        self.close()
-
     @property
-    def _timeout_ms(self) -> int:
-        return int(self._request_timeout * 1000)
+    def timeout_ms(self) -> int:
+        """The request timeout in ms."""
+        return int(self.request_timeout * 1000)
 
-    def _connection(self, node: Node) -> Connection:
+    def connection(self, node: Node) -> Connection:
         """Return the connection to the broker with this address. Connect if there is no connection yet."""
         if node not in self._connections:
             self._connections[node] = self.cluster.connect(node)
         return self._connections[node]
 
-    def _any_broker(self) -> Connection:
+    def any_broker(self) -> Connection:
         """Return a connection to the first broker that can be reached."""
         failed: ConnectionFailed | None = None
-        for node in self.cluster.nodes.values() or self._nodes():
-            connection = self._connection(node)
+        for node in self.cluster.nodes.values() or self.nodes():
+            connection = self.connection(node)
             try:
                 connection.version_of(MetadataRequest)
                 return connection
@@ -99,30 +91,27 @@ class AdminBase:
                 failed = error
         raise failed or KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the metadata of the cluster contain no brokers")
 
-    def _nodes(self) -> list[Node]:
+    def nodes(self) -> list[Node]:
         """Request the metadata of the cluster, and return the addresses of all brokers."""
-        self._retrying(lambda: self.cluster.metadata(()))
+        self.retrying(lambda: self.cluster.metadata(()))
         return list(self.cluster.nodes.values())
 
-    def _broker(self, number: int) -> Connection:
+    def broker(self, number: int) -> Connection:
         """Return the connection to the broker with the id `number`. Raises KafkaError if no such broker exists."""
         if number not in self.cluster.nodes:
             self.cluster.metadata(())
         if number not in self.cluster.nodes:
             known = ", ".join(map(str, sorted(self.cluster.nodes)))
             raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, f"there is no broker {number}; there are: {known}")
-        return self._connection(self.cluster.nodes[number])
-
-    def _controller(self, request: Request, version: int | None = None) -> Any:
-        return self.cluster.send_to_controller(request, version)
+        return self.connection(self.cluster.nodes[number])
 
     def _coordinator(self, group: str) -> Connection:
         """Return the connection to a group's coordinator."""
         if group not in self._coordinators:
             self._coordinators[group] = find_coordinator(self.cluster, CoordinatorType.GROUP, group)
-        return self._connection(self._coordinators[group])
+        return self.connection(self._coordinators[group])
 
-    def _at_coordinator(self, group: str, ask: Callable[[Connection], T]) -> T:
+    def at_coordinator(self, group: str, ask: Callable[[Connection], T]) -> T:
         """Call `ask` with the connection to the group's coordinator, and return the result of `ask`.
 
         If `ask` raises a temporary error, another broker may have become the coordinator. The method then looks up the
@@ -136,35 +125,37 @@ class AdminBase:
                 self._coordinators.pop(group, None)
                 raise
 
-        return self._retrying(attempt)
+        return self.retrying(attempt)
 
-    def _at_leaders(
-        self, partitions: Iterable[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
-    ) -> Answers[T]:
+    def at_leaders(
+        self,
+        partitions: Iterable[TopicPartition],
+        ask: Callable[[Connection, list[TopicPartition]], PartitionResults[T]],
+    ) -> PartitionResults[T]:
         """Call `ask` for each leader, with the partitions of this leader. Return the results of all partitions.
 
         After a temporary error, for example because another broker has become the leader, call `ask` again for the
         partitions with this error. Stop after `request_timeout` seconds.
         """
         started = time.monotonic()
-        found: Answers[T] = dict.fromkeys(partitions, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "no answer"))
+        found: PartitionResults[T] = dict.fromkeys(partitions, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "no answer"))
         waiting = list(found)
         while True:
-            found |= self._retrying(partial(self._ask_leaders, waiting, ask))
+            found |= self.retrying(partial(self._ask_leaders, waiting, ask))
             waiting = [partition for partition in waiting if is_temporary(found[partition])]
-            if not waiting or time.monotonic() - started >= self._request_timeout:
+            if not waiting or time.monotonic() - started >= self.request_timeout:
                 return found
             time.sleep(RETRY_PAUSE)
 
     def _ask_leaders(
-        self, partitions: list[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], Answers[T]]
-    ) -> Answers[T]:
+        self, partitions: list[TopicPartition], ask: Callable[[Connection, list[TopicPartition]], PartitionResults[T]]
+    ) -> PartitionResults[T]:
         """Call `ask` once for each leader, without retries. Return the results of all partitions.
 
         If a partition has a temporary error, forget its leader. The next call of this method then looks up the leader
         again.
         """
-        found: Answers[T] = {}
+        found: PartitionResults[T] = {}
         by_leader: dict[Node, list[TopicPartition]] = {}
         for partition in partitions:
             try:
@@ -173,7 +164,7 @@ class AdminBase:
                 found[partition] = error
         for leader, led in by_leader.items():
             try:
-                found |= ask(self._connection(leader), led)
+                found |= ask(self.connection(leader), led)
             except ConnectionFailed:
                 for partition in led:
                     self.cluster.forget(partition.topic)
@@ -183,15 +174,15 @@ class AdminBase:
                 self.cluster.forget(partition.topic)
         return found
 
-    def _retrying(self, attempt: Callable[[], T]) -> T:
+    def retrying(self, attempt: Callable[[], T]) -> T:
         """Call `attempt`, and return its result. After a temporary error, call `attempt` again."""
         return with_retries(attempt, self._retry_for)
 
     def _retry_for(self, error: ConnectionFailed | KafkaError) -> float:
-        """Return how many seconds the admin may retry after this error. 0 means no retry."""
+        """Return for how many seconds this object may retry after this error. 0 means no retry."""
         if isinstance(error, ConnectionFailed):
             return RECONNECT_FOR if self.cluster.was_reached else 0.0
-        return self._request_timeout if is_temporary(error) else 0.0
+        return self.request_timeout if is_temporary(error) else 0.0
 
 
 def is_temporary(answer: object) -> TypeGuard[KafkaError]:

@@ -1,0 +1,65 @@
+"""Builds the objects of a consumer from its settings.
+
+A consumer has more than thirty settings (`ConsumerSettings`), and its objects have their own, smaller sets of settings.
+The functions of this module check the consumer's settings, and pass each setting to the object that needs it.
+"""
+
+from __future__ import annotations
+
+from hmb.client.consuming.buffer import BatchDecoder
+from hmb.client.consuming.fetcher import FetchSettings
+from hmb.client.consuming.group_reading import Callbacks, GroupReading
+from hmb.client.consuming.reader import AssignmentReader
+from hmb.client.consuming.settings import ConsumerSettings
+from hmb.client.group.interface import MemberSettings
+from hmb.client.metadata import Cluster
+from hmb.client.offsets import ISOLATION_LEVELS, check_isolation_level, check_offset, check_until
+
+
+def check_settings(settings: ConsumerSettings) -> None:
+    """Raise ValueError or TypeError if a setting is not valid, or if two settings contradict each other."""
+    check_offset(settings["offset"])
+    check_until(settings["until"])
+    check_isolation_level(settings["isolation_level"])
+    if settings["max_poll_records"] < 1:
+        raise ValueError(f"max_poll_records must be at least 1, not {settings['max_poll_records']}")
+    if settings["group"] is not None and settings["partitions"] is not None:
+        raise ValueError("the members of a group share all partitions: use assign() instead of partitions=...")
+
+
+def assignment_reader(cluster: Cluster, settings: ConsumerSettings) -> AssignmentReader:
+    """Return the object that reads the partitions of a consumer."""
+    offset = settings["offset"]
+    fetching = FetchSettings(
+        max_wait_ms=settings["max_wait_ms"],
+        min_bytes=settings["min_bytes"],
+        max_bytes=settings["max_bytes"],
+        isolation_level=ISOLATION_LEVELS[settings["isolation_level"]],
+        reset=offset if settings["group"] is not None and not isinstance(offset, int) else None,
+        request_timeout=settings["request_timeout"],
+        retry_for=settings["retry_for"],
+    )
+    decoder = BatchDecoder(settings["check_crcs"], settings["key_deserializer"], settings["value_deserializer"])
+    return AssignmentReader(cluster, fetching, decoder, settings["max_partition_bytes"], settings["until"])
+
+
+def group_reading(cluster: Cluster, reader: AssignmentReader, settings: ConsumerSettings) -> GroupReading | None:
+    """Return the object that connects the reader with its group. Return None if the settings contain no group."""
+    if settings["group"] is None:
+        return None
+    group = MemberSettings(
+        group_id=settings["group"],
+        group_instance_id=settings["group_instance_id"],
+        group_protocol=settings["group_protocol"],
+        assignors=tuple(settings["assignors"]),
+        remote_assignor=settings["remote_assignor"],
+        session_timeout=settings["session_timeout"],
+        heartbeat_interval=settings["heartbeat_interval"],
+        max_poll_interval=settings["max_poll_interval"],
+        request_timeout=settings["request_timeout"],
+        metadata_max_age=settings["metadata_max_age"],
+        require_stable=settings["isolation_level"] == "read_committed",
+    )
+    callbacks = Callbacks(settings["on_assigned"], settings["on_revoked"], settings["on_lost"])
+    interval = settings["auto_commit_interval"] if settings["auto_commit"] else None
+    return GroupReading(cluster, reader, group, settings["offset"], callbacks, interval)

@@ -1,0 +1,28 @@
+"""Delegation: a class has a method, but one of its objects does the work of this method.
+
+An `Admin` has more than twenty public methods. If all of them were in one class, a reader could not find the few lines
+that matter. So each task has a module with functions, and `Admin` only lists them:
+    create_topics = delegated("_brokers", topics.create_topics)
+
+The call `admin.create_topics(["a"])` then means `topics.create_topics(admin._brokers, ["a"])`. The method keeps the
+signature and the docstring of the function. So neither of them is written a second time, and a type checker knows both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def delegated(attribute: str, function: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Return a method that calls `function`. The first argument is the attribute `attribute` of the method's object."""
+
+    @wraps(function)
+    def method(self: Any, /, *arguments: P.args, **keywords: P.kwargs) -> R:
+        return function(getattr(self, attribute), *arguments, **keywords)
+
+    return method
