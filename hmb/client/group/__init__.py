@@ -23,11 +23,14 @@ of the consumer change, this method calls the consumer's `on_assigned`, `on_revo
 Read the modules in this order:
 1. `interface`: the settings and the identity of a member, and the callbacks of a rebalance.
 2. `member` and `member_states`: the interface of both kinds of members, and the tables of their states.
-3. `classic_member`: a member that uses the classic protocol.
-4. `assignors`: the functions that assign partitions.
-5. `membership`: the thread that sends a member's requests, and the methods that the consumer calls.
-6. `commits`: commits offsets, and fetches committed offsets.
+3. `owned`: the partitions that a member owns.
+4. `classic_member`: a member that uses the classic protocol, with its requests (`classic_requests`).
+5. `leader`: the member that assigns the partitions.
+6. `assignors`: the functions that assign partitions.
+7. `membership`: the thread that sends a member's requests, and the methods that the consumer calls.
+8. `commits`: commits offsets, and fetches committed offsets.
 
-You can skip these modules when you read this folder for the first time: `consumer_member` (a member that uses the
-consumer protocol), `member_metadata` and `offset_messages` (formats of messages) and `errors` (error messages).
+You can skip these modules when you read this folder for the first time: `consumer_member` and `topic_ids` (a
+member that uses the consumer protocol), `member_metadata` and `offset_messages` (formats of messages) and `errors`
+(error messages).
 """

@@ -32,14 +32,16 @@ Source: Kafka's `AbstractCoordinator` and `ConsumerCoordinator`; KIP-62, KIP-345
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from typing import Any
 
 from hmb.client.backoff import Backoff
 from hmb.client.group import member_metadata
 from hmb.client.group.assignors import are_cooperative
+from hmb.client.group.classic_requests import heartbeat_request, join_request, leave_request, sync_request
 from hmb.client.group.errors import TRY_AGAIN, group_error
 from hmb.client.group.interface import GroupMetadata, MemberSettings
+from hmb.client.group.leader import GroupLeader
 from hmb.client.group.member import (
     NEVER,
     NO_PARTITIONS,
@@ -51,12 +53,11 @@ from hmb.client.group.member import (
     warn_of_missing_polls,
 )
 from hmb.client.group.member_states import CLASSIC_MEMBER, ClassicMemberEvent, ClassicMemberState
-from hmb.protocol.consumer_protocol import CONSUMER
+from hmb.client.group.owned import OwnedPartitions
 from hmb.protocol.enums import NO_GENERATION
 from hmb.protocol.errors import ErrorCode, KafkaError, ProtocolError
-from hmb.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from hmb.protocol.messages.heartbeat import HeartbeatResponse
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from hmb.protocol.messages.leave_group import LeaveGroupRequest
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 from hmb.protocol.schema import Request
 
@@ -84,16 +85,14 @@ class ClassicGroupMember:
         self.state = ClassicMemberState.UNJOINED
         self._member_id, self._generation, self._protocol = "", NO_GENERATION, ""
         self._topics: frozenset[str] | None = None  # None before the first call of `subscribe`
-        self._assignment = NO_PARTITIONS
+        self._owned = OwnedPartitions()
         self._target = NO_PARTITIONS  # the partitions in the last SyncGroup response
         self._target_generation = NO_GENERATION  # the generation of the last SyncGroup response
         self._is_lost = False  # True until `on_lost` has been called for lost partitions
         self._must_rejoin = False  # whether another rebalance must follow this one
-        self._members: list[member_metadata.JoinedMember] = []  # all members if this one is the leader, or else empty
-        self._counts: dict[str, int] | None = None  # the leader's last lookup: topic -> number of partitions
-        self._assignments: dict[str, bytes] = {}  # only the leader: member id -> assignment
+        self._leader: GroupLeader | None = None  # None while another member leads the group
         self._backoff = Backoff(settings.retry_backoff)
-        self._heartbeat_at = self._lookup_at = self._leave_at = NEVER
+        self._heartbeat_at = self._leave_at = NEVER
 
     @property
     def metadata(self) -> GroupMetadata:
@@ -103,7 +102,7 @@ class ClassicGroupMember:
 
     @property
     def assignment(self) -> Owned:
-        return self._assignment
+        return self._owned.partitions
 
     @property
     def is_member(self) -> bool:
@@ -124,48 +123,42 @@ class ClassicGroupMember:
         self._leave_at = now + self._settings.max_poll_interval
 
     def next_call(self) -> ListenerCall | None:
-        if self._is_lost and self._assignment:
-            return ListenerCall(ListenerMethod.ON_LOST, self._assignment)
+        if self._is_lost and (call := self._owned.lose_all()) is not None:
+            return call
         self._is_lost = False
         if self.error is not None:
             return None
         if self.state is ClassicMemberState.UNJOINED and self._topics is not None:
-            given_up = frozenset(it for it in self._assignment if not self._may_keep(it.topic))
-            if given_up:
-                return ListenerCall(ListenerMethod.ON_REVOKED, given_up)
-            self._must_rejoin = False
-            self._change(ClassicMemberEvent.READY_TO_JOIN)
-        elif self.state is ClassicMemberState.APPLYING:
-            given_up = self._assignment - self._target
-            if given_up:
-                return ListenerCall(ListenerMethod.ON_REVOKED, given_up)
-            return ListenerCall(ListenerMethod.ON_ASSIGNED, self._target - self._assignment)
+            call = self._owned.give_up_all_except(self._kept_while_joining(self._topics))
+            if call is None:
+                self._must_rejoin = False
+                self._change(ClassicMemberEvent.READY_TO_JOIN)
+            return call
+        if self.state is ClassicMemberState.APPLYING:
+            return self._owned.give_up_all_except(self._target) or self._owned.take_over(self._target)
         return None
 
     def last_call(self) -> ListenerCall | None:
-        method = ListenerMethod.ON_LOST if self._is_lost else ListenerMethod.ON_REVOKED
-        return ListenerCall(method, self._assignment) if self._assignment else None
+        return self._owned.lose_all() if self._is_lost else self._owned.give_up_all_except(NO_PARTITIONS)
 
     def call_finished(self, call: ListenerCall) -> None:
-        is_applying = self.state is ClassicMemberState.APPLYING
-        if call.method is ListenerMethod.ON_ASSIGNED:
-            self._assignment |= call.partitions
-            if is_applying:
-                more = self._must_rejoin
-                self._change(ClassicMemberEvent.APPLIED_IN_PART if more else ClassicMemberEvent.APPLIED)
-        else:
-            self._assignment -= call.partitions
-            self._must_rejoin |= call.method is ListenerMethod.ON_REVOKED and is_applying
+        self._owned.call_finished(call)
+        if self.state is not ClassicMemberState.APPLYING:
+            return
+        if call.method is ListenerMethod.ON_REVOKED:
+            self._must_rejoin = True
+        elif call.method is ListenerMethod.ON_ASSIGNED:
+            more = self._must_rejoin
+            self._change(ClassicMemberEvent.APPLIED_IN_PART if more else ClassicMemberEvent.APPLIED)
 
     def commit_refused(self, code: ErrorCode, identity: GroupMetadata) -> None:
         if identity == self.metadata and self.state in HEARTBEATING:
-            self._heartbeat_answered(code)
+            self._heartbeat_refused(code)
 
     def leave_request(self, reason: str = "the consumer was closed") -> Request | None:
         if not self._member_id or self._settings.group_instance_id is not None:
             return None  # A static member stays in the group until its session expires.
-        leaving = LeaveGroupRequest.MemberIdentity(member_id=self._member_id, reason=reason)
-        return LeaveGroupRequest(group_id=self._settings.group_id, members=[leaving])
+        return leave_request(self.metadata, reason)
 
     # -- called by the membership's thread
 
@@ -175,15 +168,20 @@ class ClassicGroupMember:
         if self.state in HEARTBEATING:
             return self._heartbeat(now) if self._generation >= 0 else None
         if self.state is ClassicMemberState.JOINING:
-            return self._join_request()
-        return self._lookup() if self.state is ClassicMemberState.ASSIGNING else self._sync_request()
+            protocols = member_metadata.subscriptions(
+                self._settings.assignors, self._topics or (), self.assignment, self._target, self._target_generation
+            )
+            return join_request(self._settings, self._member_id, protocols)
+        if self.state is ClassicMemberState.ASSIGNING and self._leader is not None:
+            return self._leader.lookup()
+        return sync_request(self.metadata, self._protocol, self._leader.assignments if self._leader else {})
 
     def deadline(self) -> float:
         if self.error is not None or (self.state in HEARTBEATING and self._generation < 0):
             return NEVER
         if self.state not in HEARTBEATING:
             return self._backoff.retry_at
-        due = min(self._heartbeat_at, self._leave_at, self._lookup_at if self._members else NEVER)
+        due = min(self._heartbeat_at, self._leave_at, self._leader.lookup_at if self._leader else NEVER)
         return max(due, self._backoff.retry_at)
 
     def response_timeout(self, request: Request) -> float | None:
@@ -196,15 +194,15 @@ class ClassicGroupMember:
         return self._settings.max_poll_interval + self._settings.request_timeout if waits else None
 
     def response_received(self, request: Request | TopicLookup, response: Any, now: float) -> None:
-        steps: dict[type, Callable[[Any, float], None]] = {
-            JoinGroupResponse: self._join_answered,
-            SyncGroupResponse: self._sync_answered,
-            TopicLookupResult: self._lookup_answered,
-            HeartbeatResponse: self._heartbeat_response,
-        }
-        step = steps.get(type(response))  # None for a LeaveGroup response
-        if step is not None:
-            step(response, now)
+        match response:
+            case JoinGroupResponse():
+                self._join_answered(response, now)
+            case TopicLookupResult():
+                self._lookup_answered(response, now)
+            case SyncGroupResponse():
+                self._sync_answered(response, now)
+            case HeartbeatResponse():
+                self._heartbeat_answered(response, now)
         self._backoff.answered(now)
 
     def request_failed(self, now: float) -> None:
@@ -216,52 +214,15 @@ class ClassicGroupMember:
 
     # -- requests
 
-    def _join_request(self) -> JoinGroupRequest:
-        settings = self._settings
-        return JoinGroupRequest(
-            group_id=settings.group_id,
-            session_timeout_ms=int(settings.session_timeout * 1000),
-            rebalance_timeout_ms=int(settings.max_poll_interval * 1000),
-            member_id=self._member_id,
-            group_instance_id=settings.group_instance_id,
-            protocol_type=CONSUMER,
-            protocols=member_metadata.subscriptions(
-                settings.assignors, self._topics or (), self._assignment, self._target, self._target_generation
-            ),
-        )
-
-    def _sync_request(self) -> SyncGroupRequest:
-        one = SyncGroupRequest.SyncGroupRequestAssignment
-        return SyncGroupRequest(
-            group_id=self._settings.group_id,
-            generation_id=self._generation,
-            member_id=self._member_id,
-            group_instance_id=self._settings.group_instance_id,
-            protocol_type=CONSUMER,
-            protocol_name=self._protocol,
-            assignments=[one(member_id=member_id, assignment=it) for member_id, it in self._assignments.items()],
-        )
-
     def _heartbeat(self, now: float) -> Request | TopicLookup | None:
         if now >= self._leave_at:
-            return self._leave()
+            warn_of_missing_polls(self._settings)
+            request = self.leave_request("the consumer has not polled for max_poll_interval")
+            self._removed(ErrorCode.UNKNOWN_MEMBER_ID)
+            return request
         if now >= self._heartbeat_at:
-            return HeartbeatRequest(
-                group_id=self._settings.group_id,
-                generation_id=self._generation,
-                member_id=self._member_id,
-                group_instance_id=self._settings.group_instance_id,
-            )
-        return self._lookup() if self._members and now >= self._lookup_at else None
-
-    def _leave(self) -> Request | None:
-        warn_of_missing_polls(self._settings)
-        request = self.leave_request("the consumer has not polled for max_poll_interval")
-        self._removed(ErrorCode.UNKNOWN_MEMBER_ID)
-        return request
-
-    def _lookup(self) -> TopicLookup:
-        return TopicLookup(names=member_metadata.subscribed_topics(self._members))
+            return heartbeat_request(self.metadata)
+        return self._leader.lookup() if self._leader and now >= self._leader.lookup_at else None
 
     # -- responses
 
@@ -283,34 +244,28 @@ class ClassicGroupMember:
             self._fail(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
             return
         is_leader = response.leader == response.member_id
-        self._members, self._assignments, self._counts = list(response.members) if is_leader else [], {}, None
         self._heartbeat_at = now + self._settings.heartbeat_interval
-        self._lookup_at = now
-        self._parse(lambda: member_metadata.subscribed_topics(self._members))
+        try:
+            members = list(response.members)
+            self._leader = GroupLeader(self._settings, self._protocol, members, now) if is_leader else None
+        except ProtocolError as error:
+            self._fail_unreadable(error)
+            return
         # A static member that restarts can be the leader. The coordinator then still has the assignment, and sets
         # `skip_assignment` (KIP-814). The leader must not assign the partitions again.
         must_assign = is_leader and not response.skip_assignment
         self._change(ClassicMemberEvent.JOINED_AS_LEADER if must_assign else ClassicMemberEvent.JOINED)
 
     def _lookup_answered(self, result: TopicLookupResult, now: float) -> None:
-        counts = dict(result.counts)
-        has_all = counts.keys() >= member_metadata.subscribed_topics(self._members)
-        self._lookup_at = now + (self._settings.metadata_max_age if has_all else self._settings.heartbeat_interval)
+        if self._leader is None:
+            return  # The group has removed this member after it sent the lookup.
+        has_changed = self._leader.looked_up(dict(result.counts), now)
         if self.state is ClassicMemberState.ASSIGNING:
-            self._assignments = member_metadata.assign(self._protocol, self._members, counts)
+            self._leader.assign()
             self._change(ClassicMemberEvent.ASSIGNED)
-        elif self._counts is not None and counts != self._counts:
+        elif has_changed:
             LOGGER.info("group %r: its topics have changed, so it rebalances", self._settings.group_id)
             self._rebalance()
-        self._counts = counts
-
-    def _parse(self, step: Callable[[], object]) -> None:
-        """Call `step`, which decodes bytes from other members. If the bytes are malformed, store a fatal error."""
-        try:
-            step()
-        except ProtocolError as error:
-            what = f"group {self._settings.group_id!r}: a member's subscription cannot be read: {error}"
-            self.fail(KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, what))
 
     def _sync_answered(self, response: SyncGroupResponse, now: float) -> None:
         if response.error_code == ErrorCode.REBALANCE_IN_PROGRESS:
@@ -318,14 +273,16 @@ class ClassicGroupMember:
         elif response.error_code:
             self._join_or_sync_refused(response.error_code, now)
         else:
-            self._parse(lambda: self._take(member_metadata.parse_assignment(response.assignment), now))
+            try:
+                self._target = member_metadata.parse_assignment(response.assignment)
+            except ProtocolError as error:
+                self._fail_unreadable(error)
+                return
+            self._target_generation = self._generation
+            self._heartbeat_at = now + self._settings.heartbeat_interval
+            self._change(ClassicMemberEvent.SYNCED)
 
-    def _take(self, target: Owned, now: float) -> None:
-        self._target, self._target_generation = target, self._generation
-        self._heartbeat_at = now + self._settings.heartbeat_interval
-        self._change(ClassicMemberEvent.SYNCED)
-
-    def _heartbeat_response(self, response: HeartbeatResponse, now: float) -> None:
+    def _heartbeat_answered(self, response: HeartbeatResponse, now: float) -> None:
         if self.state not in HEARTBEATING:
             return  # The member has begun to join after it sent this heartbeat.
         self._heartbeat_at = now + self._settings.heartbeat_interval
@@ -333,9 +290,9 @@ class ClassicGroupMember:
             self.request_failed(now)
             self._heartbeat_at = self._backoff.retry_at
         else:
-            self._heartbeat_answered(response.error_code)
+            self._heartbeat_refused(response.error_code)
 
-    def _heartbeat_answered(self, code: int) -> None:
+    def _heartbeat_refused(self, code: int) -> None:
         if code == ErrorCode.REBALANCE_IN_PROGRESS:
             self._rebalance()
         elif code in REMOVED_FROM_GROUP:
@@ -356,8 +313,11 @@ class ClassicGroupMember:
     def _change(self, event: ClassicMemberEvent) -> None:
         self.state = CLASSIC_MEMBER.next(self.state, event)
 
-    def _may_keep(self, topic: str) -> bool:
-        return self._is_cooperative and topic in (self._topics or ())
+    def _kept_while_joining(self, topics: Collection[str]) -> Owned:
+        """Return the partitions that the member keeps while it joins. An eager member keeps none."""
+        if not self._is_cooperative:
+            return NO_PARTITIONS
+        return frozenset(it for it in self.assignment if it.topic in topics)
 
     def _rebalance(self) -> None:
         """Begin a rebalance. If a rebalance is already in progress, begin a second rebalance after the first one."""
@@ -373,10 +333,15 @@ class ClassicGroupMember:
         """
         if code == ErrorCode.UNKNOWN_MEMBER_ID:
             self._member_id = ""
-        self._generation, self._members = NO_GENERATION, []
+        self._generation, self._leader = NO_GENERATION, None
         self._target, self._target_generation = NO_PARTITIONS, NO_GENERATION
         self._is_lost = True
         self._change(ClassicMemberEvent.REMOVED)
 
     def _fail(self, code: int) -> None:
         self.fail(group_error(self._settings, code))
+
+    def _fail_unreadable(self, error: ProtocolError) -> None:
+        """Store a fatal error, because bytes from another member are malformed."""
+        what = f"group {self._settings.group_id!r}: a member's subscription cannot be read: {error}"
+        self.fail(KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, what))

@@ -21,8 +21,8 @@ A member has these states:
                    Its partitions are lost. The next poll calls `on_lost`, and then the member joins again.
     FATAL          An error has occurred that a retry cannot solve. The member sends no more requests.
 
-Assignments contain topic ids. The member sends a Metadata request to find the names of the topics. The member stays in
-the state RECONCILING until it knows all names.
+Assignments contain topic ids. The member sends a Metadata request to find the names of the topics (module `topic_ids`).
+It stays in the state RECONCILING until it knows all names.
 
 Limits: the protocol allows a member to subscribe with a regular expression, which the coordinator compares with all
 topic names. HMB's client does not use this. The client compares the names itself, and sends the names that match.
@@ -34,7 +34,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from hmb.client.backoff import Backoff
 from hmb.client.group.errors import TRY_AGAIN, group_error
@@ -50,19 +50,18 @@ from hmb.client.group.member import (
     warn_of_missing_polls,
 )
 from hmb.client.group.member_states import CONSUMER_MEMBER, ConsumerMemberEvent, ConsumerMemberState
+from hmb.client.group.owned import OwnedPartitions
+from hmb.client.group.topic_ids import AssignmentById
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.schema import Request
-from hmb.protocol.topics import TopicPartition
 
 FENCED_CODES = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 # The states in which the member sends no heartbeats.
 SILENT = frozenset({ConsumerMemberState.UNSUBSCRIBED, ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})
 LOSING = frozenset({ConsumerMemberState.FENCED, ConsumerMemberState.FATAL})
 
-TopicPartitions = ConsumerGroupHeartbeatRequest.TopicPartitions
-Targets = dict[UUID, list[int]]
 
 
 class ConsumerGroupMember:
@@ -78,12 +77,9 @@ class ConsumerGroupMember:
         self.state = ConsumerMemberState.UNSUBSCRIBED
         self._member_id, self._epoch = str(uuid4()), JOIN_EPOCH
         self._topics: frozenset[str] = frozenset()
-        self._assignment = NO_PARTITIONS
-        self._targets: Targets = {}  # the latest assignment: topic id -> partitions
-        self._assigned_ids: frozenset[UUID] = frozenset()  # the topics of the latest assignment
+        self._owned = OwnedPartitions()
+        self._target = AssignmentById()
         self._must_call_assigned = False  # whether `on_assigned` must be called
-        self._names: dict[UUID, str] = {}
-        self._has_looked_up = True  # whether unknown topic ids have been looked up
         # The topics that the member has sent to the coordinator. None means that the response was lost, so it is
         # unknown whether the coordinator has received them.
         self._sent_topics: frozenset[str] | None = None
@@ -92,7 +88,7 @@ class ConsumerGroupMember:
         # The time (seconds) between two heartbeats. The first value is the consumer's setting. Later, the value comes
         # from the last heartbeat response.
         self._interval = settings.heartbeat_interval
-        self._heartbeat_at = self._lookup_at = -NEVER
+        self._heartbeat_at = -NEVER
         self._leave_at = NEVER  # NEVER before the first poll, and after the member has left
 
     @property
@@ -101,7 +97,7 @@ class ConsumerGroupMember:
 
     @property
     def assignment(self) -> Owned:
-        return self._assignment
+        return self._owned.partitions
 
     @property
     def is_member(self) -> bool:
@@ -122,33 +118,29 @@ class ConsumerGroupMember:
         self._leave_at = now + self._settings.max_poll_interval
 
     def next_call(self) -> ListenerCall | None:
-        if self.state in LOSING and self._assignment:
-            return ListenerCall(ListenerMethod.ON_LOST, self._assignment)
+        if self.state in LOSING and (call := self._owned.lose_all()) is not None:
+            return call
         if self.state is ConsumerMemberState.FENCED:
             self._change(ConsumerMemberEvent.LOSS_HANDLED)
         if self.state is not ConsumerMemberState.RECONCILING:
             return None
-        target = self._named(self._targets)
-        if self._assignment - target:
-            return ListenerCall(ListenerMethod.ON_REVOKED, self._assignment - target)
-        if not self._has_looked_up:
-            return None
-        if target - self._assignment or self._must_call_assigned:
-            return ListenerCall(ListenerMethod.ON_ASSIGNED, target - self._assignment)
-        if not self._unnamed():
+        target = self._target.partitions
+        call = self._owned.give_up_all_except(target)
+        if call is not None or not self._target.has_looked_up:
+            return call
+        if self._must_call_assigned or target != self.assignment:
+            return self._owned.take_over(target)
+        if not self._target.unnamed:
             self._change(ConsumerMemberEvent.RECONCILED)
         return None
 
     def last_call(self) -> ListenerCall | None:
-        method = ListenerMethod.ON_LOST if self.state in LOSING else ListenerMethod.ON_REVOKED
-        return ListenerCall(method, self._assignment) if self._assignment else None
+        return self._owned.lose_all() if self.state in LOSING else self._owned.give_up_all_except(NO_PARTITIONS)
 
     def call_finished(self, call: ListenerCall) -> None:
+        self._owned.call_finished(call)
         if call.method is ListenerMethod.ON_ASSIGNED:
-            self._assignment |= call.partitions
             self._must_call_assigned = False
-        else:
-            self._assignment -= call.partitions
 
     def commit_refused(self, code: ErrorCode, identity: GroupMetadata) -> None:
         if identity == self.metadata and code in FENCED_CODES and self.state not in LOSING:
@@ -166,26 +158,27 @@ class ConsumerGroupMember:
         if self.state in SILENT or self._leave_at == NEVER or now < self._backoff.retry_at:
             return None
         if self.is_member and now >= self._leave_at:
-            return self._leave()
-        unnamed = self._unnamed()
-        if unnamed and now >= self._lookup_at:
-            return TopicLookup(ids=unnamed)
+            warn_of_missing_polls(self._settings)
+            request = self.leave_request()
+            self._removed()
+            self._leave_at = NEVER
+            return request
+        if self._needs_names() and now >= self._target.lookup_at:
+            return TopicLookup(ids=self._target.unnamed)
         return self._heartbeat() if self._has_changes() or now >= self._heartbeat_at else None
 
     def deadline(self) -> float:
         if self.state in SILENT or self._leave_at == NEVER:
             return NEVER
         due = -NEVER if self._has_changes() else min(self._heartbeat_at, self._leave_at)
-        return max(min(due, self._lookup_at) if self._unnamed() else due, self._backoff.retry_at)
+        return max(min(due, self._target.lookup_at) if self._needs_names() else due, self._backoff.retry_at)
 
     def response_timeout(self, request: Request) -> float | None:
         return None
 
     def response_received(self, request: Request | TopicLookup, response: Any, now: float) -> None:
         if isinstance(response, TopicLookupResult):
-            self._names.update(response.names)
-            self._has_looked_up = True
-            self._lookup_at = now + self._interval
+            self._target.looked_up(response.names, now + self._interval)
         # Ignore the response if the member's epoch has changed while the request was in flight. Then the member was
         # removed from the group, or has left it.
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == self._epoch:
@@ -203,6 +196,10 @@ class ConsumerGroupMember:
 
     # -- heartbeats
 
+    def _needs_names(self) -> bool:
+        """Return True if the member must look up the names of topics before it can take over all its partitions."""
+        return self.state is ConsumerMemberState.RECONCILING and bool(self._target.unnamed)
+
     def _has_changes(self) -> bool:
         """Return True if the member must send a heartbeat now, before the regular interval is over."""
         return not self.is_member or self._topics != self._sent_topics or self._must_send_owned()
@@ -216,7 +213,7 @@ class ConsumerGroupMember:
         """
         if self._sent_owned is None:
             return True
-        return self._sent_owned != self._assignment and self.state is not ConsumerMemberState.RECONCILING
+        return self._sent_owned != self.assignment and self.state is not ConsumerMemberState.RECONCILING
 
     def _heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         settings, request = self._settings, self._request(self._epoch)
@@ -225,7 +222,7 @@ class ConsumerGroupMember:
             request.rebalance_timeout_ms = int(settings.max_poll_interval * 1000)
             request.server_assignor = settings.remote_assignor
         if not self.is_member or self._must_send_owned():
-            request.topic_partitions = self._by_id(self._assignment)
+            request.topic_partitions = self._target.by_id(self.assignment)
         return request
 
     def _request(self, epoch: int) -> ConsumerGroupHeartbeatRequest:
@@ -235,13 +232,6 @@ class ConsumerGroupMember:
             member_epoch=epoch,
             instance_id=self._settings.group_instance_id,
         )
-
-    def _leave(self) -> Request | None:
-        warn_of_missing_polls(self._settings)
-        request = self.leave_request()
-        self._removed()
-        self._leave_at = NEVER
-        return request
 
     def _heartbeat_answered(
         self, request: ConsumerGroupHeartbeatRequest, response: ConsumerGroupHeartbeatResponse, now: float
@@ -262,18 +252,15 @@ class ConsumerGroupMember:
         if request.subscribed_topic_names is not None:
             self._sent_topics = frozenset(request.subscribed_topic_names)
         if request.topic_partitions is not None:
-            owned = {each.topic_id: each.partitions for each in request.topic_partitions}
-            self._sent_owned = self._named(owned)
+            self._sent_owned = self._target.named({it.topic_id: it.partitions for it in request.topic_partitions})
         self._member_id = response.member_id or self._member_id
         self._epoch = response.member_epoch
         self._interval = response.heartbeat_interval_ms / 1000
         self._heartbeat_at = now + self._interval
         if response.assignment is not None:
-            self._targets = {each.topic_id: each.partitions for each in response.assignment.topic_partitions}
-            self._assigned_ids = frozenset(self._targets)
+            self._target.replace(response.assignment.topic_partitions, now)
             self._must_call_assigned = True
             self._change(ConsumerMemberEvent.ASSIGNMENT_RECEIVED)
-            self._has_looked_up, self._lookup_at = not self._unnamed(), now
         elif self.state is ConsumerMemberState.JOINING:
             self._change(ConsumerMemberEvent.JOINED)
 
@@ -285,29 +272,3 @@ class ConsumerGroupMember:
 
     def _change(self, event: ConsumerMemberEvent) -> None:
         self.state = CONSUMER_MEMBER.next(self.state, event)
-
-    # -- topic names
-
-    def _unnamed(self) -> frozenset[UUID]:
-        """Return the ids of the assigned topics whose names the member does not know yet."""
-        if self.state is not ConsumerMemberState.RECONCILING:
-            return frozenset()
-        return frozenset(self._targets) - self._names.keys()
-
-    def _named(self, targets: Targets) -> Owned:
-        return frozenset(
-            TopicPartition(self._names[topic_id], number)
-            for topic_id, numbers in targets.items()
-            if topic_id in self._names
-            for number in numbers
-        )
-
-    def _by_id(self, owned: Owned) -> list[TopicPartitions]:
-        topics: dict[UUID, list[int]] = {}
-        # If a topic was deleted and created again, two ids have the same name. The id in the latest assignment is
-        # valid. It comes last, so that it replaces the old id.
-        by_age = sorted(self._names, key=lambda topic_id: topic_id in self._assigned_ids)
-        ids = {self._names[topic_id]: topic_id for topic_id in by_age}
-        for name, number in sorted(owned):
-            topics.setdefault(ids[name], []).append(number)
-        return [TopicPartitions(topic_id=topic_id, partitions=numbers) for topic_id, numbers in topics.items()]

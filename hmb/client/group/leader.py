@@ -1,0 +1,46 @@
+"""The leader of a classic group: it assigns the partitions to all members.
+
+The coordinator names one member as the leader of a generation. The leader receives the subscriptions of all members. It
+looks up the numbers of partitions of all their topics, calls the assignor, and sends the assignments in SyncGroup.
+
+Later, the leader looks up the topics again and again. If the number of partitions of a topic has changed, the leader
+starts a rebalance. If a topic does not exist yet, the leader looks it up more often.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hmb.client.group import member_metadata
+from hmb.client.group.interface import MemberSettings
+from hmb.client.group.member import TopicLookup
+
+
+class GroupLeader:
+    """The work of a leader in one generation of its group."""
+
+    def __init__(
+        self, settings: MemberSettings, assignor: str, members: list[member_metadata.JoinedMember], now: float
+    ) -> None:
+        """Raises ProtocolError if the subscription of a member cannot be decoded."""
+        self._settings, self._assignor, self._members = settings, assignor, members
+        self._topics = member_metadata.subscribed_topics(members)
+        self._counts: Mapping[str, int] | None = None  # the last lookup: topic -> number of partitions
+        self.lookup_at = now  # the time of the next lookup
+        self.assignments: dict[str, bytes] = {}  # member id -> assignment; empty until `assign` is called
+
+    def lookup(self) -> TopicLookup:
+        """Return the request for the numbers of partitions."""
+        return TopicLookup(names=self._topics)
+
+    def looked_up(self, counts: Mapping[str, int], now: float) -> bool:
+        """Store the numbers of partitions. Return whether they differ from the numbers of the last lookup."""
+        has_all = counts.keys() >= self._topics
+        self.lookup_at = now + (self._settings.metadata_max_age if has_all else self._settings.heartbeat_interval)
+        has_changed = self._counts is not None and counts != self._counts
+        self._counts = counts
+        return has_changed
+
+    def assign(self) -> None:
+        """Assign the partitions that the last lookup has found."""
+        self.assignments = member_metadata.assign(self._assignor, self._members, self._counts or {})

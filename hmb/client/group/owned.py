@@ -1,0 +1,41 @@
+"""The partitions that a group member owns, and the calls of the rebalance listener that change them.
+
+Two members must never read the same partition. So a member first asks its consumer to stop reading a partition. Only
+then does the member report to the coordinator that it has given up this partition. To ask its consumer, the member
+needs a call of the rebalance listener, which the consumer's thread makes. `OwnedPartitions` returns this call, and
+changes the owned partitions after the call:
+    owned {a1, a2}, target {a0, a1}
+    give_up_all_except({a0, a1})    on_revoked({a2})     after the call, the member owns {a1}
+    take_over({a0, a1})             on_assigned({a0})    after the call, the member owns {a0, a1}
+"""
+
+from __future__ import annotations
+
+from hmb.client.group.member import NO_PARTITIONS, ListenerCall, ListenerMethod, Owned
+
+
+class OwnedPartitions:
+    """The partitions of one member. Only `call_finished` changes the field `partitions`."""
+
+    def __init__(self) -> None:
+        self.partitions: Owned = NO_PARTITIONS
+
+    def give_up_all_except(self, kept: Owned) -> ListenerCall | None:
+        """Return the call that gives up all partitions except `kept`, or None if the member owns no others."""
+        given_up = self.partitions - kept
+        return ListenerCall(ListenerMethod.ON_REVOKED, given_up) if given_up else None
+
+    def lose_all(self) -> ListenerCall | None:
+        """Return the call for partitions that may already belong to other members, or None if the member owns none."""
+        return ListenerCall(ListenerMethod.ON_LOST, self.partitions) if self.partitions else None
+
+    def take_over(self, target: Owned) -> ListenerCall:
+        """Return the call that adds the partitions in `target` that the member does not own yet."""
+        return ListenerCall(ListenerMethod.ON_ASSIGNED, target - self.partitions)
+
+    def call_finished(self, call: ListenerCall) -> None:
+        """Change the owned partitions after the rebalance listener has returned from `call`."""
+        if call.method is ListenerMethod.ON_ASSIGNED:
+            self.partitions |= call.partitions
+        else:
+            self.partitions -= call.partitions

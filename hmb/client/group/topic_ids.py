@@ -1,0 +1,67 @@
+"""The assignment of a member in the consumer protocol (KIP-848), which contains topic ids in place of topic names.
+
+A consumer reads partitions by the name of their topic. So the member looks up the name of each topic id in its
+assignment. Until it knows all names, it takes over only the partitions of the topics whose names it knows.
+
+If a topic was deleted and created again, two ids have the same name. The id in the latest assignment is then valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from hmb.client.group.member import NEVER, Owned
+from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from hmb.protocol.topics import TopicPartition
+
+TopicPartitions = ConsumerGroupHeartbeatRequest.TopicPartitions
+AssignedTopics = Iterable[TopicPartitions | ConsumerGroupHeartbeatResponse.Assignment.TopicPartitions]
+
+
+class AssignmentById:
+    """The latest assignment of one member, and the names of all topic ids that the member has looked up."""
+
+    def __init__(self) -> None:
+        self._assigned: dict[UUID, list[int]] = {}  # the latest assignment: topic id -> partitions
+        self._names: dict[UUID, str] = {}
+        self.has_looked_up = True  # whether the ids of the latest assignment have been looked up
+        self.lookup_at = -NEVER  # the time of the next lookup, if a name is unknown
+
+    @property
+    def unnamed(self) -> frozenset[UUID]:
+        """The ids of the assigned topics whose names are not known yet."""
+        return frozenset(self._assigned) - self._names.keys()
+
+    @property
+    def partitions(self) -> Owned:
+        """The partitions of the latest assignment, without the topics whose names are not known yet."""
+        return self.named(self._assigned)
+
+    def replace(self, topics: AssignedTopics, now: float) -> None:
+        """Store a new assignment in place of the old one."""
+        self._assigned = {each.topic_id: each.partitions for each in topics}
+        self.has_looked_up, self.lookup_at = not self.unnamed, now
+
+    def looked_up(self, names: Mapping[UUID, str], next_lookup: float) -> None:
+        """Store the names of topic ids. `next_lookup` is the time of the next lookup, if a name is still unknown."""
+        self._names.update(names)
+        self.has_looked_up, self.lookup_at = True, next_lookup
+
+    def named(self, topics: Mapping[UUID, list[int]]) -> Owned:
+        """Return these partitions with the names of their topics. Leave out topics whose names are not known."""
+        return frozenset(
+            TopicPartition(self._names[topic_id], number)
+            for topic_id, numbers in topics.items()
+            if topic_id in self._names
+            for number in numbers
+        )
+
+    def by_id(self, owned: Owned) -> list[TopicPartitions]:
+        """Return owned partitions in the form that a heartbeat request needs."""
+        topics: dict[UUID, list[int]] = {}
+        by_age = sorted(self._names, key=lambda topic_id: topic_id in self._assigned)
+        ids = {self._names[topic_id]: topic_id for topic_id in by_age}  # the id in the latest assignment comes last
+        for name, number in sorted(owned):
+            topics.setdefault(ids[name], []).append(number)
+        return [TopicPartitions(topic_id=topic_id, partitions=numbers) for topic_id, numbers in topics.items()]
