@@ -16,13 +16,13 @@ of several partitions with the same leader:
 Read the modules in this order. A record passes through the modules in the same order:
 1. `producer`: the public class `Producer`.
 2. `partitioner`: chooses the partition of a record.
-3. `accumulator` and `batch`: the queues in which batches wait.
+3. `accumulator`, `batch` and `queues`: the queues in which batches wait.
 4. `sender`: the threads that send batches.
 5. `encoding`: converts batches to bytes, and builds the requests.
 6. `completion`: decides what happens to a batch after the response.
 7. `delivery`: reports the result of a record to the application.
 
 You can skip these modules in a first reading: `settings` (keyword arguments), `idempotence` (numbers that prevent
-duplicates), `transactions` and `transaction_states` (transactions), `columns` (many records in one call),
-`record_checks` (checks the arguments of `send`) and `metrics`.
+duplicates), `transactions` and `transaction_states` (transactions), `memory` (the limit of
+`buffer_memory`), `columns` (many records in one call), `record_checks` (checks the arguments of `send`) and `metrics`.
 """

@@ -8,13 +8,10 @@ A sender thread sends a batch in three cases: the batch is full, the batch has w
 waits in `flush`, in `result` or for memory. The batch is then *sealed*: no further record is added to it.
 
 The setting `buffer_memory` limits the bytes of the encoded records in all queues. If a record does not fit, the thread
-that calls `send` waits until memory is free.
+that calls `send` waits until memory is free (module `memory`).
 
 The producer may choose any partition for a record without a key. It sends all records without a key to the same
-partition until a batch is full, and then chooses another partition (KIP-480). To choose a partition, the accumulator
-selects two partitions at random. Of these two, it takes the partition with fewer batches in its queue. So a slow leader
-gets fewer records. Kafka's producer also prefers short queues, but it chooses another partition after `batch.size`
-bytes (KIP-794).
+partition until a batch is full, and then chooses another partition (KIP-480, module `queues`).
 
 For example, an application sends 1,000 records of 100 bytes within 5 ms to a topic with one partition. These records
 make one batch of about 110 kB, and the producer sends one request.
@@ -23,21 +20,22 @@ make one batch of about 110 kB, and the producer sends one request.
 from __future__ import annotations
 
 import math
-import random
 import threading
 import time
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
 from hmb.client.producing.batch import PartitionQueue, ProducerBatch, SenderQueues
 from hmb.client.producing.columns import Row
 from hmb.client.producing.delivery import BatchResult, BatchSlice, Delivery
+from hmb.client.producing.memory import BufferMemory
 from hmb.client.producing.metrics import Counters
+from hmb.client.producing.queues import PartitionQueues
 from hmb.client.producing.record_checks import RECORD_OVERHEAD
-from hmb.protocol.topics import TopicPartition
 from hmb.records import RECORD_BATCH_OVERHEAD, Header
+
+LONGEST_WAIT = 60.0  # seconds; a sender thread checks its queues after this time, even if no thread notifies it
 
 
 class Accumulator:
@@ -46,19 +44,16 @@ class Accumulator:
     - `used` is the sum of the sizes of all batches in all queues, in bytes. `_batches` is the number of these batches.
     - A queue with batches belongs to its leader's `SenderQueues`, or to `without_leader` if the leader is unknown.
     - Records can be added only to the last batch of a queue. Batches at the front of a queue may be in flight.
+    - A batch is in its queue until it is completed. A completed batch never gets into a queue again.
     """
 
     def __init__(self, batch_size: int, linger: float, memory: int, max_block: float) -> None:
-        self._batch_size, self._linger, self._memory, self._max_block = batch_size, linger, memory, max_block
+        self._batch_size, self._linger = batch_size, linger
         self.counters = Counters()
         # This lock guards the fields below and the batches that still receive records. A thread that holds this lock
         # may also take the lock of `Counters` or of a `BatchResult`.
         self._lock = threading.Lock()
-        self._memory_freed = threading.Condition(self._lock)
-        self._queues: dict[str, dict[int, PartitionQueue]] = {}
-        self._sticky: dict[str, PartitionQueue] = {}  # for each topic, the queue for records without a key
-        self.used = 0  # the number of bytes that all records in the queues take
-        self._waiting: deque[object] = deque()  # one object for each thread that waits for memory, in order
+        self._memory = BufferMemory(self._lock, memory, max_block)
         self._batches = 0
         self._closed = False
         self._all_sender_queues: list[SenderQueues] = []
@@ -66,6 +61,12 @@ class Accumulator:
         # the garbage collector has fewer objects to visit.
         self._seal_now = self._seal_batch_of
         self.without_leader = self.new_sender_queues()  # the queues of partitions whose leader is not known
+        self._queues = PartitionQueues(self.without_leader)
+
+    @property
+    def used(self) -> int:
+        """The number of bytes that all records in the queues take."""
+        return self._memory.used
 
     def new_sender_queues(self) -> SenderQueues:
         """Return an empty set of queues for a sender thread."""
@@ -94,7 +95,7 @@ class Accumulator:
             records = batch.records
             before = len(records.data)
             records.append(timestamp, key, value, headers)
-            self.used += len(records.data) - before
+            self._memory.free -= len(records.data) - before
             return Delivery(batch.result, records.count - 1, timestamp)
 
     def append_rows(
@@ -116,7 +117,7 @@ class Accumulator:
                     slices.append(BatchSlice(batch.result, records.count, numbers))
                 before = len(records.data)
                 records.append(row.timestamp, row.key, row.value, row.headers)
-                self.used += len(records.data) - before
+                self._memory.free -= len(records.data) - before
                 numbers.append(number)
                 number += 1
 
@@ -139,11 +140,11 @@ class Accumulator:
         while done < len(values):
             with self._lock:
                 batch = self._batch_with_room(topic, partition, partitions, ends[done] - taken)
-                room = min(self._limit(batch.queue) - batch.size, self._memory - self.used)
+                room = min(self._limit(batch.queue) - batch.size, self._memory.free)
                 end = max(done + 1, bisect_right(ends, taken + room))
                 before, first = batch.size, batch.records.count
                 batch.records.append_values(timestamp, values[done:end])
-                self.used += batch.size - before
+                self._memory.free -= batch.size - before
                 slices.append(BatchSlice(batch.result, first, range(number + done, number + end)))
             done, taken = end, ends[end - 1]
 
@@ -155,7 +156,7 @@ class Accumulator:
     def topics(self) -> list[str]:
         """Return all topics to which the producer has ever sent records."""
         with self._lock:
-            return list(self._queues)
+            return self._queues.topics()
 
     def wait_for_batches(self, sender_queues: SenderQueues, timeout: float | None = None) -> list[ProducerBatch]:
         """Wait until batches may be sent, and return these batches. Seal them: no further record is added.
@@ -170,20 +171,19 @@ class Accumulator:
                 due: list[ProducerBatch] = []
                 wakes_at = deadline
                 for queue in sender_queues.queues:
-                    wakes_at = min(wakes_at, self._take_due(queue, now, due))
+                    wakes_at = min(wakes_at, queue.take_due(now, self._linger, due))
                 if due or self.finished or deadline <= now:
                     return due
                 sender_queues.wakes_at = wakes_at
-                sender_queues.changed.wait(None if wakes_at == math.inf else wakes_at - now)
+                sender_queues.changed.wait(min(wakes_at - now, LONGEST_WAIT))
                 sender_queues.wakes_at = -math.inf
 
     def encoded(self, batch: ProducerBatch, data: bytes) -> None:
         """Store the encoded bytes of a batch instead of its records. Compressed bytes take less memory."""
         with self._lock:
             if not batch.completed:
-                self.used += len(data) - batch.size
+                self._memory.release(batch.size - len(data))
             batch.data, batch.records.data = data, bytearray()
-            self._memory_freed.notify_all()
 
     def done(self, batch: ProducerBatch) -> None:
         """Remove a completed batch from its queue, and free the memory of the batch."""
@@ -195,10 +195,9 @@ class Accumulator:
             queue.batches.remove(batch)  # This call is fast, because the batch is near the front of the queue.
             if not queue.batches:
                 queue.sender_queues.queues.pop(queue)
-            self.used -= batch.size
+            self._memory.release(batch.size)
             batch.data, batch.records.data = b"", bytearray()
             self._batches -= 1
-            self._memory_freed.notify_all()
             if self.finished:
                 self._wake_all()
 
@@ -216,7 +215,7 @@ class Accumulator:
                 queue.batches.insert(position, half)
             queue.max_size = max(half.size for half in halves) + RECORD_BATCH_OVERHEAD
             self._batches += len(halves) - 1
-            self.used += sum(half.size for half in halves) - batch.size
+            self._memory.release(batch.size - sum(half.size for half in halves))
 
     def sealed_before(self, moment: float, queue: PartitionQueue) -> list[ProducerBatch]:
         """Return the sealed batches of a queue whose first record was added at or before `moment`."""
@@ -247,8 +246,8 @@ class Accumulator:
     def seal(self) -> list[BatchResult]:
         """Seal all batches, so that the sender threads send them now. Return the results of the batches."""
         with self._lock:
-            self._seal()
-            return [batch.result for batch in self._all_batches()]
+            self._seal_all()
+            return [batch.result for batch in self._queues.batches()]
 
     def check_open(self) -> None:
         """Raise ValueError if the producer is closed."""
@@ -259,36 +258,37 @@ class Accumulator:
         """Accept no further record. Seal all batches, so that the sender threads send them now."""
         with self._lock:
             self._closed = True
-            self._seal()
-            self._memory_freed.notify_all()
+            self._seal_all()
+            self._memory.release(0)
 
     def abandon(self, error: Exception) -> None:
         """Complete all remaining batches with this error. The caller must call `close` before."""
         with self._lock:
-            batches = self._all_batches()
-            for queues in self._queues.values():
-                for queue in queues.values():
-                    queue.batches.clear()
-                    queue.sender_queues.queues.pop(queue, None)
+            batches = self._queues.batches()
+            for queue in self._queues:
+                queue.batches.clear()
+                queue.sender_queues.queues.pop(queue, None)
             for batch in batches:
                 batch.completed = True
-            self._batches = self.used = 0
+            self._batches = 0
+            self._memory.release_all()
             self._wake_all()
         for batch in batches:
             batch.fail(error)
 
     def _batch_with_room(self, topic: str, partition: int | None, partitions: int, size: int) -> ProducerBatch:
         """Wait until enough memory is free. Return a batch to which a record of `size` bytes can be added."""
-        if self.used + size > self._memory or self._closed or self._waiting:
+        memory = self._memory
+        if size > memory.free or memory.waiting or self._closed:
             self._wait_for_memory(size)
-        queue = self._sticky.get(topic) if partition is None else self._queue(topic, partition)
+        queue = self._queues.sticky.get(topic) if partition is None else self._queues.of(topic, partition)
         if queue is not None and queue.open is not None:
             batch = queue.open
             if len(batch.records.data) + size <= self._limit(queue):
                 return batch
-            self._close(batch)
+            self._seal_batch(batch)
         if partition is None:
-            queue = self._sticky[topic] = self._choose(topic, partitions)
+            queue = self._queues.choose(topic, partitions)
             if queue.open is not None:
                 return self._batch_with_room(topic, queue.partition.partition, partitions, size)
         assert queue is not None
@@ -311,90 +311,33 @@ class Accumulator:
             queue.sender_queues.changed.notify()
         return batch
 
-    def _close(self, batch: ProducerBatch) -> None:
+    def _seal_batch(self, batch: ProducerBatch) -> None:
         """Seal a batch. If the batch is the first in its queue, wake the sender thread."""
         batch.queue.open = None
         if batch.queue.batches[0] is batch:
             batch.queue.sender_queues.changed.notify()
 
-    def _queue(self, topic: str, partition: int) -> PartitionQueue:
-        queues = self._queues.setdefault(topic, {})
-        queue = queues.get(partition)
-        if queue is None:
-            queue = queues[partition] = PartitionQueue(TopicPartition(topic, partition), self.without_leader)
-        return queue
-
-    def _choose(self, topic: str, partitions: int) -> PartitionQueue:
-        if partitions == 1:
-            return self._queue(topic, 0)
-        drawn = random.sample(range(partitions), min(2, partitions))
-        return min([self._queue(topic, number) for number in drawn], key=lambda queue: len(queue.batches))
-
-    def _take_due(self, queue: PartitionQueue, now: float, due: list[ProducerBatch]) -> float:
-        """Seal the batches of a queue that may be sent now, and add them to the list `due`.
-
-        Return the time (`time.monotonic()`) at which the next batch of the queue may be sent, or infinity if this time
-        is unknown. While earlier batches of the partition are in flight, a batch that is not full waits for further
-        records.
-        """
-        taken = queue.in_flight
-        while taken < min(queue.window, len(queue.batches)):
-            batch = queue.batches[taken]
-            if queue.open is batch:
-                if taken:
-                    break
-                due_at = batch.opened + self._linger
-            else:
-                due_at = batch.retry_at
-            if due_at > now:
-                return due_at
-            if queue.open is batch:
-                queue.open = None
-            due.append(batch)
-            taken += 1
-        return math.inf
-
     def _seal_batch_of(self, result: BatchResult) -> None:
         with self._lock:
-            batch = self._queue(*result.partition).open
+            batch = self._queues.of(*result.partition).open
             if batch is not None and batch.result is result:
-                self._close(batch)
+                self._seal_batch(batch)
 
-    def _seal(self) -> None:
-        for queues in self._queues.values():
-            for queue in queues.values():
-                queue.open = None
+    def _seal_all(self) -> None:
+        for queue in self._queues:
+            queue.open = None
         self._wake_all()
-
-    def _all_batches(self) -> list[ProducerBatch]:
-        return [batch for queues in self._queues.values() for queue in queues.values() for batch in queue.batches]
 
     def _wake_all(self) -> None:
         for sender_queues in self._all_sender_queues:
             sender_queues.changed.notify_all()
 
     def _wait_for_memory(self, size: int) -> None:
-        """Seal all batches, so that the sender threads send them now. Wait until `size` bytes of memory are free.
-
-        The thread that has waited longest gets memory first. Without this order, a thread with a large record could
-        wait for ever, because threads with small records would always get the free memory.
-        """
-        self._seal()
-        ticket = object()
-        self._waiting.append(ticket)
+        """Seal all batches, so that the sender threads send them now. Wait until `size` bytes of memory are free."""
+        self._seal_all()
         started = time.monotonic()
-
-        def is_free() -> bool:
-            enough = not self.used or self.used + size <= self._memory
-            return self._closed or (enough and self._waiting[0] is ticket)
-
         try:
-            free = self._memory_freed.wait_for(is_free, self._max_block)
+            self._memory.wait(size, lambda: self._closed)
         finally:
-            self._waiting.remove(ticket)
-            self._memory_freed.notify_all()  # The next waiting thread may continue if its record fits now.
             self.counters.waited(time.monotonic() - started)
         self.check_open()
-        if not free:
-            what = f"the buffer holds {self.used:,} of {self._memory:,} bytes (buffer_memory)"
-            raise TimeoutError(f"{what}, and no room for {size:,} more bytes became free within {self._max_block:g} s")

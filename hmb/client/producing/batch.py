@@ -80,6 +80,30 @@ class PartitionQueue:
     in_flight: int = 0  # the number of batches in flight; they are at the front, unless the window is 0
     window: int = 1  # the largest allowed value of `in_flight`
 
+    def take_due(self, now: float, linger: float, due: list[ProducerBatch]) -> float:
+        """Seal the batches that may be sent now, and add them to the list `due`.
+
+        Return the time (`time.monotonic()`) at which the next batch of the queue may be sent, or infinity if this time
+        is unknown. While earlier batches of the partition are in flight, a batch that is not full waits for further
+        records. The caller holds the accumulator's lock.
+        """
+        taken = self.in_flight
+        while taken < min(self.window, len(self.batches)):
+            batch = self.batches[taken]
+            if self.open is batch:
+                if taken:
+                    break
+                due_at = batch.opened + linger
+            else:
+                due_at = batch.retry_at
+            if due_at > now:
+                return due_at
+            if self.open is batch:
+                self.open = None
+            due.append(batch)
+            taken += 1
+        return math.inf
+
 
 @dataclass(slots=True, eq=False)
 class ProducerBatch:

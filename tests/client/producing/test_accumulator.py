@@ -30,7 +30,7 @@ def accumulator(
 def encoded(value: bytes) -> bytearray:
     other = Accumulator(1000, AGES, 1000, AGES)
     append(other, value)
-    return other._all_batches()[0].records.data
+    return other._queues.batches()[0].records.data
 
 
 def append(to: Accumulator, value: bytes, partition: int | None = 0, partitions: int = 2) -> Delivery:
@@ -184,10 +184,10 @@ def test_records_without_a_partition_stick_to_one_until_its_batch_is_sealed() ->
     for _ in range(20):
         for _ in range(10):
             append(it, b"x", None)
-        batches = it._all_batches()
+        batches = it._queues.batches()
         assert [batch.records.count for batch in batches] == [10] * len(batches)
         it.seal()
-    assert {batch.partition.partition for batch in it._all_batches()} == {0, 1}
+    assert {batch.partition.partition for batch in it._queues.batches()} == {0, 1}
 
 
 def test_a_slow_partition_gets_less() -> None:
@@ -197,7 +197,7 @@ def test_a_slow_partition_gets_less() -> None:
         for batch in take(it):
             if batch.partition.partition == 1:
                 it.done(batch)
-    assert [batch.partition.partition for batch in it._all_batches()] == [0]
+    assert [batch.partition.partition for batch in it._queues.batches()] == [0]
 
 
 def test_after_close_all_batches_are_due_and_no_records_are_accepted() -> None:

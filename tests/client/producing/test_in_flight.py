@@ -84,7 +84,7 @@ def test_five_batches_are_in_flight_after_the_broker_has_accepted_one() -> None:
         for value in range(10):
             deliveries.append(producer.send("t", b"%d" % value))
             producer._accumulator.seal()
-        queue = producer._accumulator._queue("t", 0)
+        queue = producer._accumulator._queues.of("t", 0)
         are_queued.set()
         until(lambda: queue.in_flight == 5)
         assert not any(delivery.done() for delivery in deliveries[1:])

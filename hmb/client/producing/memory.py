@@ -1,0 +1,60 @@
+"""The memory of a producer: a limit for the bytes of all records that wait in the producer's queues.
+
+A thread that adds a record takes memory, and a completed batch returns it. If the memory is full, the thread waits. The
+thread that has waited longest gets memory first. Without this order, a thread with a large record could wait for ever,
+because threads with small records would always get the free memory.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+
+
+class BufferMemory:
+    """The memory of one accumulator. The caller of each method holds the accumulator's lock.
+
+    - `free` is the number of free bytes. An empty buffer accepts a record of any size, so `free` can become negative.
+    - `waiting` contains one object for each thread that waits for memory, in the order of their arrival.
+    """
+
+    def __init__(self, lock: threading.Lock, size: int, max_block: float) -> None:
+        self._size, self._max_block = size, max_block
+        self._freed = threading.Condition(lock)
+        self.free = size
+        self.waiting: deque[object] = deque()
+
+    @property
+    def used(self) -> int:
+        return self._size - self.free
+
+    def release(self, size: int) -> None:
+        """Add `size` bytes to the free memory, and wake the waiting threads."""
+        self.free += size
+        self._freed.notify_all()
+
+    def release_all(self) -> None:
+        """Free the whole memory, and wake the waiting threads. A closed producer calls this method, too."""
+        self.release(self.used)
+
+    def wait(self, size: int, is_closed: Callable[[], bool]) -> None:
+        """Wait until `size` bytes are free and no other thread has waited longer, or until the producer is closed.
+
+        Raises TimeoutError after `max_block` seconds.
+        """
+        ticket = object()
+        self.waiting.append(ticket)
+
+        def can_continue() -> bool:
+            is_enough = not self.used or size <= self.free
+            return is_closed() or (is_enough and self.waiting[0] is ticket)
+
+        try:
+            in_time = self._freed.wait_for(can_continue, self._max_block)
+        finally:
+            self.waiting.remove(ticket)
+            self._freed.notify_all()  # The next waiting thread may continue if its record fits now.
+        if not in_time:
+            what = f"the buffer holds {self.used:,} of {self._size:,} bytes (buffer_memory)"
+            raise TimeoutError(f"{what}, and no room for {size:,} more bytes became free within {self._max_block:g} s")
