@@ -28,9 +28,11 @@ Read the modules in this order:
 6. `coordinator`: the connection to the coordinator of a group or of a transaction.
 7. `admin`: the administration of topics, settings, groups and the cluster.
 
-You can skip these modules in a first reading: `settings` (declares keyword arguments), `offsets` (the ways in which an
-application can name an offset), `arguments` (checks arguments), `delegation` (methods whose work an object does),
-`retries` (repeats requests) and `errors` (all exceptions).
+You can skip these modules in a first reading:
+- `settings` declares keyword arguments, and `arguments` checks arguments.
+- `offsets`: the ways in which an application can name an offset.
+- `delegation`: methods of a class whose work another object does.
+- `retries` repeats requests, and `errors` contains all exceptions.
 
 Limits: the client library supports neither TLS nor SASL.
 

@@ -24,7 +24,8 @@ Read the modules in this order:
 6. `buffer`: decodes batches to records.
 7. `subscription` and `group_reading`: find the partitions to read.
 
-You can skip these modules in a first reading: `settings` (keyword arguments), `building` (passes the settings to the
-objects of a consumer), `arrow` (returns columns instead of records) and `single_thread` (checks that only one thread
-uses the consumer).
+You can skip these modules in a first reading:
+- `settings` declares keyword arguments, and `building` passes them to the objects of a consumer.
+- `arrow` returns columns in place of records.
+- `single_thread` checks that only one thread uses the consumer.
 """

@@ -22,7 +22,10 @@ Read the modules in this order. A record passes through the modules in the same 
 6. `completion`: decides what happens to a batch after the response.
 7. `delivery`: reports the result of a record to the application.
 
-You can skip these modules in a first reading: `settings` (keyword arguments), `idempotence` (numbers that prevent
-duplicates), `transactions` and `transaction_states` (transactions), `memory` (the limit of
-`buffer_memory`), `columns` (many records in one call), `record_checks` (checks the arguments of `send`) and `metrics`.
+You can skip these modules in a first reading:
+- `settings` declares keyword arguments, and `record_checks` checks the arguments of `send`.
+- `idempotence` assigns numbers to batches, which prevent duplicates.
+- `transactions` and `transaction_states`: the transactions of a producer.
+- `memory` limits the bytes in all queues, and `metrics` counts records and requests.
+- `columns`: many records in one call.
 """
