@@ -3,7 +3,9 @@
     ```{essay} hmb.storage.segment
     ```
 
-The docstring of a module is a short essay. The directive `essay` shows this docstring on a page.
+The docstring of a module is a short essay. The directive `essay` shows this docstring on a page. The options `start-at`
+and `end-before` select a part of the docstring: both contain a text, and the part begins at the first text and ends
+before the second text.
 
 People write docstrings for readers of the code, so a docstring is not exact reStructuredText. This module changes a
 docstring in three ways. It adds an empty line between a sentence that ends with a colon and the list, table or drawing
@@ -17,9 +19,10 @@ import ast
 import re
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -31,6 +34,12 @@ ITEM = re.compile(r"\s*([-*+]|\d+[.)]) ")
 def as_markdown(docstring: str) -> str:
     """Return a docstring as Markdown. A double colon at the end of a line becomes a single colon."""
     return "\n".join(separate_blocks(re.sub(r"::$", ":", docstring, flags=re.MULTILINE).splitlines()))
+
+
+def part_of(text: str, start_at: str, end_before: str) -> str:
+    """Return the part of a text from `start_at` to `end_before`. If one of them is "", that end is not cut."""
+    begin = text.index(start_at)
+    return text[begin : text.index(end_before, begin) if end_before else None]
 
 
 def separate_blocks(lines: list[str]) -> list[str]:
@@ -81,6 +90,10 @@ class Essay(SphinxDirective):
     """The directive `essay`, which shows the docstring of a module."""
 
     required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {
+        "start-at": directives.unchanged_required,
+        "end-before": directives.unchanged_required,
+    }
 
     def run(self) -> list[nodes.Node]:
         found = find_spec(self.arguments[0])
@@ -88,7 +101,8 @@ class Essay(SphinxDirective):
         self.env.note_dependency(found.origin)
         # This code parses the module and does not import it, because hmb.spark imports PySpark, which may be missing.
         docstring = ast.get_docstring(ast.parse(Path(found.origin).read_text(encoding="utf-8")))
-        text = as_markdown(docstring or "")
+        start_at, end_before = self.options.get("start-at", ""), self.options.get("end-before", "")
+        text = as_markdown(part_of(docstring or "", start_at, end_before))
         node = nodes.container(classes=["essay"])
         self.state.nested_parse(StringList(text.splitlines(), source=found.origin), 0, node)
         return node.children

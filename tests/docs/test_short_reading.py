@@ -1,4 +1,4 @@
-"""README, the docstring of `hmb` and the documentation name the same files for the short reading.
+"""The docstring of `hmb` names the files of the short reading. README and the documentation repeat this list.
 
 The short reading has at most fifteen files with at most 3,000 lines, so that a reader can finish it in one evening.
 """
@@ -15,13 +15,21 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGE = (ROOT / "docs" / "tour" / "index.md").read_text(encoding="utf-8")
 MOST_FILES, MOST_LINES = 15, 3_000
 IN_README = re.compile(r"^(\d+)\. \[([\w/]+\.py)\]\(hmb/\2\) (.+)$", re.MULTILINE)
-IN_PAGE = re.compile(r"^(\d+)\. `hmb/([\w/]+\.py)` (.+)$", re.MULTILINE)
 IN_DOCSTRING = re.compile(r"^ ?(\d+)\. `([\w/]+\.py)` ([^`\n]+)$", re.MULTILINE)
+PART = re.compile(r"^```{essay} hmb\n:start-at: (.+)\n:end-before: (.+)\n```$", re.MULTILINE)
+
+
+def part_on_the_page() -> str:
+    """Return the part of the docstring that the documentation includes."""
+    (part,) = PART.finditer(PAGE)
+    docstring = hmb.__doc__ or ""
+    begin = docstring.index(part[1])
+    return docstring[begin : docstring.index(part[2], begin)]
 
 
 def short_reading() -> list[tuple[str, str, str]]:
-    """Return `[(number, file, subject)]` as README lists them."""
-    return IN_README.findall(README)
+    """Return `[(number, file, subject)]` as the docstring lists them."""
+    return IN_DOCSTRING.findall(part_on_the_page())
 
 
 def test_the_short_reading_has_at_most_fifteen_files_in_order() -> None:
@@ -35,7 +43,18 @@ def test_the_short_reading_has_at_most_3000_lines() -> None:
     assert sum(lines.values()) <= MOST_LINES, lines
 
 
-def test_the_three_lists_of_the_short_reading_agree() -> None:
-    assert IN_PAGE.findall(PAGE) == short_reading()
-    _, _, after = (hmb.__doc__ or "").partition("The short reading:")
-    assert IN_DOCSTRING.findall(after.partition("The four tours")[0]) == short_reading()
+def test_readme_repeats_the_short_reading() -> None:
+    assert IN_README.findall(README) == short_reading()
+
+
+def test_the_files_that_come_next_exist() -> None:
+    """The docstring names further files after the list, each below a folder that the sentence names first."""
+    _, _, after = part_on_the_page().partition("Eight more files")
+    folders = r"Under `([\w/]+)/`,(.*?)(?=Under `|Most other)"
+    found = [
+        f"{folder}/{file}"
+        for folder, text in re.findall(folders, after.replace("\n", " "))
+        for file in re.findall(r"`([\w/]+\.py)`", text)
+    ]
+    assert len(found) == 8
+    assert [file for file in found if not (ROOT / "hmb" / file).exists()] == []
