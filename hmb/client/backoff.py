@@ -42,7 +42,7 @@ class Backoff:
         self.retry_at = now + pause_after(self._failures, self._first)
         self._failures += 1
 
-    def answered(self, now: float) -> None:
+    def response_received(self, now: float) -> None:
         """Reset the pause to its first value after a response.
 
         A response with an error code is also a failure, so the caller may have called `failed` just before. The pause

@@ -37,7 +37,7 @@ from contextlib import suppress
 from typing import Any, Self, cast
 
 from hmb.client.errors import answered_error
-from hmb.client.reconnecting import KnownBrokers
+from hmb.client.reconnecting import AddressFailures
 from hmb.client.socket_stream import SocketStream
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.connection import ClientConnection
@@ -90,7 +90,7 @@ def _protocol_hint(beginning: bytes) -> str:
 class Connection:
     """A connection to one broker. The first request opens the socket. After a failure, the next request opens it again.
 
-    `known` stores which broker addresses have failed recently. All connections of one client share this object.
+    `address_failures` stores which broker addresses have failed recently. All connections of one client share it.
     """
 
     def __init__(
@@ -100,12 +100,12 @@ class Connection:
         client_id: str = "hmb",
         timeout: float = 30.0,
         *,
-        known: KnownBrokers | None = None,
+        address_failures: AddressFailures | None = None,
     ) -> None:
         self.host, self.port = host, port
         self.timeout = timeout
         self._client_id = client_id
-        self._known = KnownBrokers() if known is None else known
+        self._address_failures = AddressFailures() if address_failures is None else address_failures
         self._socket: socket.socket | None = None
         self._is_ready = False
         self._stream: SocketStream
@@ -142,21 +142,21 @@ class Connection:
             self.close()
             raise
 
-    def post(self, request: Request, version: int | None = None, *, answered: bool = True) -> None:
+    def post(self, request: Request, version: int | None = None, *, expects_response: bool = True) -> None:
         """Send a request without waiting for the response. `receive` returns the response later.
 
-        `answered` is False if the broker sends no response. A broker sends no response only to a Produce request with
-        acks=0.
+        `expects_response` is False if the broker sends no response. A broker sends no response only to a Produce
+        request with acks=0.
         """
         if version is None:
             version = self.version_of(type(request))
-        self.post_all([request], version, answered=answered)
+        self.post_all([request], version, expects_response=expects_response)
 
-    def post_all(self, requests: Sequence[Request], version: int, *, answered: bool = True) -> None:
+    def post_all(self, requests: Sequence[Request], version: int, *, expects_response: bool = True) -> None:
         """Send several requests of the same API with one system call. Do not wait for the responses."""
         protocol = self._protocol_of_open_socket()
-        self._write([part for request in requests for part in protocol.request(request, version, answered)])
-        self._waiting += answered * len(requests)
+        self._write([part for request in requests for part in protocol.request(request, version, expects_response)])
+        self._waiting += expects_response * len(requests)
 
     def receive(self, timeout: float | None = None) -> Any:
         """Wait for the response to the oldest unanswered request, and return the response.
@@ -170,7 +170,7 @@ class Connection:
         return response
 
     @property
-    def is_answered(self) -> bool:
+    def has_response(self) -> bool:
         """Whether the first bytes of a response have arrived, or the connection is closed."""
         return self._socket is None or self._stream.is_readable
 
@@ -237,7 +237,7 @@ class Connection:
         if self._socket is not None and not self._waiting and self._stream.is_readable:
             self.close()
         if self._socket is None:
-            if reason := self._known.recent_failure(self.address):
+            if reason := self._address_failures.recent_failure(self.address):
                 raise ConnectionFailed(self.host, self.port, reason)
             self._open()
         return self._protocol
@@ -247,13 +247,13 @@ class Connection:
             self._connect()
             self._negotiate()
         except ConnectionFailed as error:
-            self._known.failed(self.address, str(error))
+            self._address_failures.failed(self.address, str(error))
             raise
         except BaseException:  # After Ctrl-C, close the connection, because it is not ready for requests.
             self.close()
             raise
         self._is_ready = True
-        self._known.opened(self.address)
+        self._address_failures.opened(self.address)
 
     def _connect(self) -> None:
         try:
@@ -273,7 +273,7 @@ class Connection:
         try:
             self._request_versions()
         except ClosedByBroker:
-            if self._known.has_api_versions(self.address):
+            if self._address_failures.has_api_versions(self.address):
                 raise
             self._connect()
             # The broker has closed the connection after ApiVersions. A broker that is too old for ApiVersions answers
@@ -304,7 +304,7 @@ class Connection:
             self.close()
             raise answered_error(self.address, response.error_code)
         self._versions = {api.api_key: range(api.min_version, api.max_version + 1) for api in response.api_keys}
-        self._known.answered_api_versions(self.address)
+        self._address_failures.add_api_versions(self.address)
 
     def _write(self, parts: list[Part]) -> None:
         try:  # The cast is safe: only a broker sends parts of files, and this is a client.
@@ -339,7 +339,7 @@ class Connection:
 
     def _failed(self, what: str, kind: type[ConnectionFailed] = ConnectionFailed) -> ConnectionFailed:
         if self._is_ready:
-            self._known.lost(self.address, what)
+            self._address_failures.lost(self.address, what)
         self.close()
         return kind(self.host, self.port, what)
 

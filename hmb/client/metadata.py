@@ -39,7 +39,7 @@ from uuid import UUID
 
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.errors import answered_error
-from hmb.client.reconnecting import KnownBrokers
+from hmb.client.reconnecting import AddressFailures
 from hmb.defaults import DEFAULT_PORT, DEFAULT_SERVER
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.metadata import MetadataRequest, MetadataResponse
@@ -113,7 +113,7 @@ class Cluster:
         self._max_age, self._clock = metadata_max_age, clock
         self._lock = threading.Lock()  # guards the fields below; a thread also holds it while it waits for a response
         self._connection: Connection | None = None
-        self._known = KnownBrokers(clock)  # All connections share this object. It has its own lock.
+        self._address_failures = AddressFailures(clock)  # All connections share this object. It has its own lock.
         self._nodes: dict[int, Node] = {}
         self._controller_id = -1
         self._topics: dict[str, TopicMetadata] = {}
@@ -202,7 +202,7 @@ class Cluster:
 
     def connect(self, node: Node) -> Connection:
         """Return a new connection to a broker. Only the caller uses this connection. The caller must close it."""
-        return Connection(node.host, node.port, self._client_id, self._timeout, known=self._known)
+        return Connection(node.host, node.port, self._client_id, self._timeout, address_failures=self._address_failures)
 
     def send(self, request: Request, version: int | None = None) -> Any:
         """Send a request that any broker can answer, and return the response."""
@@ -335,7 +335,7 @@ class Cluster:
         """
         nodes = list(dict.fromkeys((*self._nodes.values(), *self._bootstrap)))
         random.shuffle(nodes)
-        return sorted(nodes, key=lambda node: self._known.is_doubtful(f"{node.host}:{node.port}"))
+        return sorted(nodes, key=lambda node: self._address_failures.is_doubtful(f"{node.host}:{node.port}"))
 
     def _any(self) -> Connection:
         """Return a connection to the first broker that answers.

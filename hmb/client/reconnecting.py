@@ -39,7 +39,7 @@ class _AddressFailure:
     retry_at: float
 
 
-class KnownBrokers:
+class AddressFailures:
     """The recent failures of each broker address. All connections of one client share this object."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -88,6 +88,6 @@ class KnownBrokers:
         with self._lock:
             return address in self._have_api_versions
 
-    def answered_api_versions(self, address: str) -> None:
+    def add_api_versions(self, address: str) -> None:
         with self._lock:
             self._have_api_versions.add(address)

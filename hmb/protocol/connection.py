@@ -118,11 +118,11 @@ class ClientConnection:
         self._correlation_ids = itertools.chain([first_correlation_id], itertools.count(1))
         self._expected: deque[tuple[int, type[Response], int]] = deque()
 
-    def request(self, request: Request, version: int, answered: bool = True) -> list[Part]:
+    def request(self, request: Request, version: int, expects_response: bool = True) -> list[Part]:
         """Return the frame of a request, as a list of parts.
 
-        `answered` is False if the broker sends no response to this request, for example to a Produce request with
-        acks=0.
+        `expects_response` is False if the broker sends no response to this request, for example to a Produce request
+        with acks=0.
         """
         header = RequestHeader(
             api_key=request.api_key,
@@ -131,7 +131,7 @@ class ClientConnection:
             client_id=self.client_id,
         )
         parts = _encode_frame(header, request.header_version(version), request, version)
-        if answered:
+        if expects_response:
             self._expected.append((header.correlation_id, response_class(request.api_key), version))
         return parts
 

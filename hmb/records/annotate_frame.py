@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from hmb.protocol.annotate import Line
 from hmb.protocol.errors import KafkaError, ProtocolError
 from hmb.records.annotate import annotate_batch, annotate_cut_header
-from hmb.records.batch import RecordBatch
+from hmb.records.batch import MAGIC, RecordBatch
 from hmb.records.reading import HEADER_PEEK, Batch, parse_batch
 
 Lines = Iterator[tuple[Line, bool]]  # a line, and whether it shows decompressed bytes
@@ -68,7 +68,7 @@ def annotate_records(
                     start += len(line.data)
             yield from _bytes(f"{path}unreadable", buffer[start:], position + start)
             return
-        prefix = f"{path}{'batches' if batch.magic == 2 else 'messages'}[{number}]."
+        prefix = f"{path}{'batches' if batch.magic == MAGIC else 'messages'}[{number}]."
         yield from _batch(batch, position + start, prefix, problems, may_be_cut=may_be_cut)
         start, number = start + batch.size, number + 1
 

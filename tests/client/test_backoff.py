@@ -21,9 +21,9 @@ def test_a_response_resets_the_pause_only_after_its_end() -> None:
     backoff.failed(now=0)
     backoff.failed(now=1)
     assert backoff.retry_at == 1.5
-    backoff.answered(now=1.25)
+    backoff.response_received(now=1.25)
     backoff.failed(now=2)
     assert backoff.retry_at == 3.0
-    backoff.answered(now=3)
+    backoff.response_received(now=3)
     backoff.failed(now=4)
     assert backoff.retry_at == 4.25

@@ -13,7 +13,7 @@ import pytest
 import hmb
 from hmb.client.connection import Connection, ConnectionFailed
 from hmb.client.metadata import Cluster, Node
-from hmb.client.reconnecting import LONGEST_PAUSE, KnownBrokers
+from hmb.client.reconnecting import LONGEST_PAUSE, AddressFailures
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.api_versions import ApiVersionsRequest
 from hmb.protocol.messages.create_topics import CreateTopicsRequest
@@ -109,8 +109,11 @@ def test_a_broker_with_too_many_connections_is_not_treated_as_an_old_one() -> No
 
 def test_a_broker_that_has_named_its_versions_is_never_treated_as_an_old_one() -> None:
     clock = Clock()
-    known = KnownBrokers(clock)
-    with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port, known=known) as connection:
+    known = AddressFailures(clock)
+    with (
+        ScriptedBroker(no_offsets) as broker,
+        Connection("127.0.0.1", broker.port, address_failures=known) as connection,
+    ):
         assert connection.version_of(MetadataRequest) > 0
         connection.close()
         broker.hang_ups = inf
@@ -233,7 +236,7 @@ def test_a_connection_that_was_closed_while_it_was_idle_is_opened_again_before_a
     with ScriptedBroker(no_offsets) as broker, Connection("127.0.0.1", broker.port) as connection:
         assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()
         broker.drop_connections()
-        while not connection.is_answered:  # The end of the connection takes a moment to arrive.
+        while not connection.has_response:  # The end of the connection takes a moment to arrive.
             pass
         assert connection.send(ListOffsetsRequest()) == ListOffsetsResponse()
 

@@ -8,7 +8,7 @@ import pytest
 
 from hmb.client.backoff import JITTER
 from hmb.client.connection import Connection, ConnectionFailed
-from hmb.client.reconnecting import FIRST_PAUSE, LONGEST_PAUSE, KnownBrokers
+from hmb.client.reconnecting import FIRST_PAUSE, LONGEST_PAUSE, AddressFailures
 from hmb.protocol.messages.metadata import MetadataRequest
 from tests.client.scripted_broker import Clock, ScriptedBroker
 
@@ -18,7 +18,7 @@ ADDRESS = "127.0.0.1:9"
 def pause_after(failures: int) -> float:
     """Return the pause after this number of failures, rounded to a hundredth of a second."""
     clock = Clock()
-    known = KnownBrokers(clock)
+    known = AddressFailures(clock)
     for _ in range(failures):
         known.failed(ADDRESS, "it is down")
     while known.recent_failure(ADDRESS):
@@ -38,7 +38,7 @@ def test_the_pauses_of_several_clients_differ() -> None:
 
 
 def test_a_response_resets_the_count_of_failures() -> None:
-    known = KnownBrokers(clock := Clock())
+    known = AddressFailures(clock := Clock())
     for _ in range(9):
         known.failed(ADDRESS, "it is down")
     known.opened(ADDRESS)
@@ -50,17 +50,17 @@ def test_a_response_resets_the_count_of_failures() -> None:
 
 
 def test_a_lost_connection_may_be_opened_again_at_once_but_others_are_preferred() -> None:
-    known = KnownBrokers(Clock())
+    known = AddressFailures(Clock())
     known.lost(ADDRESS, "it hung up")
     assert known.is_doubtful(ADDRESS)
     assert not known.recent_failure(ADDRESS)
 
 
 def test_a_connection_that_was_refused_is_not_tried_again_before_its_time() -> None:
-    known = KnownBrokers(clock := Clock())
+    known = AddressFailures(clock := Clock())
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with Connection("127.0.0.1", port, known=known) as connection:
+    with Connection("127.0.0.1", port, address_failures=known) as connection:
         with pytest.raises(ConnectionFailed, match="nobody listens on"):
             connection.send(MetadataRequest())
         with ScriptedBroker(lambda request, version: None, port=port):

@@ -73,7 +73,7 @@ def test_a_response_to_another_request() -> None:
 
 def test_produce_without_acks_expects_no_response() -> None:
     client, server = ClientConnection(None), ServerConnection()
-    client.request(ProduceRequest(acks=0), 3, answered=False)
+    client.request(ProduceRequest(acks=0), 3, expects_response=False)
     header, _ = server.receive(received(client.request(MetadataRequest(), 1)))
     assert client.receive(received(server.respond(header, MetadataResponse())))[0] == 1
 

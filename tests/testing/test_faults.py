@@ -98,7 +98,8 @@ def test_a_fault_selects_a_client_id(broker: hmb.Broker, faults: Faults) -> None
 def test_a_dropped_response_never_arrives_and_the_connection_stays(broker: hmb.Broker, faults: Faults) -> None:
     faults.add("LIST_GROUPS", drop=True, times=1)
     with Client(broker) as client:
-        client.socket.sendall(b"".join(map(bytes, client.protocol.request(ListGroupsRequest(), 0, answered=False))))
+        request = client.protocol.request(ListGroupsRequest(), 0, expects_response=False)
+        client.socket.sendall(b"".join(map(bytes, request)))
         assert client.ask(ListGroupsRequest(), 0) is not None  # The fault does not change this request.
 
 

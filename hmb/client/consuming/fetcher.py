@@ -71,7 +71,7 @@ class FetchSettings:
 
 
 @dataclass(slots=True)
-class _PendingFetch:
+class FetchInFlight:
     """A Fetch request whose response has not arrived yet: the requested offsets, and the deadline for the response."""
 
     positions: dict[TopicPartition, tuple[Position, int]]
@@ -100,7 +100,7 @@ class Fetcher:
         self._positions = positions
         self._settings = settings
         self._connections: dict[Node, Connection] = {}
-        self._pending: dict[Node, _PendingFetch] = {}  # the unanswered request to each leader, the oldest first
+        self._in_flight: dict[Node, FetchInFlight] = {}  # the unanswered request to each leader, the oldest first
         self.errors = PartitionErrors(cluster, positions, settings.reset, settings.retry_for)
         self.fetches = self.fetched_bytes = 0
 
@@ -128,14 +128,14 @@ class Fetcher:
             for position, leader in self._leaders(name, positions):
                 by_leader.setdefault(leader, []).append(position)
         for leader, positions in by_leader.items():
-            if leader not in self._pending:
+            if leader not in self._in_flight:
                 self._send(leader, positions)
 
     def close(self) -> None:
         """Close all connections. The responses to the requests in flight are lost."""
         for connection in self._connections.values():
             connection.close()
-        self._pending.clear()
+        self._in_flight.clear()
 
     def _leaders(self, name: str, positions: list[Position]) -> Iterator[tuple[Position, Node]]:
         """Yield the position of each partition in one topic, together with the partition's leader.
@@ -175,7 +175,7 @@ class Fetcher:
             raise
         deadline = time.monotonic() + self._settings.request_timeout + self._settings.max_wait_ms / 1000
         names = {topic_id: name for name, topic_id in ids.items()}
-        self._pending[leader] = _PendingFetch({it.partition: (it, it.fetched) for it in positions}, deadline, names)
+        self._in_flight[leader] = FetchInFlight({it.partition: (it, it.fetched) for it in positions}, deadline, names)
         for position in positions:
             position.is_in_flight = True
 
@@ -203,38 +203,38 @@ class Fetcher:
         Return None after `timeout` seconds.
         """
         now = time.monotonic()
-        if not self._pending:
+        if not self._in_flight:
             time.sleep(max(0.0, min(timeout, self.errors.next_retry() - now)))
             return None
-        deadline = min(pending.deadline for pending in self._pending.values())
+        deadline = min(fetch.deadline for fetch in self._in_flight.values())
         with selectors.DefaultSelector() as selector:
-            for leader in self._pending:
+            for leader in self._in_flight:
                 selector.register(self._connections[leader].fileno(), selectors.EVENT_READ, leader)
             longest = min(timeout, deadline - now, self.errors.next_retry() - now)
             ready = {key.data for key, _ in selector.select(max(0.0, longest))}
         now = time.monotonic()
-        return next((leader for leader, it in self._pending.items() if leader in ready or it.deadline <= now), None)
+        return next((leader for leader, it in self._in_flight.items() if leader in ready or it.deadline <= now), None)
 
     def _receive(self, leader: Node) -> Iterator[FetchedBatches]:
         """Read the response of a leader, and yield its batches. Set `fetched` of each position to the next offset."""
-        pending, connection = self._pending.pop(leader), self._connections[leader]
-        for position, _ in pending.positions.values():
+        fetch, connection = self._in_flight.pop(leader), self._connections[leader]
+        for position, _ in fetch.positions.values():
             position.is_in_flight = False
         try:
-            if not connection.is_answered:
+            if not connection.has_response:
                 raise self._overdue(connection)
             response: FetchResponse = connection.receive(self._settings.request_timeout)
             if response.error_code:
                 raise answered_error(f"fetch from {connection.address}", response.error_code)
         except (ConnectionFailed, KafkaError) as error:
-            for position, _ in pending.positions.values():
+            for position, _ in fetch.positions.values():
                 self.errors.failed(position, error)
             return
         except BaseException:  # Close the connection, so that no later request receives the rest of this response.
             connection.close()
             raise
         self.fetches += 1
-        for position, data in pending.unchanged_positions(response):
+        for position, data in fetch.unchanged_positions(response):
             try:
                 if data.error_code:
                     raise answered_error(position.partition, data.error_code)

@@ -203,7 +203,7 @@ class ClassicGroupMember:
                 self._sync_answered(response, now)
             case HeartbeatResponse():
                 self._heartbeat_answered(response, now)
-        self._backoff.answered(now)
+        self._backoff.response_received(now)
 
     def request_failed(self, now: float) -> None:
         self._backoff.failed(now)

@@ -65,7 +65,7 @@ HAS_MEMBERS = "group {!r} has members, and only they may commit; use another gro
 TEMPORARY = frozenset({ErrorCode.STALE_MEMBER_EPOCH})
 
 
-class _PendingCommit(NamedTuple):
+class CommitInFlight(NamedTuple):
     """A commit whose response has not been read yet."""
 
     offsets: Offsets
@@ -92,7 +92,7 @@ class CommittedOffsets:
         self._settings = settings
         self._identity, self._refused = identity, refused
         self._coordinator = CoordinatorConnection(cluster, CoordinatorType.GROUP, settings.group_id)
-        self._pending: deque[_PendingCommit] = deque()
+        self._in_flight: deque[CommitInFlight] = deque()
         self._is_lost = False  # whether `commit_before_leaving` found no coordinator
 
     @property
@@ -102,7 +102,7 @@ class CommittedOffsets:
     def poll(self) -> None:
         """Read all responses that have arrived. For each response, call the callback of its commit."""
         with suppress(ConnectionFailed):  # `_connection_lost` has passed the error to the callbacks.
-            while self._pending and self._coordinator.connection().is_answered:
+            while self._in_flight and self._coordinator.connection().has_response:
                 self._receive_one()
 
     def commit(self, offsets: Offsets, timeout: float | None = None) -> None:
@@ -143,7 +143,7 @@ class CommittedOffsets:
             if callback is not None:
                 callback(offsets, error)
         else:
-            self._pending.append(_PendingCommit(offsets, identity, callback))
+            self._in_flight.append(CommitInFlight(offsets, identity, callback))
 
     def committed(self, partitions: Iterable[TopicPartition], timeout: float | None = None) -> Committed:
         """Return the committed offset of each partition, or None if the group has committed no offset for it.
@@ -156,8 +156,8 @@ class CommittedOffsets:
     def send_leave_request(self, request: Request, timeout: float) -> None:
         """Send the request with which the member leaves the group.
 
-        Before this, wait for the responses to all pending commits. If the last commit could not reach the coordinator,
-        send nothing, because this request would also fail.
+        Before this, wait for the responses to all commits in flight. If the last commit could not reach the
+        coordinator, send nothing, because this request would also fail.
         """
         if self._is_lost:
             return
@@ -165,7 +165,7 @@ class CommittedOffsets:
         self._coordinator.send(type(request), partial(for_version, request), timeout=timeout)
 
     def close(self, timeout: float | None = None) -> None:
-        """Wait for the responses to pending commits, and close the connection.
+        """Wait for the responses to the commits in flight, and close the connection.
 
         The method waits `timeout` seconds for each response. None stands for `request_timeout`.
         """
@@ -216,14 +216,14 @@ class CommittedOffsets:
     def _connection_lost(self, error: ConnectionFailed | KafkaError) -> None:
         """After `error`, close the connection if its broker may no longer be the coordinator.
 
-        If the method closes the connection, all pending commits fail, and the method calls their callbacks with
+        If the method closes the connection, all commits in flight fail, and the method calls their callbacks with
         `error`. The next request looks up the coordinator again.
         """
         if isinstance(error, KafkaError) and error.code not in MOVED:
             return
         self._coordinator.forget()
-        pending, self._pending = self._pending, deque()
-        for commit in pending:
+        in_flight, self._in_flight = self._in_flight, deque()
+        for commit in in_flight:
             if commit.callback is not None:
                 commit.callback(commit.offsets, error)
 
@@ -236,11 +236,11 @@ class CommittedOffsets:
         self._check(connection.send(commit_request(identity, offsets), version, timeout), identity)
 
     def _receive_all(self, timeout: float | None = None) -> None:
-        while self._pending:
+        while self._in_flight:
             self._receive_one(timeout)
 
     def _receive_one(self, timeout: float | None = None) -> None:
-        """Wait for the response to the oldest pending commit, and call the callback of this commit."""
+        """Wait for the response to the oldest commit in flight, and call the callback of this commit."""
         try:
             response = self._coordinator.connection().receive(timeout)
         except ConnectionFailed as error:
@@ -249,7 +249,7 @@ class CommittedOffsets:
         except BaseException:  # After Ctrl-C, the response may be read only in part.
             self._coordinator.connection().close()
             raise
-        offsets, identity, callback = self._pending.popleft()
+        offsets, identity, callback = self._in_flight.popleft()
         failure = None
         try:
             self._check(response, identity)

@@ -183,7 +183,7 @@ class ConsumerGroupMember:
         # removed from the group, or has left it.
         elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == self._epoch:
             self._heartbeat_answered(request, response, now)
-        self._backoff.answered(now)
+        self._backoff.response_received(now)
 
     def request_failed(self, now: float) -> None:
         """Start a pause. The next heartbeat contains all fields, because the failed heartbeat may be lost."""

@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hmb.client.producing.delivery import BatchResult, Outcome
+from hmb.protocol.enums import INT32_MAX
 from hmb.protocol.topics import TopicPartition
 from hmb.records.builder import RecordsBuilder
 
@@ -75,7 +76,7 @@ class PartitionQueue:
     sender_queues: SenderQueues
     batches: deque[ProducerBatch] = field(default_factory=deque)
     open: ProducerBatch | None = None  # the last batch, if records can still be added to it
-    max_size: int = 1 << 31  # the largest size of a batch in bytes; lower after the broker has rejected a batch
+    max_size: int = INT32_MAX  # the largest size of a batch in bytes; lower after the broker has rejected a batch
     sequence: PartitionSequence | None = None
     in_flight: int = 0  # the number of batches in flight; they are at the front, unless the window is 0
     window: int = 1  # the largest allowed value of `in_flight`

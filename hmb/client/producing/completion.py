@@ -35,7 +35,7 @@ from hmb.protocol.messages.produce import ProduceResponse
 
 LOGGER = logging.getLogger(__name__)
 
-PartitionAnswer = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
+PartitionResponse = ProduceResponse.TopicProduceResponse.PartitionProduceResponse
 
 UNKNOWN = -1  # the value of an offset or a time that the broker has not sent
 
@@ -64,7 +64,7 @@ class FailedBatch:
     error: Exception
     # The broker's message about each invalid record, by the index of the record in the batch.
     record_errors: dict[int, str] = field(default_factory=dict)
-    answered: bool = False  # whether the broker has sent this error for this partition
+    is_from_broker: bool = False  # whether the broker has sent this error for this partition
 
 
 class BatchCompletion:
@@ -77,28 +77,28 @@ class BatchCompletion:
         self.counters = accumulator.counters
         self.last_error: str | None = None  # the error that delayed the last batch; None after a delivery
 
-    def answered(self, batch: ProducerBatch, answer: PartitionAnswer | None) -> FailedBatch | None:
-        """Handle a broker's answer for a batch. If the broker has written the batch, complete the batch.
+    def handle_response(self, batch: ProducerBatch, response: PartitionResponse | None) -> FailedBatch | None:
+        """Handle the response to a batch. If the broker has written the batch, complete the batch.
 
-        Otherwise return the batch and its error. `answer` is the part of the response about the batch's partition, or
+        Otherwise return the batch and its error. `response` is the part of the response about the batch's partition, or
         None if the response does not contain the partition.
         """
-        if answer is None:
+        if response is None:
             return FailedBatch(
                 batch, KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, f"{batch.partition} is missing in the response")
             )
-        if answer.error_code == ErrorCode.NONE:
-            self.deliver(batch, answer.base_offset, answer.log_append_time_ms)
+        if response.error_code == ErrorCode.NONE:
+            self.deliver(batch, response.base_offset, response.log_append_time_ms)
             return None
-        if answer.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
+        if response.error_code == ErrorCode.DUPLICATE_SEQUENCE_NUMBER:
             # An earlier attempt has written the batch, but the broker has already forgotten its offset.
-            self.deliver(batch, UNKNOWN, answer.log_append_time_ms)
+            self.deliver(batch, UNKNOWN, response.log_append_time_ms)
             return None
-        error = answered_error(batch.partition, answer.error_code, answer.error_message)
+        error = answered_error(batch.partition, response.error_code, response.error_message)
         if not error.code.retriable and error.code is not ErrorCode.UNKNOWN_SERVER_ERROR:
             batch.uncertain_attempts -= 1  # After this error, the broker has certainly not written the batch.
-        messages = {it.batch_index: it.batch_index_error_message or error.message for it in answer.record_errors}
-        return FailedBatch(batch, error, messages, answered=True)
+        messages = {it.batch_index: it.batch_index_error_message or error.message for it in response.record_errors}
+        return FailedBatch(batch, error, messages, is_from_broker=True)
 
     def deliver(self, batch: ProducerBatch, base_offset: int, log_append_time: int) -> None:
         """Complete a batch that the broker has written."""
@@ -178,7 +178,7 @@ class BatchCompletion:
         Return True if the router must look up the leader of the batch's partition before the next attempt.
         """
         batch, error = failure.batch, failure.error
-        code = error.code if isinstance(error, KafkaError) and failure.answered else ErrorCode.NONE
+        code = error.code if isinstance(error, KafkaError) and failure.is_from_broker else ErrorCode.NONE
         if code in TOO_LARGE and batch.records.count > 1:
             self._split(batch)
         elif code in SEQUENCE_ERRORS and self._follows_another(batch):

@@ -184,7 +184,8 @@ class Delivery:
     def result(self, timeout: float | None = None) -> RecordMetadata:
         """Wait for the delivery. Return the partition and the offset of the record.
 
-        If the record was not delivered, raises its error. Raises TimeoutError after `timeout` seconds.
+        If the record was not delivered, raises its error. Raises TimeoutError after `timeout` seconds. Without
+        `timeout`, the wait ends when the record is delivered or fails, which takes about `delivery_timeout` at most.
         """
         error = self.exception(timeout)
         if error is not None:

@@ -59,7 +59,7 @@ from itertools import takewhile
 from hmb.client.connection import Connection
 from hmb.client.errors import answered_error
 from hmb.client.producing.batch import BatchNumber, PartitionQueue, PartitionSequence, ProducerBatch, ProducerIdentity
-from hmb.protocol.enums import MAX_PRODUCER_EPOCH
+from hmb.protocol.enums import INT32_MAX, MAX_PRODUCER_EPOCH
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from hmb.protocol.topics import TopicPartition
@@ -121,7 +121,7 @@ class Idempotence(AtLeastOnce):
                 if not self._required and not connection.knows(InitProducerIdRequest):
                     return None
                 response: InitProducerIdResponse = connection.send(
-                    InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=0x7FFFFFFF)
+                    InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=INT32_MAX)
                 )
                 if response.error_code:
                     raise answered_error("producer id", response.error_code)

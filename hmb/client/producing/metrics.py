@@ -46,7 +46,7 @@ class Counters:
     def __init__(self) -> None:
         self._lock = threading.Lock()  # guards the fields below; a thread that holds it takes no other lock
         self._delivered = self._failed = self._records = self._batches = self._raw_bytes = self._bytes = 0
-        self._requests = self._answers = self._retried = self._split = 0
+        self._requests = self._responses = self._retried = self._split = 0
         self._latency = self._slowest = self._waited = 0.0
 
     def encoded(self, records: int, raw_bytes: int, size: int) -> None:
@@ -65,10 +65,10 @@ class Counters:
         with self._lock:
             self._requests += requests
 
-    def answered(self, seconds: float) -> None:
+    def response_received(self, seconds: float) -> None:
         """Count one response, which arrived `seconds` after its request."""
         with self._lock:
-            self._answers += 1
+            self._responses += 1
             self._latency += seconds
             self._slowest = max(self._slowest, seconds)
 
@@ -105,7 +105,7 @@ class Counters:
                 batches_retried=self._retried,
                 batches_split=self._split,
                 records_sent=self._records,
-                request_latency_avg=self._latency / self._answers if self._answers else 0.0,
+                request_latency_avg=self._latency / self._responses if self._responses else 0.0,
                 request_latency_max=self._slowest,
                 buffer_bytes_used=buffer_bytes_used,
                 buffer_wait=self._waited,

@@ -122,12 +122,13 @@ class Producer:
             check_timestamp(timestamp)
         if self._transactions is not None:
             self._transactions.check_sending()
-        known = self._known(topic, partition)
+        metadata = self._metadata_of(topic, partition)
+        partitions = len(metadata.leaders)
         if partition is None:
-            partition = self._partitioner(key, len(known.leaders))
-            if partition is not None and partition not in known.leaders:
-                raise no_such_partition(known, partition)
-        delivery = self._accumulator.append(topic, partition, len(known.leaders), size, timestamp, key, value, headers)
+            partition = self._partitioner(key, partitions)
+            if partition is not None and partition not in metadata.leaders:
+                raise no_such_partition(metadata, partition)
+        delivery = self._accumulator.append(topic, partition, partitions, size, timestamp, key, value, headers)
         if on_delivery is not None:
             delivery.add_done_callback(on_delivery)
         return delivery
@@ -152,8 +153,7 @@ class Producer:
         """
         if self._transactions is not None:
             self._transactions.check_sending()
-        known = self._known(topic, partition)
-        partitions = len(known.leaders)
+        partitions = len(self._metadata_of(topic, partition).leaders)
         slices: list[BatchSlice] = []
         queued = 0
         for some in columns(values, keys, headers, timestamps):
@@ -285,7 +285,7 @@ class Producer:
             what += "split it, or raise that (max_request_size of hmb.Producer) and the topic's max.message.bytes"
             raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, what)
 
-    def _known(self, name: str, partition: int | None) -> TopicMetadata:
+    def _metadata_of(self, name: str, partition: int | None) -> TopicMetadata:
         """Return the metadata of a topic, even if it is outdated. If the topic is unknown, request its metadata.
 
         Outdated metadata is enough, because the caller needs only the number of partitions, which rarely changes.

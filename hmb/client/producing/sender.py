@@ -69,7 +69,7 @@ class LeaderRouter(threading.Thread):
             if not batches:
                 self._refresh_metadata()
         for sender in self._senders.values():
-            sender.join()
+            sender.join()  # This wait ends: no batch is left, so the sender has no response to wait for.
 
     def _refresh_metadata(self) -> None:
         """Request the metadata of the producer's topics again, because the topics may have new partitions."""
@@ -167,7 +167,7 @@ class Sender(threading.Thread):
         self.connection.post_all(
             [produce_request(batches, acks, timeout_ms, transactional_id) for batches in grouped],
             version,
-            answered=acks != 0,
+            expects_response=acks != 0,
         )
         self._completion.counters.posted(len(grouped))
         if not acks:
@@ -181,7 +181,7 @@ class Sender(threading.Thread):
         while self._posted:
             response: ProduceResponse = self.connection.receive(self._settings.request_timeout)
             batches, since = self._posted[0]
-            self._completion.counters.answered(time.monotonic() - since)
+            self._completion.counters.response_received(time.monotonic() - since)
             self._complete(batches, response)
             # This line comes after the line above. If the line above raises an exception, `_fail_all` still finds the
             # request's batches in `_posted`.
@@ -190,20 +190,20 @@ class Sender(threading.Thread):
                 return
 
     def _complete(self, batches: Iterable[ProducerBatch], response: ProduceResponse) -> None:
-        answers = {
-            TopicPartition(topic.name, answer.index): answer
+        partitions = {
+            TopicPartition(topic.name, partition.index): partition
             for topic in response.responses
-            for answer in topic.partition_responses
+            for partition in topic.partition_responses
         }
         for batch in batches:
             batch.queue.in_flight -= 1
-            failure = self._completion.answered(batch, answers.get(batch.partition))
+            failure = self._completion.handle_response(batch, partitions.get(batch.partition))
             if failure is not None:
-                self._note_failure(failure)
+                self._add_failure(failure)
             if self._failed and not batch.queue.in_flight:
                 self._resolve(batch.queue)
 
-    def _note_failure(self, failure: FailedBatch) -> None:
+    def _add_failure(self, failure: FailedBatch) -> None:
         queue = failure.batch.queue
         queue.window = 0
         self._failed.setdefault(queue, []).append(failure)
@@ -217,7 +217,7 @@ class Sender(threading.Thread):
         self.connection.close()
         for batch in [*self._in_flight(), *self._taken]:
             batch.queue.in_flight = 0
-            self._note_failure(FailedBatch(batch, error))
+            self._add_failure(FailedBatch(batch, error))
         self._posted.clear()
         self._taken = []
         for queue in list(self._failed):

@@ -26,6 +26,7 @@ from hmb.protocol.annotate import Line, meaning, rows
 from hmb.protocol.errors import KafkaError
 from hmb.records import crc32c
 from hmb.records.annotate import AnnotatedNumber, annotate_batch, annotate_header, fixed_fields, timestamp_note
+from hmb.records.batch import MAGIC
 from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, text_or_base64
 from hmb.storage.dump.findings import Findings
 from hmb.storage.dump.indexes import AbortedTransactionEntry, ProducerEntry
@@ -81,7 +82,7 @@ def log_fields(file: BufferedReader, path: Path, options: DumpOptions, _findings
         if not isinstance(found, BatchAt):
             yield found
             continue
-        kind = "batches" if found.batch.magic == 2 else "messages"
+        kind = "batches" if found.batch.magic == MAGIC else "messages"
         yield from _batch_fields(file, path, found, f"{kind}[{number}].")
         end = found.position + found.batch.size
     yield from _rest(file, end)

@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from hmb.protocol.errors import KafkaError
 from hmb.records import RECORD_BATCH_OVERHEAD, Batch, Codec, Message, Record, RecordBatch, decompress
-from hmb.records.batch import CODEC_MASK
+from hmb.records.batch import CODEC_MASK, MAGIC
 from hmb.records.varint import read_varint
 from hmb.storage.dump.entries import DamageEntry, DumpOptions, Entry, counted, optional_size
 from hmb.storage.dump.findings import Findings
@@ -64,7 +64,7 @@ class BatchNode(Entry):
     uncompressed_size: int
 
     def line(self) -> str:
-        name = "batch" if self.magic == 2 else "message" if self.codec == "none" else "wrapper"
+        name = "batch" if self.magic == MAGIC else "message" if self.codec == "none" else "wrapper"
         text = f"  {name} at {self.position}: {self.size} bytes, {_offsets(self.first_offset, self.last_offset)}"
         text += f", {counted(self.records, 'record')}"
         if self.codec != "none":

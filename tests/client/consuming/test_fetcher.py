@@ -68,9 +68,9 @@ def test_a_response_that_arrived_between_two_polls_is_not_late() -> None:
         assert len(consumer.poll(10)) == 2
         offsets_asked(broker, 2)
         fetcher = consumer._reader.fetcher
-        for pending in fetcher._pending.values():
-            pending.deadline = 0.0
-        while not all(connection.is_answered for connection in fetcher._connections.values()):
+        for fetch in fetcher._in_flight.values():
+            fetch.deadline = 0.0
+        while not all(connection.has_response for connection in fetcher._connections.values()):
             time.sleep(0.001)
         assert [it.value for it in consumer.poll(10)] == [b"2", b"3"]
         assert fetcher.errors.count == 0
