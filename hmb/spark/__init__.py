@@ -20,6 +20,7 @@ Read in this order:
     source        the data source: Spark calls it for `format("hmb")`
     option_names  the table of all options
     options       parses and checks the options
+    kafka_names   the names of settings that only Kafka's Java clients have
     bounds        parses the options that set the start and the end of a query
     offsets       converts the start and the end of a query to one offset for each partition
     ranges        divides offset ranges into tasks, and limits how much one trigger reads

@@ -45,11 +45,9 @@ class BatchReader(DataSourceReader):
             partitions = partitions_of(cluster, options)
             # If a partition has no record at or after the ending time, read the partition to its end. Spark's Kafka
             # connector does the same.
-            end = resolve(cluster, options.ending, partitions, level, option="endingOffsets", if_no_record="latest")
+            end = resolve(cluster, options.ending, partitions, level, side="ending", if_no_record="latest")
             strategy = options.time_strategy
-            start = resolve(
-                cluster, options.starting, partitions, level, option="startingOffsets", if_no_record=strategy
-            )
+            start = resolve(cluster, options.starting, partitions, level, side="starting", if_no_record=strategy)
         for partition, offset in start.items():
             if offset > end[partition]:
                 problem = f"cannot read {partition} from offset {offset}: the log ends at {end[partition]}"

@@ -34,8 +34,9 @@ The columns of the files are the same as the columns of the data source, includi
 record before the load has read it, the load fails. With the option failOnDataLoss=false, the load logs a warning and
 continues without the record.
 
-Limits: object stores are not supported, because they cannot rename a folder atomically. The lock works on one machine
-only. DIR must be in a file system that the driver and all workers share.
+Limits: DIR is a directory of this machine, such as `/data/weather` or `file:///data/weather`. A load refuses other
+URIs, such as `hdfs://...` and `s3a://...`: object stores cannot rename a folder atomically, and the lock works on one
+machine only. If Spark's workers run on other machines, they must share the file system of DIR with the driver.
 
 Source: Kafka 0.7 design, "Consumer state".
 """
@@ -45,6 +46,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
@@ -64,6 +66,9 @@ if TYPE_CHECKING:
 RUN, UNCOMMITTED, MANIFEST, LOCK = "run=", "_tmp-", "_manifest.json", "_lock"
 CHOSEN = ("assign", "subscribe", "starting", "ending", "kafka.bootstrap.")  # options that a load sets itself
 RECORDS_PER_RUN = 10_000_000
+# The scheme of a URI has at least two letters here, so that a directory with the name "a:" is no URI. The class Path
+# shortens "hdfs://host" to "hdfs:/host", so one slash is enough.
+URI = re.compile(r"([a-z][a-z0-9+.-]+):/(?://)?(.*)", re.IGNORECASE | re.DOTALL)
 
 
 class LoadError(Exception):
@@ -110,7 +115,7 @@ def load(
     if spark is None:
         check()
     _check_options(options or {})
-    root = Path(directory).absolute()
+    root = root_of(directory)
     given = {**(options or {}), "kafka.bootstrap.servers": bootstrap_servers, "subscribe": topic}
     commits: list[LoadRun] = []
     with closing(Cluster(bootstrap_servers, "hmb-spark")) as cluster, ExitStack() as stack:
@@ -127,9 +132,23 @@ def load(
             on_commit(commits[-1], sum(target[it] - commits[-1].end[it] for it in target))
 
 
+def root_of(directory: str | Path) -> Path:
+    """Return the absolute path of a directory that is a path or a URI such as `file:///data`.
+
+    As in Hadoop, a `%` in the URI is an ordinary character. Raises LoadError for another URI, such as `hdfs://...`.
+    """
+    uri = URI.fullmatch(str(directory))
+    if uri is None:
+        return Path(directory).absolute()
+    if uri[1].lower() == "file":
+        return Path("/", uri[2])
+    fix = "load into a directory of this machine, or use a streaming query with a checkpoint"
+    raise LoadError(f"{directory}: a load cannot lock and rename a folder in the file system {uri[1]!r}; {fix}")
+
+
 def runs(directory: str | Path) -> list[LoadRun]:
     """Return the committed runs of a directory, the oldest first."""
-    return [_run_of(path / MANIFEST) for path in sorted(Path(directory).glob(f"{RUN}*"))]
+    return [_run_of(path / MANIFEST) for path in sorted(root_of(directory).glob(f"{RUN}*"))]
 
 
 def _run_of(manifest: Path) -> LoadRun:
@@ -214,7 +233,8 @@ def _write(spark: SparkSession, root: Path, planned: LoadRun, given: Mapping[str
         "endingOffsets": json.dumps(to_json(planned.end)),
         "includeHeaders": "true",
     }
-    spark.read.format("hmb").options(**{**given, **positions}).load().write.parquet(folder.as_uri())
+    # Spark does not decode %20 and similar codes in a path, so `folder.as_uri()` would name another directory.
+    spark.read.format("hmb").options(**{**given, **positions}).load().write.parquet(f"file://{folder}")
     files = sorted(folder.glob("*.parquet"))
     run = planned._replace(rows=sum(pq.read_metadata(path).num_rows for path in files), files=len(files))
     (folder / MANIFEST).write_text(json.dumps(run.to_json(), indent=1) + "\n")

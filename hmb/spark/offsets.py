@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from hmb.client.consuming.partition_errors import is_final, is_unknown_topic
 from hmb.client.consuming.subscription import Subscription
@@ -123,7 +123,7 @@ def resolve(
     partitions: list[TopicPartition],
     isolation_level: int,
     *,
-    option: str,
+    side: Literal["starting", "ending"],
     if_no_record: TimeStrategy,
 ) -> Offsets:
     """Return the offset that `bound` means in each partition.
@@ -132,7 +132,7 @@ def resolve(
     decides: with "error", raise ValueError; with "latest", return the end of the log.
 
     If `bound` contains partitions, they must be the same as in `partitions`. If they are not the same, raise
-    a ValueError that names `option`.
+    ValueError. `side` is the beginning of the option's name in the message.
     """
     first, end = ends(cluster, partitions, isolation_level)
     if bound == "earliest":
@@ -140,9 +140,10 @@ def resolve(
     if bound == "latest":
         return end
     if isinstance(bound, Times):
+        option = f"{side}Timestamp" if bound.by_partition is None else f"{side}OffsetsByTimestamp"
         return _at_times(cluster, bound, partitions, end, isolation_level, option, if_no_record)
     given = {TopicPartition(topic, number): offset for topic, each in bound.items() for number, offset in each.items()}
-    _check_complete(given, partitions, option)
+    _check_complete(given, partitions, f"{side}Offsets")
     return {it: {EARLIEST: first[it], LATEST: end[it]}.get(given[it], given[it]) for it in partitions}
 
 

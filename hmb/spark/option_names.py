@@ -47,5 +47,8 @@ SINK_OPTIONS = {
     "topic",
     "includeHeaders": "accepted, but without effect: the sink always writes the column `headers`, if there is one",
     "exactlyOnce": "`true` writes each row exactly once: every task writes in a transaction; default `false`",
+    "failOnChangedRows": "if `exactlyOnce` is true, and a batch that runs again has other rows than before: `true` "
+    "(default) fails the query, `false` logs a warning and writes the new rows, too. Rows of this batch can then be in "
+    "the topic twice",
     "transactionalIdPrefix": "the start of the transactional ids and group ids for `exactlyOnce`; default `hmb-spark`",
 }

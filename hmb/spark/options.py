@@ -13,9 +13,9 @@ Several options together decide three things:
 Example: a query has the options `startingTimestamp=1700000000000` and `startingOffsets=earliest`. The query starts at
 the first records at or after this time, because startingTimestamp takes precedence over startingOffsets.
 
-The checks of this module are stricter than the checks of Spark's Kafka connector. They refuse a misspelled option, an
-endingTimestamp in a streaming query, a time before 1970, and a partition that is not a number. The connector ignores
-these mistakes.
+The checks of this module are stricter than the checks of Spark's Kafka connector. They refuse a misspelled option, also
+with the prefix `kafka.`, such as `kafka.isolation_level`. They also refuse an endingTimestamp in a streaming query, a
+time before 1970, and a partition that is not a number. The connector ignores these mistakes.
 
 Limits: kafkaConsumer.pollTimeoutMs and fetchOffset.* are accepted, but have no effect. The client uses its own timeouts
 instead (kafka.request.timeout.ms). The option subscribePattern is a regular expression of Python. In rare cases, the
@@ -32,10 +32,11 @@ from typing import Any
 
 from hmb.client.consuming.settings import CONSUMER_SETTINGS, ConsumerSettings
 from hmb.client.offsets import ISOLATION_LEVELS
-from hmb.client.producing.settings import PRODUCER_SETTINGS
+from hmb.client.producing.settings import PRODUCER_SETTINGS, ProducerSettings
 from hmb.client.settings import Setting, declarations, keywords
 from hmb.protocol.enums import EARLIEST, LATEST
 from hmb.spark.bounds import Bound, Times, TimeStrategy, parse_assign, parse_bound, parse_times
+from hmb.spark.kafka_names import JAVA_SETTINGS
 from hmb.spark.option_names import SINK_OPTIONS, SOURCE_OPTIONS
 
 PREFIX = "kafka."
@@ -94,8 +95,15 @@ class SinkOptions:
     bootstrap_servers: str
     topic: str | None = None
     exactly_once: bool = False
+    fail_on_changed_rows: bool = True
     transactional_id_prefix: str = "hmb-spark"
     producer: Mapping[str, Any] = field(default_factory=dict)  # further keyword arguments of hmb.Producer
+
+    @property
+    def max_block(self) -> float:
+        """The time in seconds for which a task waits for a broker (option kafka.max.block.ms)."""
+        seconds: float = self.producer.get("max_block", declarations(ProducerSettings)["max_block"].default)
+        return seconds
 
 
 def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOptions:
@@ -139,6 +147,12 @@ def source_options(given: Mapping[str, str], *, streaming: bool) -> SourceOption
 
 
 def _check_strategy(options: _Given) -> None:
+    if options.are_empty:
+        raise OptionError(
+            f"the query has no options: kafka.bootstrap.servers and one of {', '.join(STRATEGIES)} are required. "
+            "(Spark does not store the OPTIONS of CREATE TABLE ... USING hmb: "
+            "use CREATE TEMPORARY VIEW ... USING hmb instead)"
+        )
     chosen = [name for name in STRATEGIES if options.get(name) is not None]
     if not chosen:
         raise OptionError(f"one of the following options must be specified: {', '.join(STRATEGIES)}")
@@ -156,9 +170,18 @@ def _time_strategy(options: _Given) -> TimeStrategy:
     raise OptionError(f"option 'startingOffsetsByTimestampStrategy' must be 'error' or 'latest', not {text!r}")
 
 
-def wants_headers(given: Mapping[str, str]) -> bool:
-    """Return whether the query reads the column `headers`. Raises OptionError."""
-    return _Given(given, SOURCE_OPTIONS).flag("includeHeaders", default=False)
+def loaded_options(given: Mapping[str, str]) -> SourceOptions:
+    """Parse and check the options when it is not known yet whether a batch query or a streaming query has them.
+
+    Raises OptionError if neither kind of query can have these options.
+    """
+    try:
+        return source_options(given, streaming=False)
+    except OptionError as error:
+        try:
+            return source_options(given, streaming=True)
+        except OptionError:
+            raise error from None
 
 
 def sink_options(given: Mapping[str, str]) -> SinkOptions:
@@ -177,6 +200,7 @@ def sink_options(given: Mapping[str, str]) -> SinkOptions:
         bootstrap_servers=servers,
         topic=options.get("topic"),
         exactly_once=exactly_once,
+        fail_on_changed_rows=options.flag("failOnChangedRows", default=True),
         transactional_id_prefix=options.get("transactionalIdPrefix") or "hmb-spark",
         producer=settings,
     )
@@ -201,6 +225,10 @@ class _Given:
                 self._values[by_lower[lower]] = value
             elif near := difflib.get_close_matches(lower, by_lower, 1, 0.75):
                 raise OptionError(f"unknown option {name!r}; did you mean {by_lower[near[0]]!r}?")
+
+    @property
+    def are_empty(self) -> bool:
+        return not self._values and not self._client
 
     def get(self, name: str) -> str | None:
         return self._values.get(name)
@@ -236,15 +264,21 @@ class _Given:
     def settings(self, known: Mapping[str, Setting]) -> dict[str, Any]:
         """Return the `kafka.*` options as keyword arguments of the client.
 
-        Ignore settings that this client does not have, as Kafka's clients do.
+        Ignore settings that this client does not have, as Kafka's clients do. But if the name is similar to the name
+        of a setting, it is probably misspelled: raise OptionError.
         """
         for name, advice in FORBIDDEN.items():
             if name in self._client:
                 raise OptionError(f"option 'kafka.{name}' is not supported. {advice}")
         try:
-            return keywords(known, self._client).keywords
+            found = keywords(known, self._client)
         except ValueError as error:
             raise OptionError(f"option kafka.{error}") from error
+        real = {*CONSUMER_SETTINGS, *PRODUCER_SETTINGS, *JAVA_SETTINGS}
+        for name in found.unknown:
+            if name not in real and (near := difflib.get_close_matches(name.replace("_", "."), real, 1, 0.8)):
+                raise OptionError(f"unknown option 'kafka.{name}'; did you mean 'kafka.{near[0]}'?")
+        return found.keywords
 
 
 def _bound(options: _Given, prefix: str, default: Bound) -> Bound:

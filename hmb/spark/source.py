@@ -3,6 +3,10 @@
 For a query that reads, Spark calls `reader` (batch) or `streamReader` (streaming). For a query that writes, Spark calls
 `writer` or `streamWriter`. Each of these methods parses the options, and returns a reader or a writer from another
 module.
+
+Spark calls `schema` first, inside the user's call of `load()`. Wrong options therefore raise their error there, next to
+the mistake. At this moment, Spark has not decided yet whether the query is a batch query or a streaming query. A few
+options are wrong in a streaming query only, for example `endingOffsets`. Their error appears when the query starts.
 """
 
 from __future__ import annotations
@@ -12,8 +16,8 @@ from pyspark.sql.types import StructType
 
 from hmb.spark import tasks
 from hmb.spark.batch import BatchReader
-from hmb.spark.options import OptionError, sink_options, source_options, wants_headers
-from hmb.spark.stream import StreamReader
+from hmb.spark.options import OptionError, loaded_options, sink_options, source_options
+from hmb.spark.stream import RefusedReader, StreamReader
 from hmb.spark.writing import sink
 
 
@@ -25,15 +29,18 @@ class HmbDataSource(DataSource):
         return "hmb"
 
     def schema(self) -> StructType:
-        return tasks.schema(include_headers=wants_headers(self.options))
+        return tasks.schema(include_headers=loaded_options(self.options).include_headers)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         self._check(schema)
         return BatchReader(source_options(self.options, streaming=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        self._check(schema)
-        return StreamReader(source_options(self.options, streaming=True))
+        try:
+            self._check(schema)
+            return StreamReader(source_options(self.options, streaming=True))
+        except OptionError as error:
+            return RefusedReader(error)
 
     def writer(self, schema: StructType, overwrite: bool) -> sink.BatchWriter:
         return sink.batch_writer(sink_options(self.options), schema, overwrite)

@@ -62,7 +62,7 @@ from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition
 from hmb.spark import tasks
 from hmb.spark.batch import RangePartition, read_partition
 from hmb.spark.offsets import Offsets, ends, from_json, partitions_of, resolve, retrying, to_json
-from hmb.spark.options import SourceOptions
+from hmb.spark.options import OptionError, SourceOptions
 from hmb.spark.ranges import cut, limited, ranges_between
 
 if TYPE_CHECKING:
@@ -71,6 +71,28 @@ if TYPE_CHECKING:
 Shape = dict[str, Any]  # the offsets of a checkpoint: {topic: {partition number: offset}}
 
 LOGGER = logging.getLogger(__name__)
+
+
+class RefusedReader(DataSourceStreamReader):
+    """The reader of a streaming query whose options are wrong: the methods that Spark calls first raise the error.
+
+    If the data source itself raised the error, Spark would report an UnboundLocalError of PySpark instead.
+    """
+
+    def __init__(self, error: OptionError) -> None:
+        self._error = error
+
+    def initialOffset(self) -> Shape:
+        raise self._error
+
+    def latestOffset(self, start: Shape, limit: ReadLimit) -> Shape:
+        raise self._error
+
+    def partitions(self, start: Shape, end: Shape) -> Sequence[InputPartition]:
+        raise self._error
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        raise self._error
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -92,7 +114,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             options.starting,
             partitions_of(cluster, options),
             tasks.isolation_level(options),
-            option="startingOffsets",
+            side="starting",
             if_no_record=options.time_strategy,
         )
         return to_json(start)
@@ -114,6 +136,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         if backlog:
             self._last_batch_at = time.monotonic()
+        elif self._is_available_now:
+            # The query has finished its last batch. Spark calls `commit` only when a further batch begins.
+            self.commit(start)
         return to_json(limited(begin, end, limit.max_rows) if isinstance(limit, ReadMaxRows) else end)
 
     def reportLatestOffset(self) -> Shape | None:

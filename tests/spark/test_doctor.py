@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -30,6 +33,54 @@ def test_all_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(main, ["spark", "doctor"])
     assert result.exit_code == 0
     assert "ok      java     17 at /java (PATH)\n" in result.stdout
+
+
+@pytest.fixture
+def other_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Put a `python3` on the PATH that cannot import anything of HMB."""
+    python = tmp_path / "python3"
+    python.write_text("#!/bin/sh\necho \"ModuleNotFoundError: No module named 'hmb'\" >&2; exit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
+    return python
+
+
+def test_a_plain_session_that_would_not_find_the_data_source(other_python: Path) -> None:
+    """Regression: the doctor looked only at its own Python, and a plain session then did not know the format."""
+    found = {each.name: each for each in doctor.examine()}["source"]
+    assert found.found.startswith("hmb.spark.session() registers format('hmb'); ")
+    assert f"runs {other_python} (ModuleNotFoundError: No module named 'hmb')" in found.found
+    assert found.found.endswith(f"set PYSPARK_PYTHON={sys.executable}")
+
+
+def test_a_plain_session_that_finds_the_data_source(other_python: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    found = {each.name: each for each in doctor.examine()}["source"]
+    assert (found.problem, found.found) == (
+        "",
+        f"format('hmb') registers itself in a plain session, which runs {sys.executable}",
+    )
+
+
+def test_an_import_error_of_the_data_source_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: PySpark ignores a module that cannot be imported, so the only error was an unknown format."""
+    pytest.importorskip("pyspark")
+    monkeypatch.setitem(sys.modules, "hmb.spark.source", None)
+    monkeypatch.delitem(sys.modules, "pyspark_hmb", raising=False)
+    source = importlib.import_module("pyspark_hmb").DefaultSource
+    monkeypatch.delitem(sys.modules, "pyspark_hmb")
+    assert source.name() == "hmb"
+    for call in (
+        lambda it: it.schema(),
+        lambda it: it.reader(None),
+        lambda it: it.streamReader(None),
+        lambda it: it.writer(None, False),
+        lambda it: it.streamWriter(None, False),
+    ):
+        with pytest.raises(ImportError, match=r"the data source hmb cannot be loaded: .*hmb\.spark\.source"):
+            call(source({}))
 
 
 def test_workers_that_would_run_another_python(monkeypatch: pytest.MonkeyPatch) -> None:

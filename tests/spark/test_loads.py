@@ -94,6 +94,33 @@ def test_a_crash(
     assert not list(tmp_path.glob("_tmp-*"))
 
 
+@pytest.mark.parametrize("name", ["dt=2026-01-01", "with space", "Wörter,{a}", "100%25 #1?", "a:b [1]*"])
+def test_names_of_directories(spark: SparkSession, servers: str, topic: str, tmp_path: Path, name: str) -> None:
+    """Regression: Spark wrote to another directory if a character of the name has a code in a URI."""
+    fill(servers, topic, 0, 3)
+    hmb.spark.load(topic, tmp_path / name / "t", servers, spark=spark)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    (run,) = loads.runs(tmp_path / name / "t")
+    assert (run.rows, run.files > 0) == (3, True)
+    assert loaded(tmp_path / name / "t") == [0, 1, 2]
+
+
+def test_a_uri_of_a_file_is_a_path(spark: SparkSession, servers: str, topic: str, tmp_path: Path) -> None:
+    fill(servers, topic, 0, 3)
+    hmb.spark.load(topic, f"file://{tmp_path}/a%20b", servers, spark=spark)
+    assert loaded(tmp_path / "a%20b") == [0, 1, 2], "as in Hadoop, the code %20 is not decoded"
+    assert len(loads.runs(f"file:{tmp_path}/a%20b")) == 1
+
+
+@pytest.mark.parametrize("directory", ["hdfs://host:8020/data", "s3a://bucket/data", "abfss://c@account/data"])
+def test_other_file_systems_are_refused(servers: str, topic: str, tmp_path: Path, directory: str) -> None:
+    """Regression: the load wrote its manifest to a local folder with the name `hdfs:`."""
+    code, line = mistaken(topic, directory, "-b", servers)
+    scheme = directory.partition(":")[0]
+    assert (code, f"cannot lock and rename a folder in the file system {scheme!r}; load into" in line) == (1, True)
+    assert not Path(f"{scheme}:").exists()
+
+
 KILLED = """
 import os, signal, sys, hmb.spark
 from hmb.spark import loads

@@ -3,6 +3,7 @@
 import pytest
 
 from hmb.spark.bounds import Times
+from hmb.spark.kafka_names import JAVA_SETTINGS
 from hmb.spark.options import OptionError, sink_options, source_options
 
 HERE = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
@@ -12,6 +13,7 @@ T = {**HERE, "subscribe": "t"}
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({}, "use CREATE TEMPORARY VIEW ... USING hmb instead"),
         (HERE, "one of the following options must be specified: assign, subscribe, subscribePattern"),
         ({"subscribe": "t"}, "option 'kafka.bootstrap.servers' must be specified"),
         ({**T, "assign": '{"t": [0]}'}, "only one of these options can be specified, not assign and subscribe"),
@@ -51,6 +53,11 @@ T = {**HERE, "subscribe": "t"}
         ({**T, "maxTriggerDelay": "soon"}, "option 'maxTriggerDelay' must be a duration such as 15m"),
         ({**T, "minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "5"}, "minOffsetsPerTrigger, 9, is larger than"),
         ({**T, "startingOfsets": "earliest"}, "unknown option 'startingOfsets'; did you mean 'startingOffsets'?"),
+        (
+            {**T, "kafka.isolation_level": "read_committed"},
+            "unknown option 'kafka.isolation_level'; did you mean 'kafka.isolation.level'?",
+        ),
+        ({**T, "kafka.ssl.truststore.lokation": "x"}, "did you mean 'kafka.ssl.truststore.location'?"),
         ({**T, "kafka.auto.offset.reset": "earliest"}, "Instead set the source option 'startingOffsets'"),
         ({**T, "kafka.key.deserializer": "x"}, "Use DataFrame operations to explicitly deserialize"),
         ({**T, "kafka.enable.auto.commit": "true"}, "option 'kafka.enable.auto.commit' is not supported"),
@@ -104,6 +111,14 @@ def test_durations(text: str, seconds: float) -> None:
 def test_kafka_settings_are_passed_to_the_client() -> None:
     given = {**T, "kafka.isolation.level": "read_committed", "kafka.fetch.max.bytes": "1000", "kafka.ssl.unknown": "x"}
     assert source_options(given, streaming=False).consumer == {"isolation_level": "read_committed", "max_bytes": 1000}
+
+
+def test_settings_of_java_clients_are_no_misspelled_settings() -> None:
+    """Some of these names are similar to the names of settings that HMB's client has."""
+    given = {f"kafka.{name}": "x" for name in JAVA_SETTINGS if name != "interceptor.classes"}
+    assert source_options({**T, **given, "kafka.acks": "all"}, streaming=False).consumer == {}
+    with pytest.raises(OptionError, match=r"unknown option 'kafka[.]compresion.type'; did you mean 'kafka[.]compres"):
+        sink_options({**HERE, "kafka.compresion.type": "lz4"})
 
 
 def test_offsets_are_committed_only_with_the_option() -> None:

@@ -247,8 +247,10 @@ def test_starting_and_ending(servers: str, topic: str) -> None:
     assert planned(startingOffsetsByTimestamp=offsets(1004), endingTimestamp="9999") == [f"{topic}-0 [4, 10)"]
     assert planned(startingTimestamp="9999", startingOffsetsByTimestampStrategy="latest") == []
     assert planned(minPartitions="2") == [f"{topic}-0 [0, 5)", f"{topic}-0 [5, 10)"]
-    with pytest.raises(ValueError, match=r"has no record at or after the time 9999"):
+    with pytest.raises(ValueError, match=r"option 'startingTimestamp': .* has no record at or after the time 9999"):
         planned(startingTimestamp="9999")
+    with pytest.raises(ValueError, match=r"option 'startingOffsetsByTimestamp': .* has no record at or after"):
+        planned(startingOffsetsByTimestamp=offsets(9999))
     with pytest.raises(ValueError, match="must specify all partitions that are read: missing"):
         planned(startingOffsets='{"other": {"0": 1}}')
     with pytest.raises(DataLossError, match=f"cannot read {topic}-0 from offset 11: the log ends at 10"):

@@ -44,8 +44,11 @@ def test_a_stream_continues_at_its_checkpoint(
         30
     ]
     fill(servers, filled, range(RECORDS, RECORDS + 30))
-    query = run(spark, servers, tmp_path, subscribe=filled)
+    committing = {"commitOffsets": "true", "groupIdPrefix": f"g-{filled}"}
+    query = run(spark, servers, tmp_path, subscribe=filled, **committing)
     assert query.lastProgress["numInputRows"] == 30
+    with hmb.Admin(servers) as admin:
+        assert {each.offset for each in admin.list_group_offsets(f"g-{filled}").values()} == {(RECORDS + 30) // 3}
     assert read_back(spark, tmp_path) == list(range(RECORDS + 30))
 
 
@@ -71,13 +74,64 @@ def test_a_stream_whose_next_records_are_gone(
     [
         ({}, "one of the following options must be specified"),
         ({"subscribe": "no-such-topic"}, "there is no topic 'no-such-topic'"),
-        ({"subscribe": "t", "kafka.group.protocoll": "x", "minPartitions": "-1"}, "option 'minPartitions'"),
+        ({"subscribe": "t", "kafka.group.protocoll": "x"}, "did you mean 'kafka.group.protocol'"),
+        ({"subscribe": "t", "minPartitions": "-1"}, "option 'minPartitions'"),
         ({"subscribe": "t", "kafka.auto.offset.reset": "earliest"}, "Instead set the source option 'startingOffsets'"),
     ],
 )
 def test_mistakes_are_named(spark: SparkSession, servers: str, options: dict[str, str], message: str) -> None:
     with pytest.raises(Exception, match=message):
         batch(spark, servers, **options).collect()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "one of the following options must be specified"),
+        ({"subscribe": "t", "startingOfsets": "earliest"}, "did you mean 'startingOffsets'"),
+        ({"subscribe": "t", "kafka.auto.offset.reset": "earliest"}, "Instead set the source option 'startingOffsets'"),
+    ],
+)
+def test_mistakes_are_named_by_load(spark: SparkSession, servers: str, options: dict[str, str], message: str) -> None:
+    """Regression: a wrong option of a streaming query was reported as an UnboundLocalError of PySpark."""
+    for reader in (spark.read, spark.readStream):
+        with pytest.raises(Exception, match=message):
+            reader.format("hmb").option("kafka.bootstrap.servers", servers).options(**options).load()
+
+
+@pytest.mark.parametrize(
+    ("options", "schema", "message"),
+    [
+        ({"endingOffsets": "latest"}, None, "option 'endingOffsets' is not valid in streaming queries"),
+        ({}, "key string, value string", "the columns of a topic are fixed"),
+    ],
+)
+def test_mistakes_of_a_stream_are_named_by_start(
+    spark: SparkSession,
+    servers: str,
+    filled: str,
+    tmp_path: Path,
+    options: dict[str, str],
+    schema: str | None,
+    message: str,
+) -> None:
+    reader = spark.readStream.format("hmb").options(**{"kafka.bootstrap.servers": servers, "subscribe": filled})
+    reader = reader.options(**options) if schema is None else reader.schema(schema)
+    query = reader.load().writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+    with pytest.raises(Exception, match=message) as caught:
+        query.awaitTermination(120)
+    assert "UnboundLocalError" not in str(caught.value)
+
+
+def test_sql_reads_a_topic_through_a_view(spark: SparkSession, servers: str, filled: str) -> None:
+    """Spark does not store the options of a table whose data source is written in Python. The error says so."""
+    options = f"OPTIONS (`kafka.bootstrap.servers` '{servers}', subscribe '{filled}')"
+    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW records USING hmb {options}")
+    assert spark.sql("SELECT count(*) FROM records").collect() == [(RECORDS,)]
+    spark.sql(f"CREATE TABLE records_table USING hmb {options}")
+    with pytest.raises(Exception, match="use CREATE TEMPORARY VIEW"):
+        spark.sql("SELECT count(*) FROM records_table").collect()
+    spark.sql("DROP TABLE records_table")
 
 
 def test_a_schema_of_the_user_is_refused(spark: SparkSession, servers: str, filled: str) -> None:

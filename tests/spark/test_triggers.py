@@ -200,6 +200,20 @@ def test_offsets_are_committed(servers: str, topic: str) -> None:
     reader.stop()
 
 
+def test_the_last_batch_of_available_now_is_committed(servers: str, topic: str) -> None:
+    """Regression: Spark calls `commit` only when a further batch begins, so the last offsets were never committed."""
+    fill(servers, topic, [b"v"] * 3)
+    reader = stream_of(servers, topic, commitOffsets="true", groupIdPrefix=f"g-{topic}")
+    reader.prepareForTriggerAvailableNow()
+    end = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    with hmb.Admin(servers) as admin:
+        assert admin.list_group_offsets(f"g-{topic}") == {}
+        assert reader.latestOffset(end, ReadAllAvailable()) == end
+        (committed,) = admin.list_group_offsets(f"g-{topic}").values()
+    assert committed.offset == 3
+    reader.stop()
+
+
 def test_a_failed_commit_to_the_group_does_not_stop_the_query(caplog: pytest.LogCaptureFixture) -> None:
     reader = stream_of("127.0.0.1:1", "t", commitOffsets="true")
     with caplog.at_level(logging.WARNING):

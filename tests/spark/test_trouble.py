@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -110,6 +111,34 @@ def test_a_stream_whose_broker_dies_continues_after_its_own_restart(
     fill(mortal.servers, "t", range(30, 60))
     run(spark, mortal.servers, tmp_path, subscribe="t")
     assert read_back(spark, tmp_path) == list(range(60))
+
+
+@pytest.mark.parametrize("exactly_once", ["false", "true"])
+def test_a_streaming_write_whose_broker_is_away(
+    spark: SparkSession, mortal: Mortal, tmp_path: Path, exactly_once: str
+) -> None:
+    """Regression: a broker that was away for one second ended every streaming write."""
+    with hmb.Admin(mortal.servers) as admin:
+        raised(admin.create_topics([NewTopic("copy", 3)])["copy"])
+    fill(mortal.servers, "t", range(30))
+    given = {"kafka.bootstrap.servers": mortal.servers}
+    stream = spark.readStream.format("hmb").options(**given, subscribe="t", startingOffsets="earliest").load()
+    writer = stream.select("value").writeStream.format("hmb").options(**given, topic="copy", exactlyOnce=exactly_once)
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start()
+    try:
+        query.processAllAvailable()
+        for first in (30, 60):
+            fill(mortal.servers, "t", range(first, first + 30))
+            mortal.stop()
+            time.sleep(1)
+            mortal.start()
+            query.processAllAvailable()
+    finally:
+        query.stop()
+    assert query.exception() is None
+    values = batch(spark, mortal.servers, subscribe="copy").selectExpr("CAST(CAST(value AS STRING) AS INT)").collect()
+    assert sorted({row[0] for row in values}) == list(range(90))
+    assert exactly_once == "false" or len(values) == 90
 
 
 # Topics that change

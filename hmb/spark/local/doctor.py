@@ -3,19 +3,24 @@
 The module `environment` finds Java and the Python packages. `hmb.spark.session()` reports only the first missing
 package. The doctor reports all missing packages, each with the command that installs it.
 
-Spark sessions that another program starts need two more things. PySpark must find the data source `hmb`, and Spark's
-workers must run the right Python interpreter. The doctor checks both. If such a session needs one more setting, the
-doctor prints this setting.
+A *plain session* is a Spark session that another program starts, without `hmb.spark.session()`. It needs two more
+things. PySpark must find the data source `hmb`, and Spark's workers must run the right Python interpreter. For both,
+Spark runs the program in PYSPARK_PYTHON, or else the first `python3` on the PATH. The doctor runs this program, too,
+and imports the data source in it. If this fails, the doctor prints the setting that a plain session needs.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 from hmb.spark.local.environment import INSTALL, Finding, findings
+
+IMPORT = "import hmb.spark.source, pyspark_hmb"  # the program that the Python of a plain session must be able to run
 
 
 def examine() -> list[Finding]:
@@ -24,17 +29,26 @@ def examine() -> list[Finding]:
 
 
 def _source() -> Finding:
-    """Check whether PySpark finds the data source in sessions that `hmb.spark.session()` did not start."""
-    spec = find_spec("pyspark_hmb")
-    if spec is None or spec.origin is None:
+    """Check whether a plain session finds the data source. Run the Python that such a session runs."""
+    if find_spec("pyspark_hmb") is None:
         return Finding(
             "source", "", "the module pyspark_hmb, through which PySpark finds format('hmb'), is missing", INSTALL
         )
-    folder = Path(spec.origin).parent.parent
-    if folder in map(Path, sys.path):
-        return Finding("source", "format('hmb') registers itself")
-    hint = f"other sessions need PYTHONPATH={folder}"
+    program = os.environ.get("PYSPARK_PYTHON") or "python3"
+    python = shutil.which(program)
+    reason = f"no program {program}" if python is None else _import_error(python)
+    if not reason:
+        return Finding("source", f"format('hmb') registers itself in a plain session, which runs {python}")
+    if python is not None and Path(python).parent == Path(sys.executable).parent:
+        return Finding("source", "", f"format('hmb') cannot be imported: {reason}", INSTALL)
+    hint = f"a plain session runs {python or program} ({reason}): set PYSPARK_PYTHON={sys.executable}"
     return Finding("source", f"hmb.spark.session() registers format('hmb'); {hint}")
+
+
+def _import_error(python: str) -> str:
+    """Return the last line of the error if this Python cannot import the data source, or "" if it can."""
+    done = subprocess.run([python, "-c", IMPORT], capture_output=True, text=True, check=False, timeout=60)
+    return (done.stderr.strip().splitlines() or ["it ended with an error"])[-1] if done.returncode else ""
 
 
 def _workers() -> Finding:

@@ -29,7 +29,9 @@ Limits:
   this, because it reads the same ranges. After a `repartition()` without columns, or with another number of tasks, a
   row can belong to another task than before. The note therefore contains a checksum of the task's rows, which does not
   depend on their order. If a repeated task has other rows than before, the task fails, so that no row is lost without
-  an error. A task without rows does not fetch the note.
+  an error. A query that is not deterministic, for example with `rand()`, would then fail at every restart. The option
+  `failOnChangedRows=false` lets it continue: the task writes its new rows in addition to the old ones, which is at
+  least once. A task without rows does not fetch the note.
 - The tasks of a batch commit at different times. The rows of a task become visible when this task commits. To see no
   rows of aborted transactions, consumers need the isolation level read_committed.
 - A note is an offset of a group without members. Brokers delete such offsets after offsets.retention.minutes (7 days).
@@ -44,8 +46,9 @@ Source: KIP-98 (transactions).
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -62,17 +65,27 @@ from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from hmb.protocol.topics import TopicPartition
 from hmb.spark.options import OptionError
-from hmb.spark.writing.sending import RowSender
+from hmb.spark.writing.sending import RowSender, patiently
 
 if TYPE_CHECKING:
     from hmb.spark.options import SinkOptions
 
+WAYS_OUT = (
+    "The query is not deterministic: a second run of a batch must have the same rows in the same tasks. Remove rand(), "
+    "uuid(), current_timestamp() and repartition() without columns, and start with a new checkpoint; or set the option "
+    "failOnChangedRows=false, and the query continues at least once (see hmb.spark.writing.once)"
+)
 TRANSACTION_TIMEOUT = 900.0  # seconds: the default of the broker's transaction.max.timeout.ms
+LOGGER = logging.getLogger(__name__)
 NEEDED = (InitProducerIdRequest, AddPartitionsToTxnRequest, TxnOffsetCommitRequest)
 
 
 class ReplayError(Exception):
     """A repeated batch has other rows than in its first run, or the batch is older than the newest written batch."""
+
+
+class _SameRowsError(Exception):
+    """The rows of a repeated task are the same as in its first run, so its new transaction must be aborted."""
 
 
 @dataclass
@@ -122,36 +135,54 @@ def deliver_once(options: SinkOptions, job: str, batch_id: int, task: int, batch
     settings = {"transaction_timeout": TRANSACTION_TIMEOUT, **options.producer}
     with Producer(options.bootstrap_servers, transactional_id=name, **settings) as producer:
         producer.init_transactions()
-        before, note = _last_note(options, name), BatchNote(batch_id)
-        if before is not None and before.batch >= batch_id:
-            for batch in chain([first], batches):
+        before, note, rows = _last_note(options, name), BatchNote(batch_id), chain([first], batches)
+        if before is None or before.batch < batch_id:
+            _write(RowSender(producer, options, task), producer, name, note, rows)
+        elif before.batch > batch_id:
+            problem = f"{name}: the query writes batch {batch_id}, but batch {before.batch} was written already"
+            raise ReplayError(f"{problem}: the checkpoint is older than the output; start with a new checkpoint")
+        elif options.fail_on_changed_rows:
+            for batch in rows:
                 note.add(batch)
-            _check_same(name, before, note)
-            return note.rows
-        sender = RowSender(producer, options, task)
-        with producer.transaction():
-            for batch in chain([first], batches):
-                note.add(batch)
-                sender.send(batch)
-            sender.finish()
-            if sender.topic is not None:
-                producer.send_offsets_to_transaction({TopicPartition(sender.topic, 0): note.to_offset()}, name)
+            if note != before:
+                raise ReplayError(f"{_changed(name, before, note)}. {WAYS_OUT}")
+        else:
+            with suppress(_SameRowsError):
+                _write(RowSender(producer, options, task), producer, name, note, rows, before)
+                LOGGER.warning("%s; the new rows were written, too", _changed(name, before, note))
     return note.rows
+
+
+def _write(
+    sender: RowSender,
+    producer: Producer,
+    name: str,
+    note: BatchNote,
+    batches: Iterator[pa.RecordBatch],
+    before: BatchNote | None = None,
+) -> None:
+    """Write the rows and their note in one transaction.
+
+    If the note then equals `before`, abort the transaction and raise _SameRowsError: the same rows are in the topic.
+    """
+    with producer.transaction():
+        for batch in batches:
+            note.add(batch)
+            sender.send(batch)
+        if note == before:
+            raise _SameRowsError
+        sender.finish()
+        if sender.topic is not None:
+            producer.send_offsets_to_transaction({TopicPartition(sender.topic, 0): note.to_offset()}, name)
 
 
 def _last_note(options: SinkOptions, name: str) -> BatchNote | None:
     """Return the note from the task's newest committed transaction, or None if there is no such transaction."""
     with Admin(options.bootstrap_servers) as admin:
-        noted = admin.list_group_offsets(name, require_stable=True)
+        noted = patiently(options, lambda: admin.list_group_offsets(name, require_stable=True))
     return BatchNote.from_offset(max(noted.values())) if noted else None
 
 
-def _check_same(name: str, before: BatchNote, note: BatchNote) -> None:
-    if before.batch > note.batch:
-        problem = f"the query writes batch {note.batch}, but batch {before.batch} was written already"
-        raise ReplayError(f"{name}: {problem}: the checkpoint is older than the output; start with a new checkpoint")
-    if before != note:
-        problem = f"batch {note.batch} was written with {before.rows} rows, and now has {note.rows} rows"
-        problem += " with different contents" if before.rows == note.rows else ""
-        rule = "a query that writes exactly once must split a batch's rows into the same tasks each time"
-        raise ReplayError(f"{name}: {problem}: {rule} (see hmb.spark.writing.once)")
+def _changed(name: str, before: BatchNote, note: BatchNote) -> str:
+    problem = f"batch {note.batch} was written with {before.rows} rows, and now has {note.rows} rows"
+    return f"{name}: {problem}{' with different contents' if before.rows == note.rows else ''}"

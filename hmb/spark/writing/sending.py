@@ -3,18 +3,24 @@
 A task passes whole Arrow columns to `Producer.send_many`. The producer queues the records and returns. `send_many`
 waits only while the producer's buffer is full. When the broker has acknowledged a group of rows, the task frees
 the memory of these rows. A task with many rows therefore needs memory only for the rows in the producer's buffer.
+
+In a streaming query, each task of each batch creates a new producer. If the first connection of a new producer fails,
+the producer raises an error at once. A broker that restarts would therefore end the query. The function `patiently`
+prevents this: it tries again until a broker answers, for at most kafka.max.block.ms (60 s by default).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow.compute as pc
 
+from hmb.client.connection import ConnectionFailed
 from hmb.client.producing.delivery import Deliveries
 from hmb.client.producing.producer import Producer
+from hmb.client.retries import with_retries
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.spark.writing.rows import Rows, by_destination
 
@@ -23,11 +29,18 @@ if TYPE_CHECKING:
 
     from hmb.spark.options import SinkOptions
 
+T = TypeVar("T")
+
 MAX_KEY_SHOWN = 40  # bytes or characters of a key in an error message
 
 
 class UndeliveredError(Exception):
     """A record was not delivered. The message contains the record's row and the reason."""
+
+
+def patiently(options: SinkOptions, action: Callable[[], T]) -> T:
+    """Call `action`, and return its result. While no broker answers, call it again, for up to kafka.max.block.ms."""
+    return with_retries(action, lambda error: options.max_block if isinstance(error, ConnectionFailed) else 0.0)
 
 
 class RowSender:
@@ -58,8 +71,11 @@ class RowSender:
             self._check(*self._in_flight.popleft())
 
     def _queue(self, rows: Rows) -> Deliveries:
+        columns = (rows.topic, rows.values, rows.keys, rows.partition, rows.headers)
         try:
-            return self._producer.send_many(rows.topic, rows.values, rows.keys, rows.partition, rows.headers)
+            # ConnectionFailed means that the topic's metadata is unknown. No row is queued yet, so a second call is
+            # safe.
+            return patiently(self._options, lambda: self._producer.send_many(*columns))
         except KafkaError as error:
             index = _largest(rows.values) if error.code is ErrorCode.MESSAGE_TOO_LARGE else 0
             raise self._undelivered(rows, index, error) from error
@@ -72,7 +88,9 @@ class RowSender:
         key = None if rows.keys is None else rows.keys[index].as_py()
         row = f"row {rows.numbers[index]} of task {self._task} (topic {rows.topic!r}"
         row += "" if key is None else f", key {key[:MAX_KEY_SHOWN]!r}"
-        return UndeliveredError(f"{row}) was not delivered: {error}")
+        is_too_large = isinstance(error, KafkaError) and error.code is ErrorCode.MESSAGE_TOO_LARGE
+        fix = ". With Spark, the option kafka.max.request.size raises the limit of the client" if is_too_large else ""
+        return UndeliveredError(f"{row}) was not delivered: {error}{fix}")
 
 
 def _largest(values: pa.Array) -> int:

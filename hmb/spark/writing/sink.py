@@ -21,6 +21,10 @@ With `exactlyOnce=true`, a streaming query and a batch query behave differently:
   all rows again. To write exactly once over several attempts, use a streaming query with `Trigger.AvailableNow`. This
   query ends when all available records are processed.
 
+If no broker answers when a batch query starts, the query fails at once, because the address is probably wrong. If a
+broker stops later, or while a streaming query runs, each task waits for it for up to kafka.max.block.ms (60 s by
+default).
+
 One thing is different from Spark's Kafka connector: a batch query must call `mode("append")`. Without this call, Spark
 raises an error for a data source that is written in Python.
 """
@@ -28,6 +32,7 @@ raises an error for a data source that is written in Python.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -40,10 +45,11 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from hmb.client.metadata import Cluster
 from hmb.spark.options import OptionError, SinkOptions
 from hmb.spark.writing.once import check_transactions, deliver_once
 from hmb.spark.writing.rows import check_schema
-from hmb.spark.writing.sending import deliver
+from hmb.spark.writing.sending import deliver, patiently
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -96,10 +102,17 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
 
 def batch_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> BatchWriter:
-    """Check the options and the columns of a batch query, and return its writer. Raises OptionError, RowError."""
+    """Check the options and the columns of a batch query, and return its writer.
+
+    Raises OptionError, RowError, or ConnectionFailed if no broker answers.
+    """
     if overwrite:
         raise OptionError("save mode Overwrite not allowed: a topic's records cannot be replaced; use mode('append')")
-    _check(options, schema)
+    check_schema(schema, options)
+    with closing(Cluster(options.bootstrap_servers, "hmb-spark")) as cluster:
+        cluster.metadata(())
+    if options.exactly_once:
+        check_transactions(options)
     return BatchWriter(options)
 
 
@@ -107,16 +120,13 @@ def stream_writer(options: SinkOptions, schema: StructType, overwrite: bool) -> 
     """Check the options and the columns of a streaming query, and return its writer.
 
     The sink appends the rows of every batch in each of Spark's output modes, as Spark's Kafka connector does.
-    `overwrite` therefore has no effect. Raises OptionError, RowError.
+    `overwrite` therefore has no effect. Spark calls this function again for each batch, so it waits for a broker that
+    restarts. Raises OptionError, RowError, or ConnectionFailed after kafka.max.block.ms.
     """
-    _check(options, schema)
-    return StreamWriter(options)
-
-
-def _check(options: SinkOptions, schema: StructType) -> None:
     check_schema(schema, options)
     if options.exactly_once:
-        check_transactions(options)
+        patiently(options, lambda: check_transactions(options))
+    return StreamWriter(options)
 
 
 def _context() -> TaskContext:
