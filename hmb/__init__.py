@@ -66,9 +66,16 @@ Produce, a tour of at most 9 files:
 11. `storage/segment.py` `Segment.index_batch` decides whether the indexes get an entry, one for each 4 KiB
 12. `storage/offset_index.py` `OffsetIndex.append` adds the entry, so that later reads find the batch
 
-In step 1, the loop uses three names that a first reading can skip. `requests.account` counts the memory of a request
-(`broker/network/request_memory.py`). `ResponseQueue` and `may_wait` are for sending several responses together
-(`broker/network/gathering.py`).
+These modules are between the steps of the tour. Open them only if you want to see the details:
+- Step 1: `requests.account` counts the memory of a request (`broker/network/request_memory.py`). `ResponseQueue` sends
+  the responses, and several of them together if `may_wait` is true (`broker/network/gathering.py`).
+- Step 4: `request_class` finds the class of the request by its API key (`protocol/messages/__init__.py`). `Plan.decode`
+  decodes each field (`protocol/schema.py`).
+- Steps 3 to 5: `HANDLERS` contains the handler of each API (`broker/handlers/__init__.py`). `Topics.find` returns the
+  topic (`broker/topics/registry.py`), and `error_code_in` writes an error into the response (`broker/errors.py`).
+- Step 9: `ProducerState.check` recognizes the repeated batch (`storage/producer_state.py`). After the write,
+  `Watchers.wake_all` wakes the fetches that wait for records (`storage/watchers.py`).
+- Step 10: `DurableFile.write` writes the bytes to the file (`storage/files/virtual.py`).
 
 With acks=all, the broker sends the response only after `Log.flush` has written the records to disk
 (`broker/deferred.py`). A client may send several requests before it reads a response. In this case, the module
@@ -87,6 +94,10 @@ Fetch, a tour of at most 9 files:
 9. `protocol/connection.py` `ServerConnection.respond` encodes the response; the region stays one part of its frame
 10. `broker/network/gathering.py` `ResponseQueue.send` passes the parts of the frame to the socket's `send`
 11. `broker/network/sending.py` `_send_region` passes the region to the kernel, which sends it (`sendfile`)
+
+Between steps 2 and 3, `_Fetch.collect` in the handler goes through the partitions. For each partition, it finds the log
+and calls `Log.read`, which calls `Log._read`. If too few bytes exist, the handler waits with a `Watcher`
+(`storage/watchers.py`) and collects again. In step 6, `headers` reads the headers (`storage/batches/headers.py`).
 
 The region that step 5 returns is an object, a `FileRegion`. The handler stores this object in the field `records` of
 the response. The function `records` in `protocol/primitives.py` puts the object into the frame as one part, and step 11

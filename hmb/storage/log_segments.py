@@ -53,6 +53,9 @@ class LogSegments:
 
     def from_offset(self, offset: int) -> list[Segment]:
         """Return the segment that contains `offset`, and all later segments; all if `offset` is below the log."""
+        active = self._segments[-1]
+        if offset >= active.base_offset:  # Consumers without lag read here: no search is needed.
+            return [active]
         number = bisect_right(self._segments, offset, key=lambda segment: segment.base_offset) - 1
         return self._segments[max(0, number) :]
 

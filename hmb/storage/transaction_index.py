@@ -36,6 +36,7 @@ from typing import NamedTuple
 from hmb.protocol.enums import INT64_MAX
 from hmb.records.crc import crc32c
 from hmb.storage.files.durability import replace_file, sync_directory
+from hmb.storage.files.index_blocks import NO_BLOCK
 from hmb.storage.files.sorted_entries import NO_KEYS, IndexFile
 from hmb.storage.files.virtual import DurableFile
 
@@ -132,6 +133,7 @@ class TransactionIndex(IndexFile):
             sync_directory(path.parent)
         self.file = self._file_at(path, exists=bool(transactions))
         self._content, self._block_keys, self.entries = bytearray(content), NO_KEYS, len(transactions)
+        self._last_block = NO_BLOCK
         self.is_incomplete = False
 
 

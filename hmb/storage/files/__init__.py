@@ -13,6 +13,7 @@ Read in this order:
 - `durability`        replacing a small file in one step; syncs of directories
 - `windows`           reading a large file part by part
 - `sorted_entries`    the file of an index: append an entry, find an entry
+- `index_blocks`      an optimization: blocks of an index that stay in memory
 - `disk_reserve`      disk space for the broker's own writes when the disk is full
 - `together`          the files of a segment, which are renamed and deleted together
 - `foreign_changes`   files that another process removes, cuts or changes

@@ -7,8 +7,9 @@ checks the file when the broker opens it.
 
 The entries are divided into blocks of 512 entries. The index keeps the first key of each block in memory: 8 bytes for
 about 2 MiB of log. A search takes two steps. First, a binary search in the keys in memory finds the block. Second, the
-index reads this block from the file, and a binary search in the block finds the entry. For example, an offset index of
-10,000 entries (80,000 bytes) has 20 blocks. A look-up reads one block of 4,096 bytes.
+index reads this block from the file, and a binary search in the block finds the entry. The last block that was read
+stays in memory (index_blocks.py). For example, an offset index of 10,000 entries (80,000 bytes) has 20 blocks. A
+look-up reads one block of 4,096 bytes.
 
 With a memory map of the file, the index would not have to read blocks. But if another process truncates the file and
 the broker uses the map after the new end, the kernel kills the broker (SIGBUS). A read of a truncated file only returns
@@ -26,6 +27,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
+from hmb.storage.files.index_blocks import NO_BLOCK, Block, decoded_block
 from hmb.storage.files.virtual import VirtualFile
 
 LOGGER = logging.getLogger(__name__)
@@ -56,6 +58,7 @@ class IndexFile:
         self.file = self._file_at(path, exists=self._found is not None)
         self.entries = self._found.size // self.ENTRY.size if self._found else 0
         self._block_keys = NO_KEYS  # first key of each block; replaced by a longer array
+        self._last_block = NO_BLOCK  # the block that the last search has read
         self._unwritten: bytearray | None = None
         self._is_cut = False  # whether the log already has a message about lost entries
 
@@ -92,6 +95,7 @@ class IndexFile:
         """Remove all entries, so that the index can be rebuilt from the log. Raises OSError."""
         self.entries = 0
         self._block_keys = NO_KEYS
+        self._last_block = NO_BLOCK
         self.file.truncate(0)
         self._found = FoundIndex(0, None)
 
@@ -165,13 +169,20 @@ class IndexFile:
         if len(block_keys) * BLOCK < self.entries:
             block_keys = self._extend_block_keys()
         for block in range(bisect(block_keys, key) - 1, -1, -1):
-            first = block * BLOCK
-            data = self._read(first, min(BLOCK, self.entries - first))
-            if data:  # Without data, the block was cut off, and the loop tries the block before.
-                unpack, size = self.KEY.unpack_from, self.ENTRY.size
-                found = bisect(range(len(data) // size), key, key=lambda entry: unpack(data, entry * size)[0])
-                return first + found, self.ENTRY.unpack_from(data, (found - 1) * size) if found else None
+            _, keys, data = self._block(block)
+            if keys:  # Without keys, the block was cut off, and the loop tries the block before.
+                found = bisect(keys, key)
+                fields = self.ENTRY.unpack_from(data, (found - 1) * self.ENTRY.size) if found else None
+                return block * BLOCK + found, fields
         return 0, None
+
+    def _block(self, number: int) -> Block:
+        """Return a block. If the last search has read the same block, it is still in memory."""
+        block, count = self._last_block, min(BLOCK, self.entries - number * BLOCK)
+        if block.number != number or len(block.keys) != count:
+            data = self._read(number * BLOCK, count)
+            block = self._last_block = decoded_block(number, data, self.KEY, self.ENTRY.size)
+        return block
 
     def _extend_block_keys(self) -> array[int]:
         """Read the first key of each block that was appended after the last search, and return all keys."""

