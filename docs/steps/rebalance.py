@@ -78,7 +78,7 @@ class ClassicRun:
 
     def show(self, caption: str) -> None:
         """Add a step with the present state."""
-        title = f"{self.group.state_name}, generation {self.group.rebalance.generation}"
+        title = f"{self.group.state_name}, generation {self.group.state.generation}"
         rows = {}
         for name in NAMES:
             waits = f"{self.waiting[name]}: no response yet" if name in self.waiting else ""
@@ -106,7 +106,7 @@ class ClassicRun:
     def sync(self, name: str) -> None:
         """Send SyncGroup. The leader's request contains the assignment of all members."""
         call, parts = Call(name), []
-        if self.ids[name] == self.group.rebalance.members.leader_id:
+        if self.ids[name] == self.group.state.members.leader_id:
             members = [SubscribedMember(each, frozenset({TOPIC.name})) for each in self.generations]
             assigned = assign_range(members, {TOPIC.name: PARTITIONS})
             parts = [
@@ -119,14 +119,14 @@ class ClassicRun:
             group_id="kitchen", generation_id=self.generations[name], member_id=self.ids[name], assignments=parts
         )
         self.calls[call], self.waiting[name] = name, "SyncGroup"
-        self.group.rebalance.sync(call, request, 0)
+        self.group.sync(call, request, 0)
         self.settle()
 
     def heartbeat(self, name: str) -> None:
         """Send a heartbeat, and note the error in its response."""
         request = HeartbeatRequest(group_id="kitchen", generation_id=self.generations[name], member_id=self.ids[name])
         try:
-            self.group.rebalance.heartbeat(request, 0)
+            self.group.heartbeat(request, 0)
             self.answered[name] = "Heartbeat: no error"
         except KafkaError as error:
             self.answered[name] = f"Heartbeat: {error.code.name}"

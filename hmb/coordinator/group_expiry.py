@@ -44,14 +44,14 @@ def topics_of(group: ClassicGroup) -> set[str] | None:
     None means that the topics are unknown: the group has no protocol yet, or the metadata of a member cannot be
     decoded.
     """
-    if not group.rebalance.members:
+    if not group.state.members:
         return set()
     topics: set[str] = set()
     try:
-        for member in group.rebalance.members:
-            if group.rebalance.protocol is None or not member.supports(group.rebalance.protocol):
+        for member in group.state.members:
+            if group.state.protocol is None or not member.supports(group.state.protocol):
                 return None
-            topics.update(subscribed_topics(member.metadata(group.rebalance.protocol)))
+            topics.update(subscribed_topics(member.metadata(group.state.protocol)))
     except ProtocolError:
         return None
     return topics
@@ -91,11 +91,11 @@ def _(group: ConsumerGroup) -> Expiry | None:
 def _(group: ClassicGroup) -> Expiry | None:
     if group.protocol_type is None:  # The group never had a member and only stores offsets.
         return Expiry(_commit_time, lambda topic: False)
-    if group.rebalance.state is GroupState.EMPTY:
-        since = group.rebalance.state_timestamp
+    if group.state.current is GroupState.EMPTY:
+        since = group.state.timestamp
         return Expiry(_commit_time if since == -1 else lambda offset: since, lambda topic: False)
     topics = topics_of(group) if group.protocol_type == CONSUMER else None
-    if group.rebalance.state is GroupState.STABLE and topics is not None:
+    if group.state.current is GroupState.STABLE and topics is not None:
         return Expiry(_commit_time, topics.__contains__)
     return None
 

@@ -46,11 +46,11 @@ class GroupTable:
                 self._groups[group_id] = self._make(group_id)
             return self._groups[group_id]
 
-    def remove(self, group: SharedGroup) -> None:
+    def remove(self, shared: SharedGroup) -> None:
         """Remove this group. Do nothing if the table contains a different group with the same id."""
-        group_id = group.group.group_id
+        group_id = shared.machine.group_id
         with self._lock:
-            if self._groups.get(group_id) is group:  # After `clear`, a new group can have this id.
+            if self._groups.get(group_id) is shared:  # After `clear`, a new group can have this id.
                 del self._groups[group_id]
 
     def clear(self) -> list[SharedGroup]:

@@ -19,7 +19,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 
-from hmb.coordinator.classic.group import ClassicGroup, DescribedGroup, MemberIdentity
+from hmb.coordinator.classic.group import ClassicGroup, DescribedGroup
+from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group import Commit, Write
@@ -101,8 +102,8 @@ class GroupCoordinator:
         """Unload all groups. Waiting clients receive NOT_COORDINATOR, and search for the coordinator again."""
         self._stop_loading.set()
         self._table.close()
-        for group in self._table.all():
-            group.unload()
+        for shared in self._table.all():
+            shared.unload()
         self.timer.stop()
         for thread in (self.timer.thread, self._loader):
             if thread.is_alive():
@@ -110,9 +111,9 @@ class GroupCoordinator:
 
     def _load(self) -> None:
         self._journal.load(self.replay, self._stop_loading)
-        for group in self._table.all():
-            with isolated(LOGGER, f"group {group.group.group_id}", "the group is not restored"):
-                group.step(group.group.resume)
+        for shared in self._table.all():
+            with isolated(LOGGER, f"group {shared.machine.group_id}", "the group is not restored"):
+                shared.step(shared.machine.resume)
         self.loaded.set()
 
     def replay(self, key: Key, value: Value, producer_id: int | None = None) -> None:
@@ -127,9 +128,9 @@ class GroupCoordinator:
         else:  # Each record of a KIP-848 group contains one part of the group's state.
             group_id: str = key.group_id  # type: ignore[attr-defined]
             shared = self._table.find_or_make(group_id)
-            if not isinstance(shared.group, ConsumerGroup):
-                shared.group = self._consumer(group_id)
-            shared.group.replay(key, value)
+            if not isinstance(shared.machine, ConsumerGroup):
+                shared.machine = self._consumer(group_id)
+            shared.machine.replay(key, value)
 
     def make_topic(self) -> None:
         """Create the journal's topic if it does not exist. Raises KafkaError."""
@@ -140,10 +141,10 @@ class GroupCoordinator:
     def _find(self, group_id: str) -> SharedGroup:
         """Return the group with this id. Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
         self._journal.check_coordinates(group_id)
-        group = self._table.get(group_id)
-        if group is None:
+        shared = self._table.get(group_id)
+        if shared is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-        return group
+        return shared
 
     def _make(self, group_id: str) -> SharedGroup:
         """Return a new group. It uses the classic protocol until a member joins with the KIP-848 protocol."""
@@ -163,10 +164,10 @@ class GroupCoordinator:
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
         try:
-            group = self._find(group_id)
-            if not isinstance(group.group, ClassicGroup):
+            shared = self._find(group_id)
+            if not isinstance(shared.machine, ClassicGroup):
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id!r} does not use the classic protocol")
-            return group
+            return shared
         except KafkaError as error:
             if error.code is ErrorCode.GROUP_ID_NOT_FOUND:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, error.message) from error
@@ -184,29 +185,29 @@ class GroupCoordinator:
             raise KafkaError(ErrorCode.INVALID_SESSION_TIMEOUT, why)
         check_room(sum(len(protocol.metadata) for protocol in request.protocols), self._table.all)
         if request.member_id:
-            group = self._find_of_member(request.group_id)
+            shared = self._find_of_member(request.group_id)
         else:
             self._journal.check_coordinates(request.group_id)
-            group = self._table.find_or_make(request.group_id)
-        group.step(lambda now: self._as_classic(group).join(call, request, now))
+            shared = self._table.find_or_make(request.group_id)
+        shared.step(lambda now: self._as_classic(shared).join(call, request, now))
         response: JoinGroupResponse = call.wait()
         return response
 
-    def _as_classic(self, group: SharedGroup) -> ClassicGroup:
+    def _as_classic(self, shared: SharedGroup) -> ClassicGroup:
         """Return the group as a classic group. The caller must hold the group's lock.
 
         If the group is an empty KIP-848 group, convert it to a classic group. Raises INCONSISTENT_GROUP_PROTOCOL,
         COORDINATOR_NOT_AVAILABLE.
         """
-        group.check_loaded()
-        if isinstance(group.group, ConsumerGroup):
-            if not group.group.is_empty:
-                why = f"group {group.group.group_id!r} has members that use the consumer protocol (KIP-848)"
+        shared.check_loaded()
+        if isinstance(shared.machine, ConsumerGroup):
+            if not shared.machine.is_empty:
+                why = f"group {shared.machine.group_id!r} has members that use the consumer protocol (KIP-848)"
                 raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
-            classic = self._classic(group.group.group_id)
-            classic.writes.append(Write(group.group.tombstones()))
-            group.group = classic
-        return group.classic
+            classic = self._classic(shared.machine.group_id)
+            classic.writes.append(Write(shared.machine.tombstones()))
+            shared.machine = classic
+        return shared.classic
 
     def consumer_heartbeat(
         self, request: ConsumerGroupHeartbeatRequest, client_id: str, client_host: str, version: int
@@ -217,89 +218,89 @@ class GroupCoordinator:
         check_room(size, self._table.all)
         joins = request.member_epoch == JOIN_EPOCH
         self._journal.check_coordinates(request.group_id)
-        group = self._table.find_or_make(request.group_id) if joins else self._table.get(request.group_id)
-        if group is None:
+        shared = self._table.find_or_make(request.group_id) if joins else self._table.get(request.group_id)
+        if shared is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Consumer group {request.group_id} not found.")
-        return group.step(
-            lambda now: self._as_consumer(group, joins).heartbeat(request, client_id, client_host, now), durable=True
+        return shared.step(
+            lambda now: self._as_consumer(shared, joins).heartbeat(request, client_id, client_host, now), durable=True
         )
 
-    def _as_consumer(self, group: SharedGroup, joins: bool) -> ConsumerGroup:
+    def _as_consumer(self, shared: SharedGroup, joins: bool) -> ConsumerGroup:
         """Return the group as a KIP-848 group. The caller must hold the group's lock.
 
         If the group is an empty classic group and a member joins (`joins`), convert it to a KIP-848 group. Raises
         GROUP_ID_NOT_FOUND, COORDINATOR_NOT_AVAILABLE.
         """
         if joins:
-            group.check_loaded()
-        if joins and isinstance(group.group, ClassicGroup) and group.group.is_empty:
-            consumer, was_written = self._consumer(group.group.group_id), group.group.protocol_type is not None
-            tombstones = group.group.tombstones()
+            shared.check_loaded()
+        if joins and isinstance(shared.machine, ClassicGroup) and shared.machine.is_empty:
+            consumer, was_written = self._consumer(shared.machine.group_id), shared.machine.protocol_type is not None
+            tombstones = shared.machine.tombstones()
             if was_written:
                 consumer.state.replace_classic(tombstones)
-            group.group = consumer
-        return group.consumer
+            shared.machine = consumer
+        return shared.consumer
 
     def sync(self, call: WaitingCall, request: SyncGroupRequest) -> SyncGroupResponse:
         """Handle SyncGroup: wait for the leader's assignment, and return the response. Raises KafkaError."""
-        group = self._find_of_member(request.group_id)
-        group.step(lambda now: group.classic.rebalance.sync(call, request, now))
+        shared = self._find_of_member(request.group_id)
+        shared.step(lambda now: shared.classic.sync(call, request, now))
         response: SyncGroupResponse = call.wait()
         return response
 
     def heartbeat(self, request: HeartbeatRequest) -> None:
         """Extend the session of a member. Raises KafkaError."""
         try:
-            group = self._find_of_member(request.group_id)
+            shared = self._find_of_member(request.group_id)
         except KafkaError as error:
             if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
                 return  # Sessions start only after all groups are loaded.
             raise
-        with group.lock:  # A heartbeat changes only a deadline, so it needs no step.
-            group.classic.rebalance.heartbeat(request, self._clock())
+        with shared.lock:  # A heartbeat changes only a deadline, so it needs no step.
+            shared.classic.heartbeat(request, self._clock())
 
     def leave(self, group_id: str, leaving: Sequence[MemberIdentity]) -> list[ErrorCode]:
         """Remove members from a classic group. Return one error code (or NONE) for each entry. Raises KafkaError."""
         try:
-            group = self._find_of_member(group_id)
+            shared = self._find_of_member(group_id)
         except KafkaError as error:
             if error.code is ErrorCode.UNKNOWN_MEMBER_ID:
                 return [error.code] * len(leaving)
             raise
-        return group.step(lambda now: group.classic.leave(leaving, now), durable=True)
+        return shared.step(lambda now: shared.classic.leave(leaving, now), durable=True)
 
     # -- admin requests
 
     def describe(self, group_id: str) -> DescribedGroup:
         """Return the state and the members of a classic group. Raises KafkaError."""
-        group = self._find(group_id)
-        with group.lock:
-            return group.classic.describe()
+        shared = self._find(group_id)
+        with shared.lock:
+            return shared.classic.describe()
 
     def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
         """Return the state and the members of a KIP-848 group. Raises KafkaError."""
-        group = self._find(group_id)
-        with group.lock:
-            return describe_consumer_group(group.consumer, self._topics)
+        shared = self._find(group_id)
+        with shared.lock:
+            return describe_consumer_group(shared.consumer, self._topics)
 
     def list_groups(self, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
         """Return groups with these states and types; an empty list allows all. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, "the broker still loads its groups; try again")
-        return listed((shared.group for shared in self._table.all()), states, types)
+        return listed((shared.machine for shared in self._table.all()), states, types)
 
     def delete(self, group_id: str) -> None:
         """Delete a group that has no members, and its offsets. Raises NON_EMPTY_GROUP and the errors of `describe`."""
-        group = self._find(group_id)
-        with group.lock:
-            self._delete(group)
+        shared = self._find(group_id)
+        with shared.lock:
+            self._delete(shared)
 
-    def _delete(self, group: SharedGroup) -> None:
+    def _delete(self, shared: SharedGroup) -> None:
         """Delete a group and its offsets. The caller must hold the group's lock until the deletion is complete."""
-        group_id = group.group.group_id
-        self._journal.write(self._offsets.begin_delete(group_id, None, group.group.tombstones()))
-        group.group.unload()
-        self._table.remove(group)
+        group_id = shared.machine.group_id
+        self._journal.write(self._offsets.begin_delete(group_id, None, shared.machine.tombstones()))
+        shared.machine.unload()
+        self._table.remove(shared)
 
     # -- offsets
 
@@ -310,11 +311,11 @@ class GroupCoordinator:
         """
         if commit.epoch < 0:
             self._journal.check_coordinates(group_id)
-            group = self._table.find_or_make(group_id)
+            shared = self._table.find_or_make(group_id)
         else:
-            group = self._find(group_id)
-        with group.lock:
-            group.group.check_commit(commit, self._clock())
+            shared = self._find(group_id)
+        with shared.lock:
+            shared.machine.check_commit(commit, self._clock())
             return self._offsets.begin_commit(group_id, commit.offsets, commit.producer)
 
     def finish(self, commit: QueuedRecords) -> None:
@@ -330,10 +331,10 @@ class GroupCoordinator:
     ) -> dict[TopicPartition, CommittedOffset]:
         """Return the group's committed offsets for `partitions` (None means all partitions). Raises KafkaError."""
         self._journal.check_coordinates(group_id)
-        group = self._table.get(group_id)
-        if group is not None:
-            with group.lock:
-                group.group.check_fetch(member_id, member_epoch)
+        shared = self._table.get(group_id)
+        if shared is not None:
+            with shared.lock:
+                shared.machine.check_fetch(member_id, member_epoch)
         return self._offsets.fetch(group_id, partitions)
 
     def pending_offsets(self, group_id: str) -> set[TopicPartition]:
@@ -355,11 +356,11 @@ class GroupCoordinator:
         """
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
-        group = self._find(group_id)
-        with group.lock:
-            if not group.group.is_empty and group.group.protocol_type != CONSUMER:
+        shared = self._find(group_id)
+        with shared.lock:
+            if not shared.machine.is_empty and shared.machine.protocol_type != CONSUMER:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {group_id!r} has members; stop them first")
-            read = {topic for topic in {each.topic for each in partitions} if is_subscribed(group.group, topic)}
+            read = {topic for topic in {each.topic for each in partitions} if is_subscribed(shared.machine, topic)}
             deletion = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
         self._journal.write(deletion)
         return read
@@ -370,30 +371,30 @@ class GroupCoordinator:
         If the deleted topics include `__consumer_offsets`, discard all groups.
         """
         if OFFSETS_TOPIC not in ids:
-            for group in self._table.all():
-                with group.lock:
-                    self._offsets.delete_topics(group.group.group_id, ids)
+            for shared in self._table.all():
+                with shared.lock:
+                    self._offsets.delete_topics(shared.machine.group_id, ids)
             return
-        for group in self._table.clear():
-            group.unload()
+        for shared in self._table.clear():
+            shared.unload()
         self._offsets.forget_all()
 
     def expire_offsets(self, retention_ms: int) -> None:
         """Delete all expired offsets. Then delete each group that has no members and no offsets."""
-        for group in self._table.all():
-            with isolated(LOGGER, f"group {group.group.group_id}", "the offsets do not expire"):
-                self._expire(group, retention_ms)
+        for shared in self._table.all():
+            with isolated(LOGGER, f"group {shared.machine.group_id}", "the offsets do not expire"):
+                self._expire(shared, retention_ms)
 
-    def _expire(self, group: SharedGroup, retention_ms: int) -> None:
-        group_id = group.group.group_id
-        with group.lock:
-            when = expiry(group.group)
+    def _expire(self, shared: SharedGroup, retention_ms: int) -> None:
+        group_id = shared.machine.group_id
+        with shared.lock:
+            when = expiry(shared.machine)
             if when is None:
                 return
             gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
-            is_awaited = group.group.next_deadline() is not None  # A client with a pending member id can still join.
+            is_awaited = shared.machine.next_deadline() is not None  # A client with a pending member id can still join.
             is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited or self._offsets.pending(group_id)
-            if group.group.is_empty and not is_left:
-                self._delete(group)
+            if shared.machine.is_empty and not is_left:
+                self._delete(shared)
             elif gone:
                 self._journal.write(self._offsets.begin_delete(group_id, gone))

@@ -23,5 +23,5 @@ def check_room(size: int, groups: Callable[[], Iterable[SharedGroup]]) -> None:
     """Raise INVALID_REQUEST or GROUP_MAX_SIZE_REACHED if a new member of `size` bytes exceeds a memory limit."""
     if size > MAX_MEMBER_SIZE:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"a member sends {size} bytes; the limit is {MAX_MEMBER_SIZE}")
-    if size > SMALL and size + sum(shared.group.size for shared in groups()) > MAX_TOTAL_SIZE:
+    if size > SMALL and size + sum(shared.machine.size for shared in groups()) > MAX_TOTAL_SIZE:
         raise KafkaError(ErrorCode.GROUP_MAX_SIZE_REACHED, f"all members together may use {MAX_TOTAL_SIZE} bytes")

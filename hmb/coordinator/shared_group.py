@@ -65,22 +65,23 @@ class WaitingCall(Call):
 class SharedGroup:
     """One group with its lock and its journal. Thread-safe.
 
-    When no thread holds the lock:
+    `machine` is the state machine of the group: a `ClassicGroup` or a `ConsumerGroup`. When no thread holds the lock:
 
-    - The lists `responses` and `writes` of the group are empty, because each step empties them before it releases the
+    - The lists `responses` and `writes` of the machine are empty, because each step empties them before it releases the
       lock.
-    - The timer wakes the group at its next deadline or earlier.
+    - The timer wakes the group at its next deadline or earlier. `due` is at most the next deadline.
+    - A request without a response waits in a `WaitingCall`, and the machine has a deadline or a write that answers it.
     """
 
     def __init__(
-        self, group: Group, journal: Journal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
+        self, machine: Group, journal: Journal, timer: GroupTimer, clock: Callable[[], int] = monotonic_ms
     ) -> None:
-        self.group = group
+        self.machine = machine
         self.due: int | None = None  # the time (ms) of the next wake-up; only the timer changes it
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # This lock guards the group. A thread that holds it may take the timer's lock. Before the journal writes to
+        # This lock guards the machine and all its fields. A thread that holds it may take the timer's lock. Before the journal writes to
         # disk (fsync), a thread releases the group's lock. There is one exception: a thread that deletes the group or
         # its offsets keeps this lock.
         self.lock = threading.Lock()
@@ -88,16 +89,16 @@ class SharedGroup:
     @property
     def classic(self) -> ClassicGroup:
         """The group as a classic group. Raises GROUP_ID_NOT_FOUND if the group uses the KIP-848 protocol."""
-        if not isinstance(self.group, ClassicGroup):
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group.group_id} is not a classic group.")
-        return self.group
+        if not isinstance(self.machine, ClassicGroup):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.machine.group_id} is not a classic group.")
+        return self.machine
 
     @property
     def consumer(self) -> ConsumerGroup:
         """The group as a KIP-848 group. Raises GROUP_ID_NOT_FOUND if the group uses the classic protocol."""
-        if not isinstance(self.group, ConsumerGroup):
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.group.group_id} is not a consumer group.")
-        return self.group
+        if not isinstance(self.machine, ConsumerGroup):
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {self.machine.group_id} is not a consumer group.")
+        return self.machine
 
     def check_loaded(self) -> None:
         """Check that the group still exists. The caller must hold the group's lock.
@@ -105,8 +106,8 @@ class SharedGroup:
         Another thread may have deleted the group after this thread found it in the table. Raises
         COORDINATOR_NOT_AVAILABLE, and the client then sends the request again.
         """
-        if self.group.is_unloaded:
-            why = f"group {self.group.group_id!r} was deleted a moment ago; try again"
+        if self.machine.is_unloaded:
+            why = f"group {self.machine.group_id!r} was deleted a moment ago; try again"
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, why)
 
     def step(self, change: Callable[[int], Outcome], *, durable: bool = False) -> Outcome:
@@ -134,26 +135,26 @@ class SharedGroup:
 
     def unload(self) -> None:
         """Unload the group and answer its waiting requests, because the broker stops or the group was discarded."""
-        self.step(lambda now: self.group.unload())
+        self.step(lambda now: self.machine.unload())
 
     def _carry_out_effects(self) -> list[tuple[Write, Queued]]:
         """Apply deadlines, wake waiting threads and schedule the next wake-up. The caller must hold the group's lock.
 
         Return the writes of this step, each with its queued records or the error that prevented them.
         """
-        self.group.tick(self._clock())
-        for call, response in self.group.responses:
+        self.machine.tick(self._clock())
+        for call, response in self.machine.responses:
             assert isinstance(call, WaitingCall)
             call.respond(response)
-        self.group.responses.clear()
-        self._timer.schedule(self, self.group.next_deadline())
-        writes = self.group.writes.copy()
-        self.group.writes.clear()
+        self.machine.responses.clear()
+        self._timer.schedule(self, self.machine.next_deadline())
+        writes = self.machine.writes.copy()
+        self.machine.writes.clear()
         return [(write, self._enqueue(write)) for write in writes]
 
     def _enqueue(self, write: Write) -> Queued:
         try:
-            return self._journal.enqueue(self.group.group_id, write.records)
+            return self._journal.enqueue(self.machine.group_id, write.records)
         except KafkaError as error:
             return error
 
@@ -178,9 +179,9 @@ class SharedGroup:
                 raise queued
             self._journal.write(queued)
         except KafkaError as error:
-            LOGGER.error("group %s: its state could not be written: %s", self.group.group_id, error.message)
+            LOGGER.error("group %s: its state could not be written: %s", self.machine.group_id, error.message)
             return error
         except Exception:  # After an internal error, the members must not wait forever.
-            LOGGER.exception("group %s: its state could not be written", self.group.group_id)
+            LOGGER.exception("group %s: its state could not be written", self.machine.group_id)
             return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return None

@@ -116,7 +116,7 @@ def test_an_error_of_join_group_has_no_protocol(ask: Asker, version: int) -> Non
 def test_version_0_of_join_group_has_the_time_limit_of_its_session(ask: Asker) -> None:
     join(ask, 0)
     (group,) = ask.broker.groups._table.all()
-    assert group.classic.rebalance.members.rebalance_timeout == 10_000
+    assert group.classic.state.members.rebalance_timeout == 10_000
 
 
 @pytest.mark.parametrize("version", SyncGroupRequest.versions)

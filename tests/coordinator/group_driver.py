@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from unittest.mock import patch
 
-from hmb.coordinator.classic.group import ClassicGroup, MemberIdentity
-from hmb.coordinator.classic.members import Call
+from hmb.coordinator.classic.group import ClassicGroup
+from hmb.coordinator.classic.members import Call, MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.group import Commit, Write
 from hmb.coordinator.journal.records import GroupMetadataKey, decode_value
@@ -97,7 +97,7 @@ class GroupDriver:
         )
         call = Call()
         try:
-            self.group.rebalance.sync(call, request, self.now)
+            self.group.sync(call, request, self.now)
         except KafkaError as error:
             self.answers[call] = SyncGroupResponse(error_code=error.code)
         self.settle()
@@ -108,7 +108,7 @@ class GroupDriver:
             group_id="g", generation_id=generation, member_id=member_id, group_instance_id=instance
         )
         try:
-            self.group.rebalance.heartbeat(request, self.now)
+            self.group.heartbeat(request, self.now)
         except KafkaError as error:
             return error.code
         return ErrorCode.NONE
@@ -173,7 +173,7 @@ class GroupDriver:
             self.wait(deadline - self.now)
         ids = [self.joined(call).member_id for call in calls]
         for member_id in reversed(ids):
-            self.sync(member_id, self.group.rebalance.generation, {each: each.encode() for each in ids})
+            self.sync(member_id, self.group.state.generation, {each: each.encode() for each in ids})
         return ids
 
     def joined(self, call: Call) -> JoinGroupResponse:

@@ -32,15 +32,15 @@ def test_the_protocol_with_the_most_votes_wins(driver: GroupDriver) -> None:
 def test_only_clients_from_version_4_on_get_a_member_id_first(driver: GroupDriver, version: int) -> None:
     call = driver.join("a", version=version)
     assert (call in driver.answers) == (version >= 4)
-    assert len(driver.group.rebalance.members) == (version < 4)
+    assert len(driver.group.state.members) == (version < 4)
 
 
 def test_a_pending_member_is_removed_after_its_session_timeout(driver: GroupDriver) -> None:
     member_id = driver.joined(driver.join("a", session=6_000)).member_id
     driver.wait(5_999)
-    assert driver.group.rebalance.pending
+    assert driver.group.state.pending
     driver.wait(1)
-    assert not driver.group.rebalance.pending
+    assert not driver.group.state.pending
     assert driver.joined(driver.join("a", member_id)).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
@@ -48,7 +48,7 @@ def test_a_removed_pending_member_does_not_end_the_initial_delay(driver: GroupDr
     joining = driver.join("a", version=3)
     driver.join("b", session=1_000)
     driver.wait(2_999)
-    assert not driver.group.rebalance.pending
+    assert not driver.group.state.pending
     assert joining not in driver.answers
     driver.wait(1)
     assert driver.joined(joining).generation_id == 1
@@ -58,7 +58,7 @@ def test_a_static_member_does_not_join_with_an_assigned_member_id(driver: GroupD
     member_id = driver.joined(driver.join("a")).member_id
     answer = driver.joined(driver.join("a", member_id, instance="i"))
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert not driver.group.rebalance.members
+    assert not driver.group.state.members
 
 
 def test_a_repeated_join_group_replaces_the_waiting_one(driver: GroupDriver) -> None:
@@ -97,9 +97,9 @@ def test_an_unchanged_follower_gets_the_generation_and_the_leader_starts_a_rebal
     leader, follower = driver.stable("a", "b")
     answer = driver.joined(driver.join("b", follower))
     assert (answer.generation_id, answer.leader, answer.members) == (1, leader, [])
-    assert driver.group.rebalance.state is GroupState.STABLE
+    assert driver.group.state.current is GroupState.STABLE
     driver.join("a", leader)
-    assert driver.group.rebalance.state is GroupState.PREPARING_REBALANCE
+    assert driver.group.state.current is GroupState.PREPARING_REBALANCE
 
 
 def test_a_lost_join_response_is_sent_again(driver: GroupDriver) -> None:
@@ -108,7 +108,7 @@ def test_a_lost_join_response_is_sent_again(driver: GroupDriver) -> None:
     for call, count in ((leader, 2), (follower, 0)):
         again = driver.joined(driver.join("x", driver.joined(call).member_id))
         assert (again.generation_id, len(again.members)) == (1, count)
-    assert driver.group.rebalance.state is GroupState.COMPLETING_REBALANCE
+    assert driver.group.state.current is GroupState.COMPLETING_REBALANCE
 
 
 def test_a_sync_group_must_name_the_groups_protocol(driver: GroupDriver) -> None:
@@ -129,7 +129,7 @@ def test_a_static_member_that_returns_during_a_slow_write_joins_the_next_rebalan
     assert driver.joined(back).generation_id == 2
     driver.write()
     assert driver.joined(back).generation_id == 2
-    assert driver.group.rebalance.members.by_id["i-2"].joining is None
+    assert driver.group.state.members.by_id["i-2"].joining is None
 
 
 def test_a_static_member_that_returns_during_a_slow_write_keeps_its_session(driver: GroupDriver) -> None:
@@ -154,7 +154,7 @@ def test_a_static_member_that_restarts_before_its_sync_group_must_still_sync(dri
     back = driver.joined(driver.join("b", instance="b", rebalance=5_000)).member_id
     assert driver.synced(driver.sync(back, 1, instance="b")).assignment == b"part"
     driver.wait(5_000)
-    assert driver.group.rebalance.state is GroupState.STABLE
+    assert driver.group.state.current is GroupState.STABLE
 
 
 def test_a_rebalance_timeout_of_0_does_not_spin_while_static_members_are_away(driver: GroupDriver) -> None:
@@ -165,11 +165,11 @@ def test_a_rebalance_timeout_of_0_does_not_spin_while_static_members_are_away(dr
     for instance in "ij":
         driver.join("c", instance=instance, rebalance=0)  # The static member restarts, and the group stays Stable.
     driver.leave(static("j"))
-    assert driver.group.rebalance.state is GroupState.PREPARING_REBALANCE
+    assert driver.group.state.current is GroupState.PREPARING_REBALANCE
     deadline = driver.group.next_deadline()
     assert deadline is not None and deadline > driver.now
     driver.wait(10_000)  # The member's session times out.
-    assert driver.group.rebalance.state is GroupState.EMPTY
+    assert driver.group.state.current is GroupState.EMPTY
 
 
 def test_several_members_that_leave_together_cause_one_rebalance() -> None:
@@ -180,7 +180,7 @@ def test_several_members_that_leave_together_cause_one_rebalance() -> None:
     outcomes = driver.leave(static("i"), "b-2", "b-2", static("i", "i-1"), static("none"))
     unknown = ErrorCode.UNKNOWN_MEMBER_ID
     assert outcomes == [ErrorCode.NONE, ErrorCode.NONE, unknown, unknown, unknown]
-    assert (driver.group.rebalance.state, driver.group.rebalance.generation) == (GroupState.EMPTY, 3)
+    assert (driver.group.state.current, driver.group.state.generation) == (GroupState.EMPTY, 3)
 
 
 def test_the_record_contains_the_whole_state_of_the_group(driver: GroupDriver) -> None:
@@ -216,16 +216,16 @@ def test_an_empty_group_is_written_with_its_generation_and_no_members(driver: Gr
     (member_id,) = driver.stable("a")
     driver.leave(member_id)
     driver.restart()
-    assert (driver.group.rebalance.state, driver.group.rebalance.generation) == (GroupState.EMPTY, 2)
-    assert (driver.group.protocol_type, driver.group.rebalance.protocol) == ("consumer", None)
-    assert not driver.group.rebalance.members
+    assert (driver.group.state.current, driver.group.state.generation) == (GroupState.EMPTY, 2)
+    assert (driver.group.protocol_type, driver.group.state.protocol) == ("consumer", None)
+    assert not driver.group.state.members
 
 
 def test_a_record_without_a_rebalance_timeout_uses_the_session_timeout() -> None:
     member = GroupMetadataValue.MemberMetadata(member_id="m", session_timeout=7_000, rebalance_timeout=-1)
     value = GroupMetadataValue(protocol_type="consumer", generation=3, protocol="range", leader="m", members=[member])
     group = ClassicGroup.restore("g", value, group_settings(), lambda: 0)
-    assert group.rebalance.members.by_id["m"].rebalance_timeout == 7_000
+    assert group.state.members.by_id["m"].rebalance_timeout == 7_000
 
 
 def test_restored_members_get_a_new_session_at_the_end_of_the_load(driver: GroupDriver) -> None:
@@ -238,9 +238,9 @@ def test_restored_members_get_a_new_session_at_the_end_of_the_load(driver: Group
     assert driver.heartbeat(member_id, 1) == ErrorCode.NONE
     driver.group.resume(driver.now)
     driver.wait(9_999)
-    assert member_id in driver.group.rebalance.members
+    assert member_id in driver.group.state.members
     driver.wait(1)
-    assert member_id not in driver.group.rebalance.members
+    assert member_id not in driver.group.state.members
 
 
 def test_a_restored_group_above_its_largest_size_rebalances() -> None:
@@ -251,7 +251,7 @@ def test_a_restored_group_above_its_largest_size_rebalances() -> None:
     driver.sync("a-1", 2, {})
     driver.settings = group_settings(max_size=1)
     driver.restart()
-    assert driver.group.rebalance.state is GroupState.PREPARING_REBALANCE
+    assert driver.group.state.current is GroupState.PREPARING_REBALANCE
 
 
 def test_a_stop_of_the_broker_answers_waiting_members_with_not_coordinator(driver: GroupDriver) -> None:
@@ -287,7 +287,7 @@ def test_a_commit_keeps_a_session_alive(driver: GroupDriver) -> None:
     for _ in range(5):
         driver.wait(9_000)
         assert driver.commit(member_id, 1) == ErrorCode.NONE
-    assert member_id in driver.group.rebalance.members
+    assert member_id in driver.group.state.members
 
 
 def test_a_group_is_described_with_its_members_metadata_only_when_it_is_stable(driver: GroupDriver) -> None:

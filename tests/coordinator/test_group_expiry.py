@@ -52,7 +52,7 @@ def test_all_offsets_of_an_empty_group_expire_after_it_became_empty() -> None:
         assert (when.since(COMMITTED), when.is_read("t"), is_subscribed(driver.group, "t")) == (50_000, False, False)
         driver.now = 90_000
         driver.restart()
-    driver.group.rebalance.state_timestamp = -1  # Group records of versions 0 and 1 do not contain this time.
+    driver.group.state.timestamp = -1  # Group records of versions 0 and 1 do not contain this time.
     when = expiry(driver.group)
     assert when is not None and when.since(COMMITTED) == 123
 

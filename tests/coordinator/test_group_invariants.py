@@ -164,8 +164,8 @@ class Groups(RuleBasedStateMachine):
     def _sync(self, client: Client) -> None:
         leader, _ = self.generations[client.generation]
         parts: dict[str, bytes] = {}
-        if leader == client.member_id and self.driver.group.rebalance.state is GroupState.COMPLETING_REBALANCE:
-            for member in self.driver.group.rebalance.members:
+        if leader == client.member_id and self.driver.group.state.current is GroupState.COMPLETING_REBALANCE:
+            for member in self.driver.group.state.members:
                 part = parts[member.member_id] = f"{client.generation} {member.member_id}".encode()
                 self.assigned[client.generation, member.group_instance_id or member.member_id] = part
         client.syncing = self.driver.sync(client.member_id, client.generation, parts, instance=client.instance)
@@ -188,22 +188,21 @@ class Groups(RuleBasedStateMachine):
 
     @invariant()
     def generations_grow(self) -> None:
-        assert self.driver.group.rebalance.generation >= self.newest
-        self.newest = self.driver.group.rebalance.generation
+        assert self.driver.group.state.generation >= self.newest
+        self.newest = self.driver.group.state.generation
 
     @invariant()
     def the_members_are_consistent(self) -> None:
         group = self.driver.group
-        members = group.rebalance.members
+        members = group.state.members
         assert (members.leader_id in members) == bool(members)
         assert (members.leader_id is None) == (not members)
         assert {each: members.by_id[holder].group_instance_id for each, holder in members.instances.items()} == {
             each: each for each in members.instances
         }
         assert {m.group_instance_id for m in members if m.is_static} == set(members.instances)
-        assert group.rebalance.unsynced <= set(members.by_id)
-        assert not group.rebalance.pending.keys() & members.by_id.keys()
-        assert bool(members) == (group.rebalance.state is not GroupState.EMPTY)
+        assert not group.state.pending.keys() & members.by_id.keys()
+        assert bool(members) == (group.state.current is not GroupState.EMPTY)
 
     @invariant()
     def a_waiting_client_has_a_deadline_or_a_pending_write(self) -> None:
@@ -216,7 +215,7 @@ class Groups(RuleBasedStateMachine):
         self.driver.write()
         self.driver.wait(24 * 60 * 60 * 1000)
         group = self.driver.group
-        assert (group.rebalance.state, group.next_deadline(), group.rebalance.pending) == (GroupState.EMPTY, None, {})
+        assert (group.state.current, group.next_deadline(), group.state.pending) == (GroupState.EMPTY, None, {})
         assert all(call in self.driver.answers for call in self.calls)
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from hmb.coordinator.classic.group import MemberIdentity
+from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.members import Call
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode
@@ -107,10 +107,10 @@ class Session:
         yield from ()
 
     def show(self) -> Iterator[str]:
-        protocol_type, rebalance = self.driver.group.protocol_type, self.driver.group.rebalance
-        yield f"{rebalance.state.value}, generation {rebalance.generation}, {protocol_type} {rebalance.protocol}"
-        for member in rebalance.members:
-            leads = " leads" if member.member_id == rebalance.members.leader_id else ""
+        state = self.driver.group.state
+        yield f"{state.current.value}, generation {state.generation}, {state.protocol_type} {state.protocol}"
+        for member in state.members:
+            leads = " leads" if member.member_id == state.members.leader_id else ""
             waits = " joining" if member.joining else " syncing" if member.syncing else ""
             yield f"  {member.member_id} {member.assignment.decode()!r}{leads}{waits}"
 
@@ -118,9 +118,9 @@ class Session:
         for call, answer in self.driver.answers.items():
             yield f"{self._names[call]}: {_text(answer)}"
         self.driver.answers.clear()
-        if self.driver.group.rebalance.state is not self._state:
-            yield f"{self._state.value} -> {self.driver.group.rebalance.state.value}"
-            self._state = self.driver.group.rebalance.state
+        if self.driver.group.state.current is not self._state:
+            yield f"{self._state.value} -> {self.driver.group.state.current.value}"
+            self._state = self.driver.group.state.current
 
 
 def _text(answer: JoinGroupResponse | SyncGroupResponse) -> str:

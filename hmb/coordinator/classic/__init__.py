@@ -21,8 +21,9 @@ send JoinGroup again, and A, B and C form generation 2.
 Read the modules of this folder in this order:
 - `states`       the states of a group, the events, and the table of all transitions
 - `members`      the members of a group, and how the coordinator chooses the leader and the protocol
-- `rebalance`    the two halves of a rebalance, the requests SyncGroup and Heartbeat, and all time limits
-- `group`        the requests JoinGroup and LeaveGroup, which change the members, and the check of OffsetCommit
+- `state`        the state of one group: members, generation, protocol; and the effects of a step
+- `rebalance`    decides when the next generation starts, and what its members receive
+- `group`        handles the requests, and decides who is a member
 
 A first reader can skip these modules:
 - `initial_delay`      the first rebalance of an empty group waits for further members (KIP-134)

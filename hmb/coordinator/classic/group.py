@@ -1,8 +1,7 @@
 """One classic group and its requests: a state machine without threads, clocks or sockets.
 
-A *step* is a request (`join`, `leave`, `check_commit`, `rebalance.sync`, `rebalance.heartbeat`) or a check of the
-deadlines (`tick`). A step changes the state of the group. After each step, the caller (shared_group.py) uses these
-results:
+A *step* is a request (`join`, `sync`, `heartbeat`, `leave`, `check_commit`) or a check of the deadlines (`tick`). A
+step changes the state of the group. After each step, the caller (shared_group.py) uses these results:
 - `responses` contains requests together with their responses. The caller sends the responses.
 - `writes` contains records for the journal. The caller stores the records and then runs `Write.on_stored`. This
   function is another step: it produces the responses that the caller must not send before the records are on disk.
@@ -28,6 +27,14 @@ Invariant: while a rebalance runs, a member with a live session never receives t
 coordinator removes a member in only three cases: the member leaves, its session ends, or it does not join or sync in
 time.
 
+A group has four kinds of deadlines. `tick` acts on the first two, and `Rebalance.tick` on the others:
+    session      a member must send a request within its session timeout; otherwise the group removes the member
+    pending      a client must join with a new member id within the session timeout; otherwise the id becomes invalid
+    join         all members must send JoinGroup within the rebalance timeout
+    sync         all members must send SyncGroup within the rebalance timeout
+
+The session of a member that waits for a response is suspended, because its client cannot send heartbeats.
+
 The parameter `now` is a time in ms from a clock that never jumps. The function `clock` returns the time in ms since
 1970, which the group writes into its record.
 
@@ -36,6 +43,7 @@ Source: Kafka's `GroupMetadataManager` (classicGroup...); KIP-62, KIP-345, KIP-3
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import ClassVar, Self
 from uuid import uuid4
@@ -44,46 +52,46 @@ from hmb.coordinator.classic.members import (
     NEW_MEMBER_TIMEOUT,
     Call,
     ClassicMember,
+    MemberIdentity,
     Protocols,
     protocols_of,
+    reason_of,
 )
-from hmb.coordinator.classic.older_clients import requests_member_id
-from hmb.coordinator.classic.rebalance import UNLOADED, Rebalance
-from hmb.coordinator.classic.record import decode_members
+from hmb.coordinator.classic.older_clients import check_protocol, requests_member_id
+from hmb.coordinator.classic.rebalance import JOIN_AGAIN, Rebalance
 from hmb.coordinator.classic.settings import GroupSettings
+from hmb.coordinator.classic.state import ClassicState
 from hmb.coordinator.classic.static_members import replace_member
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, KeyAndValue, encode_key
 from hmb.protocol.enums import GroupState, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.describe_groups import DescribeGroupsResponse
+from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-from hmb.protocol.messages.leave_group import LeaveGroupRequest
+from hmb.protocol.messages.sync_group import SyncGroupRequest
 
+LOGGER = logging.getLogger(__name__)
 LONGEST_PREFIX = 255  # characters that a member id takes from the client id, so that its length fits an int16
-LONGEST_REASON = 255  # limit for the characters of a reason; Kafka's clients have the same limit
 
-MemberIdentity = LeaveGroupRequest.MemberIdentity
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
 
 
 class ClassicGroup:
-    """A classic group. It handles the requests that change the members, and `rebalance` handles the rebalance.
+    """A classic group. It handles the requests and decides who is a member.
 
-    `responses` and `writes` are the same lists as in `rebalance`.
+    - `state` contains the members and the generation (state.py). `responses` and `writes` are lists of the state.
+    - `_rebalance` decides when the next generation starts (rebalance.py).
     """
 
     kind: ClassVar[str] = GroupType.CLASSIC
 
     def __init__(self, group_id: str, settings: GroupSettings, clock: Callable[[], int]) -> None:
         self.group_id = group_id
-        self.rebalance = Rebalance(group_id, settings.initial_delay, clock)
-        self.responses, self.writes = self.rebalance.responses, self.rebalance.writes
+        self.state = ClassicState(group_id, clock)
+        self.responses, self.writes = self.state.responses, self.state.writes
+        self._rebalance = Rebalance(self.state, settings.initial_delay)
         self._settings = settings
-
-    @property
-    def protocol_type(self) -> str | None:
-        return self.rebalance.protocol_type
 
     @classmethod
     def restore(
@@ -91,11 +99,7 @@ class ClassicGroup:
     ) -> Self:
         """Return the group that is stored in a record of the journal. `value` is the value of this record."""
         group = cls(group_id, settings, clock)
-        group.rebalance.members = decode_members(value)
-        group.rebalance.state = GroupState.STABLE if group.rebalance.members else GroupState.EMPTY
-        group.rebalance.generation = value.generation
-        group.rebalance.protocol_type, group.rebalance.protocol = value.protocol_type or None, value.protocol
-        group.rebalance.state_timestamp = value.current_state_timestamp
+        group.state.restore(value)
         return group
 
     def resume(self, now: int) -> None:
@@ -103,29 +107,28 @@ class ClassicGroup:
 
         Each member must send a request within its session timeout. A group with too many members starts a rebalance.
         """
-        for member in self.rebalance.members:
+        for member in self.state.members:
             if member.deadline is None:
                 member.extend_session(now)
-        if len(self.rebalance.members) > self._settings.max_size:
-            because = f"the group has {len(self.rebalance.members)} members, more than group.max.size"
-            self.rebalance.prepare(because, now)
+        if len(self.state.members) > self._settings.max_size:
+            because = f"the group has {len(self.state.members)} members, more than group.max.size"
+            self._rebalance.prepare(because, now)
 
     # -- JoinGroup
 
     def join(self, call: Call, request: JoinGroupRequest, now: int) -> None:
         """Handle a JoinGroup request of a new or a known member. Raises KafkaError if the group rejects the request."""
-        if self.rebalance.state is GroupState.DEAD:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNLOADED)
+        self.state.check_loaded()
         protocols = protocols_of(request)
         if not self._has_room_for(request.member_id):
-            self.rebalance.remove(request.member_id)
-            self.rebalance.queue_response(call, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
+            self.state.remove(request.member_id)
+            self.state.queue_response(call, JoinGroupResponse(error_code=ErrorCode.GROUP_MAX_SIZE_REACHED))
         elif not self._fits(request.protocol_type, protocols):
             why = "the group has another protocol type, or no member supports one of the protocols in the request"
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, why)
         elif not request.member_id:
             self._join_first(call, request, protocols, now)
-        elif request.member_id not in self.rebalance.pending:
+        elif request.member_id not in self.state.pending:
             self._join_again(call, request, protocols, now)
         elif request.group_instance_id is None:
             self._add(call, request, protocols, request.member_id, now)
@@ -138,38 +141,37 @@ class ClassicGroup:
         The group must have fewer than `group.max.size` members. While a rebalance waits for members, the group counts
         only the members that have joined this rebalance.
         """
-        if self.rebalance.state is GroupState.EMPTY:
+        if self.state.current is GroupState.EMPTY:
             return True
-        member = self.rebalance.members.by_id.get(member_id)
-        if self.rebalance.state is not GroupState.PREPARING_REBALANCE:
-            return member is not None or len(self.rebalance.members) < self._settings.max_size
-        joined = sum(other.joining is not None for other in self.rebalance.members)
+        member = self.state.members.by_id.get(member_id)
+        if self.state.current is not GroupState.PREPARING_REBALANCE:
+            return member is not None or len(self.state.members) < self._settings.max_size
+        joined = sum(other.joining is not None for other in self.state.members)
         return (member is not None and member.joining is not None) or joined < self._settings.max_size
 
     def _fits(self, protocol_type: str, protocols: Protocols) -> bool:
-        if self.rebalance.state is GroupState.EMPTY:
+        if self.state.current is GroupState.EMPTY:
             return bool(protocol_type and protocols)
-        return protocol_type == self.rebalance.protocol_type and self.rebalance.members.support_one_of(protocols)
+        return protocol_type == self.state.protocol_type and self.state.members.support_one_of(protocols)
 
     def _join_first(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup request of a client that has no member id yet."""
         instance_id = request.group_instance_id
         member_id = f"{(call.client_id if instance_id is None else instance_id)[:LONGEST_PREFIX]}-{uuid4()}"
-        if instance_id is not None and instance_id in self.rebalance.members.instances:
-            because = f"static member {instance_id} has restarted{_reason(request)}"
-            replace_member(self.rebalance, call, request, member_id, because, now)
+        if instance_id is not None and instance_id in self.state.members.instances:
+            replace_member(self.state, self._rebalance, call, request, member_id, now)
         elif instance_id is None and requests_member_id(call):
-            self.rebalance.pending.add(member_id, now + request.session_timeout_ms)
+            self.state.pending.add(member_id, now + request.session_timeout_ms)
             response = JoinGroupResponse(error_code=ErrorCode.MEMBER_ID_REQUIRED, member_id=member_id)
-            self.rebalance.queue_response(call, response)
+            self.state.queue_response(call, response)
         else:
             self._add(call, request, protocols, member_id, now)
 
     def _add(self, call: Call, request: JoinGroupRequest, protocols: Protocols, member_id: str, now: int) -> None:
-        self.rebalance.pending.pop(member_id, None)
-        if not self.rebalance.members:
-            self.rebalance.protocol_type = request.protocol_type
-        self.rebalance.on_join()
+        self.state.pending.pop(member_id, None)
+        if not self.state.members:
+            self.state.protocol_type = request.protocol_type
+        self._rebalance.on_join()
         member = ClassicMember(
             member_id,
             request.group_instance_id,
@@ -182,26 +184,44 @@ class ClassicGroup:
             joining=call,
             is_new=True,
         )
-        self.rebalance.members.add(member)
-        self.rebalance.start(f"{member_id} joins{_reason(request)}", now)
+        self.state.members.add(member)
+        self._rebalance.start(f"{member_id} joins{reason_of(request)}", now)
 
     def _join_again(self, call: Call, request: JoinGroupRequest, protocols: Protocols, now: int) -> None:
         """Handle the JoinGroup request of a client that is already a member.
 
         If the request changes nothing, the response contains the current generation. Otherwise start a rebalance.
         """
-        member = self.rebalance.members.check(request.member_id, request.group_instance_id)
+        member = self.state.members.check(request.member_id, request.group_instance_id)
         # If a topic of the group has changed, the leader of a Stable group joins again. The group must rebalance, even
         # if the leader's metadata is the same as before.
-        leads = self.rebalance.state is GroupState.STABLE and member.member_id == self.rebalance.members.leader_id
-        if self.rebalance.state is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
-            self.rebalance.wait_for_generation(member, call)
+        leads = self.state.current is GroupState.STABLE and member.member_id == self.state.members.leader_id
+        if self.state.current is GroupState.PREPARING_REBALANCE or leads or member.protocols != protocols:
+            self._rebalance.wait_for_generation(member, call)
             member.update(request)
-            self.rebalance.start(f"{member.member_id} joins again{_reason(request)}", now)
+            self._rebalance.start(f"{member.member_id} joins again{reason_of(request)}", now)
         else:
-            self.rebalance.queue_response(call, self.rebalance.generation_for(member))
+            self.state.queue_response(call, self.state.generation_for(member))
 
-    # -- OffsetCommit and LeaveGroup
+    # -- SyncGroup, Heartbeat, OffsetCommit and LeaveGroup
+
+    def sync(self, call: Call, request: SyncGroupRequest, now: int) -> None:
+        """Handle a SyncGroup request of a member. Raises KafkaError if the group rejects the request."""
+        member = self.state.check(request.member_id, request.group_instance_id, request.generation_id)
+        check_protocol(request, self.state.protocol_type, self.state.protocol)
+        assignments = {part.member_id: bytes(part.assignment) for part in request.assignments}
+        self._rebalance.sync(call, member, assignments, now)
+
+    def heartbeat(self, request: HeartbeatRequest, now: int) -> None:
+        """Extend the session of the member that sent a heartbeat.
+
+        Raises REBALANCE_IN_PROGRESS if the member must join again. Raises another error if the group does not know the
+        member or the generation.
+        """
+        member = self.state.check(request.member_id, request.group_instance_id, request.generation_id)
+        member.extend_session(now)
+        if self.state.current is GroupState.PREPARING_REBALANCE:
+            raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, JOIN_AGAIN)
 
     def check_commit(self, commit: Commit, now: int) -> None:
         """Check that the sender of an offset commit is a current member.
@@ -209,13 +229,13 @@ class ClassicGroup:
         A commit outside a transaction extends the session of the member. Raises COORDINATOR_NOT_AVAILABLE,
         UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, ILLEGAL_GENERATION, REBALANCE_IN_PROGRESS.
         """
-        only_stores = self.rebalance.state is GroupState.EMPTY and commit.epoch < 0
+        only_stores = self.state.current is GroupState.EMPTY and commit.epoch < 0
         if only_stores or (commit.names_no_member and not self.is_unloaded):
             return  # The sender is no member: an admin client, or a consumer that uses the group only to store offsets.
-        member = self.rebalance.check(commit.member_id, commit.group_instance_id, commit.epoch)
+        member = self.state.check(commit.member_id, commit.group_instance_id, commit.epoch)
         if commit.producer is not None:
             return
-        if self.rebalance.state is GroupState.COMPLETING_REBALANCE:
+        if self.state.current is GroupState.COMPLETING_REBALANCE:
             why = "the group waits for the assignment of the leader; commit after SyncGroup"
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS, why)
         member.extend_session(now)
@@ -228,57 +248,73 @@ class ClassicGroup:
 
         Raises COORDINATOR_NOT_AVAILABLE if the group is unloaded.
         """
-        if self.rebalance.state is GroupState.DEAD:
-            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNLOADED)
+        self.state.check_loaded()
         outcomes = [self._leave(identity) for identity in leaving]
         gone = [
-            f"{identity.member_id or identity.group_instance_id} leaves{_reason(identity)}"
+            f"{identity.member_id or identity.group_instance_id} leaves{reason_of(identity)}"
             for identity, code in zip(leaving, outcomes, strict=True)
             if not code
         ]
         # In an Empty group, only a pending id can leave, and no rebalance is necessary.
-        if gone and self.rebalance.state is not GroupState.EMPTY:
-            self.rebalance.start(", ".join(gone), now)
+        if gone and self.state.current is not GroupState.EMPTY:
+            self._rebalance.start(", ".join(gone), now)
         return outcomes
 
     def _leave(self, identity: MemberIdentity) -> ErrorCode:
         member_id = identity.member_id
         if not member_id and identity.group_instance_id is not None:
-            member_id = self.rebalance.members.instances.get(identity.group_instance_id, "")
+            member_id = self.state.members.instances.get(identity.group_instance_id, "")
         try:
-            if member_id not in self.rebalance.pending:
-                self.rebalance.members.check(member_id, identity.group_instance_id)
+            if member_id not in self.state.pending:
+                self.state.members.check(member_id, identity.group_instance_id)
         except KafkaError as error:
             return error.code
-        self.rebalance.remove(member_id)
+        self.state.remove(member_id)
         return ErrorCode.NONE
 
     # -- deadlines
 
     def next_deadline(self) -> int | None:
         """Return the earliest deadline (ms), or None if the group has none."""
-        return self.rebalance.next_deadline()
+        limits = [member.expires_at for member in self.state.members]
+        limits += [*self.state.pending.values(), self._rebalance.next_deadline()]
+        return min((limit for limit in limits if limit is not None), default=None)
 
     def tick(self, now: int) -> None:
-        """Act on every deadline that has passed."""
-        self.rebalance.tick(now)
+        """Act on every deadline that has passed: remove pending ids and silent members, and continue the rebalance."""
+        for member_id in self.state.pending.expired(now):
+            LOGGER.info("group %s: no client joined with member id %s in time", self.group_id, member_id)
+            self.state.remove(member_id)
+            self._rebalance.complete_join_if_all_joined(now)
+        for member in list(self.state.members):
+            if member.member_id in self.state.members and (limit := member.expires_at) is not None and limit <= now:
+                self._expire(member, now)
+        self._rebalance.tick(now)
+
+    def _expire(self, member: ClassicMember, now: int) -> None:
+        self.state.remove(member.member_id)
+        if self.state.current is GroupState.PREPARING_REBALANCE:
+            LOGGER.info("group %s: the session of %s ended", self.group_id, member.member_id)
+            self._rebalance.complete_join_if_all_joined(now)
+        else:
+            self._rebalance.start(f"the session of {member.member_id} ended", now)
 
     # -- deletion of the group
 
     def unload(self) -> None:
         """Unload the group when the broker stops or deletes the group. Members that wait receive NOT_COORDINATOR."""
-        if self.rebalance.state is GroupState.DEAD:
-            return
-        self.rebalance.cancel()
+        if not self.is_unloaded:
+            self.state.unload()
+            self._rebalance.cancel()
 
     def tombstones(self) -> list[KeyAndValue]:
         """Return the tombstone that deletes the group's record. Raises NON_EMPTY_GROUP if the group has members.
 
         Raises GROUP_ID_NOT_FOUND if the group is already unloaded.
         """
-        if self.rebalance.state is GroupState.DEAD:
+        if self.state.current is GroupState.DEAD:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"group {self.group_id!r} does not exist any more")
-        if self.rebalance.state is not GroupState.EMPTY:
+        if self.state.current is not GroupState.EMPTY:
             why = f"group {self.group_id!r} has members; stop them first"
             raise KafkaError(ErrorCode.NON_EMPTY_GROUP, why)
         return [(encode_key(GroupMetadataKey(group=self.group_id)), None)]
@@ -286,32 +322,36 @@ class ClassicGroup:
     # -- admin requests
 
     @property
+    def protocol_type(self) -> str | None:
+        return self.state.protocol_type
+
+    @property
     def size(self) -> int:
         """The sum of the sizes of all members' metadata, in bytes."""
-        return self.rebalance.members.size
+        return self.state.members.size
 
     @property
     def is_unloaded(self) -> bool:
-        return self.rebalance.state is GroupState.DEAD
+        return self.state.current is GroupState.DEAD
 
     @property
     def state_name(self) -> str:
-        return self.rebalance.state.value
+        return self.state.current.value
 
     @property
     def is_empty(self) -> bool:
-        return self.rebalance.state is GroupState.EMPTY
+        return self.state.current is GroupState.EMPTY
 
     def describe(self) -> DescribedGroup:
         """Return the state and the members of the group for DescribeGroups.
 
         The response contains the protocol and the metadata of the members only if the group is Stable.
         """
-        protocol = self.rebalance.protocol if self.rebalance.state is GroupState.STABLE else None
+        protocol = self.state.protocol if self.state.current is GroupState.STABLE else None
         return DescribedGroup(
             group_id=self.group_id,
-            group_state=self.rebalance.state.value,
-            protocol_type=self.rebalance.protocol_type or "",
+            group_state=self.state.current.value,
+            protocol_type=self.state.protocol_type or "",
             protocol_data=protocol or "",
             members=[
                 DescribedGroup.DescribedGroupMember(
@@ -322,10 +362,7 @@ class ClassicGroup:
                     member_metadata=b"" if protocol is None else member.metadata(protocol),
                     member_assignment=member.assignment,
                 )
-                for member in self.rebalance.members
+                for member in self.state.members
             ],
         )
 
-
-def _reason(request: JoinGroupRequest | MemberIdentity) -> str:
-    return f" ({request.reason[:LONGEST_REASON]})" if request.reason else ""

@@ -19,10 +19,13 @@ from dataclasses import dataclass, field
 
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupRequest
+from hmb.protocol.messages.leave_group import LeaveGroupRequest
 
 NEW_MEMBER_TIMEOUT = 5 * 60 * 1000  # ms: a new member waits at most this long for its first JoinGroup response
+LONGEST_REASON = 255  # limit for the characters of a reason; Kafka's clients have the same limit
 SHORTEST_WAIT = 1000  # ms: the group waits at least this long for absent static members
 
+MemberIdentity = LeaveGroupRequest.MemberIdentity
 Protocols = Sequence[tuple[str, bytes]]  # pairs (name, metadata); the preferred protocol is first
 
 
@@ -54,6 +57,7 @@ class ClassicMember:
     joining: Call | None = None  # the member's JoinGroup request, while it waits for its response
     syncing: Call | None = None  # the member's SyncGroup request, while it waits for its response
     is_new: bool = False  # whether the member waits for its first JoinGroup response
+    must_sync: bool = False  # whether the member has not sent SyncGroup in this generation yet
 
     @property
     def is_static(self) -> bool:
@@ -94,7 +98,7 @@ class ClassicMember:
 class ClassicMembers:
     """The members of a group by member id, sorted by the time at which they joined.
 
-    - `instances` maps the group instance id of each static member to the member id.
+    - `instances` maps the group instance id of each static member to the member id. Each id in it is in `by_id`.
     - `leader_id` is the member id of the leader, or None if the group has no members.
     """
 
@@ -205,3 +209,8 @@ class ClassicMembers:
 def protocols_of(request: JoinGroupRequest) -> Protocols:
     """Return the protocols in a JoinGroup request, the preferred protocol first."""
     return [(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols]
+
+
+def reason_of(request: JoinGroupRequest | MemberIdentity) -> str:
+    """Return the reason that a client gives for a request, in parentheses for the log, or an empty string."""
+    return f" ({request.reason[:LONGEST_REASON]})" if request.reason else ""

@@ -22,54 +22,48 @@ Source: KIP-345, KIP-814.
 
 from __future__ import annotations
 
-from hmb.coordinator.classic.members import Call, ClassicMember
+from hmb.coordinator.classic.members import Call, reason_of
 from hmb.coordinator.classic.older_clients import without_assignment
 from hmb.coordinator.classic.rebalance import Rebalance
+from hmb.coordinator.classic.state import ClassicState
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
 
 def replace_member(
-    rebalance: Rebalance, call: Call, request: JoinGroupRequest, member_id: str, because: str, now: int
+    state: ClassicState, rebalance: Rebalance, call: Call, request: JoinGroupRequest, member_id: str, now: int
 ) -> None:
     """Assign the new `member_id` to a static member that has restarted. Requests with its old id then fail.
 
     If the group is Stable and would choose the same protocol again, it stays Stable and the member keeps its
-    assignment. Otherwise the group starts a rebalance, and the broker logs the reason `because`.
+    assignment. Otherwise the group starts a rebalance.
     """
-    member = rebalance.members.by_id[rebalance.members.instances[request.group_instance_id or ""]]
+    member = state.members.by_id[state.members.instances[request.group_instance_id or ""]]
     before = member.member_id, member.protocols, member.session_timeout, member.rebalance_timeout
-    old_leader = rebalance.members.leader_id
-    rebalance.dismiss(member, ErrorCode.FENCED_INSTANCE_ID, member.member_id)
-    _rename(rebalance, member, member_id)
+    old_leader = state.members.leader_id
+    state.dismiss(member, ErrorCode.FENCED_INSTANCE_ID, member.member_id)
+    state.members.rename(member, member_id)
     member.is_new = False
     member.extend_session(now)
     member.update(request)
     rebalance.wait_for_generation(member, call)
-    if rebalance.state is not GroupState.STABLE or rebalance.members.select_protocol() != rebalance.protocol:
-        rebalance.start(because, now)
+    if state.current is not GroupState.STABLE or state.members.select_protocol() != state.protocol:
+        rebalance.start(f"static member {request.group_instance_id} has restarted{reason_of(request)}", now)
         return
 
     def on_stored(error: KafkaError | None, now: int) -> None:
-        if rebalance.state is not GroupState.STABLE or member.joining is not call:
+        if state.current is not GroupState.STABLE or member.joining is not call:
             return  # A rebalance has started in the meantime and will answer the request.
         member.joining = None
         # The client could not send heartbeats while it waited for this write, so its session starts again.
         if error is None:
             member.extend_session(now)
-            rebalance.queue_response(call, without_assignment(rebalance.generation_for(member), call, old_leader))
+            state.queue_response(call, without_assignment(state.generation_for(member), call, old_leader))
             return
-        _rename(rebalance, member, before[0])
+        state.members.rename(member, before[0])
         _, member.protocols, member.session_timeout, member.rebalance_timeout = before
         member.extend_session(now)
-        rebalance.queue_response(call, JoinGroupResponse(error_code=error.code))
+        state.queue_response(call, JoinGroupResponse(error_code=error.code))
 
-    rebalance.queue_write({other.member_id: other.assignment for other in rebalance.members}, on_stored)
-
-
-def _rename(rebalance: Rebalance, member: ClassicMember, member_id: str) -> None:
-    if member.member_id in rebalance.unsynced:
-        rebalance.unsynced.remove(member.member_id)
-        rebalance.unsynced.add(member_id)
-    rebalance.members.rename(member, member_id)
+    state.queue_write({other.member_id: other.assignment for other in state.members}, on_stored)

@@ -71,11 +71,11 @@ class ClassicCoordinator:
                     return call
                 case SyncGroupRequest():
                     failed = SyncGroupResponse
-                    self._group.rebalance.sync(call, request, self.now)
+                    self._group.sync(call, request, self.now)
                     return call
                 case HeartbeatRequest():
                     failed = HeartbeatResponse
-                    self._group.rebalance.heartbeat(request, self.now)
+                    self._group.heartbeat(request, self.now)
                     return HeartbeatResponse()
                 case LeaveGroupRequest():
                     self._group.leave(request.members, self.now)
@@ -100,7 +100,7 @@ class ClassicCoordinator:
                 write.on_stored(None, self.now)
 
     def known(self) -> Iterable[str]:
-        return self._group.rebalance.members.by_id
+        return self._group.state.members.by_id
 
 
 class ConsumerCoordinator:

@@ -1,0 +1,148 @@
+"""The state of a classic group: its members, its generation, its protocol, and the record that stores them.
+
+A `ClassicGroup` (group.py) has one `ClassicState`. The group changes the members in it, and `Rebalance` (rebalance.py)
+changes the generation. Both add their effects to two lists of the state: `responses` and `writes`. This module does not
+know the other two modules.
+
+For example, a group with two consumers is Stable in generation 3. Its state contains both members with their
+assignments, the protocol "range", and the time at which the group became Stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeAlias
+
+from hmb.coordinator.classic.members import Call, ClassicMember, ClassicMembers
+from hmb.coordinator.classic.pending_members import PendingMembers
+from hmb.coordinator.classic.record import decode_members, encode_group
+from hmb.coordinator.classic.states import TRANSITIONS, GroupEvent
+from hmb.coordinator.group import Write
+from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, encode_key
+from hmb.protocol.enums import GroupState
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.join_group import JoinGroupResponse
+from hmb.protocol.messages.sync_group import SyncGroupResponse
+
+UNLOADED = "the group was deleted, or the broker stops"
+ClassicResponse: TypeAlias = JoinGroupResponse | SyncGroupResponse
+
+
+class ClassicState:
+    """The members, the generation and the protocol of a classic group.
+
+    - All changes of `current` follow the table `TRANSITIONS` in states.py.
+    - `protocol` is the protocol of the current generation, or None if the group has no generation.
+    - `pending` contains ids with which no client has joined yet. No pending id is the id of a member.
+    """
+
+    def __init__(self, group_id: str, clock: Callable[[], int]) -> None:
+        self.group_id = group_id
+        self.current = GroupState.EMPTY
+        self.timestamp = clock()  # ms since 1970: the time at which `current` last changed
+        self.generation = 0
+        self.protocol_type: str | None = None
+        self.protocol: str | None = None
+        self.members = ClassicMembers()
+        self.pending = PendingMembers()
+        self.responses: list[tuple[Call, ClassicResponse]] = []
+        self.writes: list[Write] = []
+        self._clock = clock
+
+    def restore(self, value: GroupMetadataValue) -> None:
+        """Restore the state from the value of the group's record in the journal."""
+        self.members = decode_members(value)
+        self.current = GroupState.STABLE if self.members else GroupState.EMPTY
+        self.timestamp = value.current_state_timestamp
+        self.generation = value.generation
+        self.protocol_type, self.protocol = value.protocol_type or None, value.protocol
+
+    def move(self, event: GroupEvent) -> None:
+        """Change `current` to the next state in the table."""
+        self.current = TRANSITIONS.next(self.current, event)
+        self.timestamp = self._clock()
+
+    # -- members
+
+    def check_loaded(self) -> None:
+        """Raise COORDINATOR_NOT_AVAILABLE if the group is unloaded. The client then sends the request again."""
+        if self.current is GroupState.DEAD:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, UNLOADED)
+
+    def check(self, member_id: str, group_instance_id: str | None, generation: int) -> ClassicMember:
+        """Return the member that a request names. Raises KafkaError for a wrong id or a wrong generation."""
+        self.check_loaded()
+        member = self.members.check(member_id, group_instance_id)
+        if generation != self.generation:
+            why = f"the request contains generation {generation}, but the group is in generation {self.generation}"
+            raise KafkaError(ErrorCode.ILLEGAL_GENERATION, why)
+        return member
+
+    def remove(self, member_id: str) -> None:
+        """Remove the member with this id, or remove the id if it is pending."""
+        self.pending.pop(member_id, None)
+        member = self.members.remove(member_id)
+        if member is not None:
+            self.dismiss(member, ErrorCode.UNKNOWN_MEMBER_ID)
+
+    def dismiss(self, member: ClassicMember, error: ErrorCode, member_id: str = "") -> None:
+        """Answer a member's JoinGroup and SyncGroup requests with an error if they still wait for a response."""
+        if member.joining is not None:
+            self.queue_response(member.joining, JoinGroupResponse(error_code=error, member_id=member_id))
+        if member.syncing is not None:
+            self.queue_response(member.syncing, SyncGroupResponse(error_code=error))
+        member.joining = member.syncing = None
+
+    def unload(self) -> None:
+        """Dismiss all members, because the broker stops or deletes the group."""
+        for member in self.members:
+            self.dismiss(member, ErrorCode.NOT_COORDINATOR, member.member_id)
+        self.members = ClassicMembers()
+        self.pending.clear()
+        self.move(GroupEvent.UNLOADED)
+
+    # -- responses and records
+
+    def queue_response(self, call: Call, response: ClassicResponse) -> None:
+        self.responses.append((call, response))
+
+    def queue_write(
+        self, assignments: Mapping[str, bytes], on_stored: Callable[[KafkaError | None, int], None] | None = None
+    ) -> None:
+        """Add the group's record to `writes`. `assignments` maps member ids to the assignments in the record."""
+        value = encode_group(
+            self.protocol_type,
+            self.protocol,
+            self.generation,
+            self.timestamp,
+            self.members,
+            assignments,
+        )
+        records = [(encode_key(GroupMetadataKey(group=self.group_id)), value)]
+        self.writes.append(Write(records) if on_stored is None else Write(records, on_stored))
+
+    def generation_for(self, member: ClassicMember) -> JoinGroupResponse:
+        """Return the JoinGroup response for a member. Only the response for the leader lists all members."""
+        assert self.protocol is not None and self.members.leader_id is not None
+        leads = member.member_id == self.members.leader_id
+        return JoinGroupResponse(
+            generation_id=self.generation,
+            protocol_type=self.protocol_type,
+            protocol_name=self.protocol,
+            leader=self.members.leader_id,
+            member_id=member.member_id,
+            members=[
+                JoinGroupResponse.JoinGroupResponseMember(
+                    member_id=other.member_id,
+                    group_instance_id=other.group_instance_id,
+                    metadata=other.metadata(self.protocol),
+                )
+                for other in (self.members if leads else ())
+            ],
+        )
+
+    def assignment_for(self, member: ClassicMember) -> SyncGroupResponse:
+        """Return the SyncGroup response for a member: its assignment."""
+        return SyncGroupResponse(
+            protocol_type=self.protocol_type, protocol_name=self.protocol, assignment=member.assignment
+        )
