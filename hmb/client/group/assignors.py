@@ -40,6 +40,7 @@ from typing import NamedTuple
 
 from hmb.defaults import ASSIGNOR_NAMES
 from hmb.protocol.enums import NO_GENERATION
+from hmb.protocol.range_assignment import divide_into_ranges, member_order
 from hmb.protocol.topics import TopicPartition
 
 Assignment = dict[str, set[TopicPartition]]  # member id -> partitions, for every member
@@ -60,7 +61,7 @@ class SubscribedMember(NamedTuple):
     @property
     def order(self) -> tuple[bool, str]:
         """The key for sorting members: first the static members by instance id, then all others by member id."""
-        return (self.instance_id is None, self.member_id if self.instance_id is None else self.instance_id)
+        return member_order(self.member_id, self.instance_id)
 
 
 Members = Iterable[SubscribedMember]
@@ -72,11 +73,8 @@ def assign_range(members: Members, counts: Counts) -> Assignment:
     assignment: Assignment = {member.member_id: set() for member in in_order}
     for topic, count in counts.items():
         readers = [member.member_id for member in in_order if topic in member.topics]
-        first = 0
-        for rank, reader in enumerate(readers):
-            end = first + count // len(readers) + (rank < count % len(readers))
-            assignment[reader].update(TopicPartition(topic, number) for number in range(first, end))
-            first = end
+        for reader, numbers in divide_into_ranges(count, readers):
+            assignment[reader].update(TopicPartition(topic, number) for number in numbers)
     return assignment
 
 

@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from hmb.coordinator.cluster_topics import PartitionId
+from hmb.protocol.range_assignment import divide_into_ranges, member_order
 
 UNIFORM, RANGE = "uniform", "range"
 Targets = dict[str, frozenset[PartitionId]]  # member id -> partitions of its target
@@ -47,7 +48,7 @@ class MemberToAssign:
 
     @property
     def order(self) -> tuple[bool, str]:
-        return (self.instance_id is None, self.member_id if self.instance_id is None else self.instance_id)
+        return member_order(self.member_id, self.instance_id)
 
 
 def assign_range(members: Iterable[MemberToAssign], partitions: Mapping[UUID, int]) -> Targets:
@@ -55,12 +56,9 @@ def assign_range(members: Iterable[MemberToAssign], partitions: Mapping[UUID, in
     in_order = sorted(members, key=lambda member: member.order)
     targets: dict[str, set[PartitionId]] = {member.member_id: set() for member in in_order}
     for topic, count in partitions.items():
-        readers = [member for member in in_order if topic in member.topics]
-        first = 0
-        for number, reader in enumerate(readers):
-            end = first + count // len(readers) + (number < count % len(readers))
-            targets[reader.member_id].update(PartitionId(topic, each) for each in range(first, end))
-            first = end
+        readers = [member.member_id for member in in_order if topic in member.topics]
+        for reader, numbers in divide_into_ranges(count, readers):
+            targets[reader].update(PartitionId(topic, number) for number in numbers)
     return {member_id: frozenset(owned) for member_id, owned in targets.items()}
 
 

@@ -1,0 +1,32 @@
+"""The range assignment, and the order of members: the part of an assignor that clients and coordinators share.
+
+In the classic protocol, a client computes the assignment of a group. In the protocol of KIP-848, the coordinator does.
+Both have a range assignor, so that both protocols divide a topic in the same way. For example, a topic has five
+partitions, and two members read it. The first member gets the partitions 0 to 2, and the second member gets 3 and 4.
+
+Source: the Kafka 0.7 design, "Consumer rebalancing algorithm"; Kafka's `RangeAssignor` (clients and group-coordinator).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+Reader = TypeVar("Reader")
+
+
+def member_order(member_id: str, instance_id: str | None) -> tuple[bool, str]:
+    """Return the key for sorting members: first the static members by instance id, then all others by member id."""
+    return (instance_id is None, member_id if instance_id is None else instance_id)
+
+
+def divide_into_ranges(count: int, readers: Sequence[Reader]) -> Iterator[tuple[Reader, range]]:
+    """Divide the partitions 0 to `count` - 1 of a topic among the readers in the given order.
+
+    Yield one range for each reader. If the division leaves a remainder r, the first r readers get one more partition.
+    """
+    first = 0
+    for rank, reader in enumerate(readers):
+        end = first + count // len(readers) + (rank < count % len(readers))
+        yield reader, range(first, end)
+        first = end
