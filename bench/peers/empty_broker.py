@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
+from hmb.broker.deferred import Deferred, final
 from hmb.broker.dispatch import Dispatcher, EncodedResponse
 from hmb.broker.network import server
 from hmb.broker.network.request_memory import UNCOUNTED, Account
@@ -45,16 +46,16 @@ class DiscardingDispatcher(Dispatcher):
 
     _first_response = b""
 
-    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse:
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
         if frame[:2] != PRODUCE:
             return super().begin(frame, memory)
         if not self._first_response:
-            parts = super().begin(frame, memory).parts()
+            parts = final(super().begin(frame, memory))
             self._first_response = b"".join(part for part in parts if isinstance(part, bytes))
-            return EncodedResponse(parts)
+            return parts
         copy = bytearray(self._first_response)
         copy[CORRELATION_ID] = frame[CORRELATION_ID]
-        return EncodedResponse(wait=lambda: [bytes(copy)])
+        return Deferred(lambda: [bytes(copy)])
 
 
 if __name__ == "__main__":

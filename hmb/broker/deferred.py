@@ -5,18 +5,25 @@ Meanwhile the thread of the connection can handle the next request. Therefore th
 records to the log, which assigns their offsets, and returns a `Deferred`. Later, the thread calls `Deferred.result`,
 which waits for the sync and returns the response.
 
-The module network/gathering.py decides how many requests a connection handles before it calls `Deferred.result`.
+A handler returns a `Deferred` of a response. The dispatcher makes of it a `Deferred` of the encoded response. The module
+network/gathering.py decides how many requests a connection handles before it calls `Deferred.result`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
-from hmb.protocol.schema import Response
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
-class Deferred(NamedTuple):
+class Deferred(NamedTuple, Generic[T_co]):
     """A response that must wait, for example until records are on disk. `result` waits, and returns the response."""
 
-    result: Callable[[], Response]
+    result: Callable[[], T_co]
+
+
+def final(response: T | Deferred[T]) -> T:
+    """Return the response. If it is deferred, wait first."""
+    return response.result() if isinstance(response, Deferred) else response

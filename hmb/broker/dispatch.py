@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from hmb.broker.context import BrokerContext, RequestContext
 from hmb.broker.deferred import Deferred
@@ -32,30 +32,8 @@ from hmb.protocol.primitives import Part
 from hmb.protocol.schema import Request, Response
 
 LOGGER = logging.getLogger(__name__)
-Handler = Callable[[Any, RequestContext], Response | Deferred | None]
-
-
-class EncodedResponse:
-    """The encoded response to one request, as the parts of a frame.
-
-    If the client expects no response, there are no parts.
-    """
-
-    __slots__ = ("_parts", "_wait")
-
-    def __init__(self, parts: Sequence[Part] = (), wait: Callable[[], Sequence[Part]] | None = None) -> None:
-        """Create a response from `parts`, or a deferred response from the function `wait`, which returns the parts."""
-        self._parts = parts
-        self._wait = wait
-
-    @property
-    def is_deferred(self) -> bool:
-        """Whether the response is deferred. The method `parts` of a deferred response waits."""
-        return self._wait is not None
-
-    def parts(self) -> Sequence[Part]:
-        """Return the parts of the frame. If the response is deferred, wait first. Raises CloseConnection."""
-        return self._parts if self._wait is None else self._wait()
+Handler = Callable[[Any, RequestContext], Response | Deferred[Response] | None]
+EncodedResponse: TypeAlias = Sequence[Part]  # the parts of a frame; empty if the client expects no response
 
 
 class Dispatcher:
@@ -76,8 +54,12 @@ class Dispatcher:
         self._is_client_gone = is_client_gone
         self._connection = ServerConnection(broker.versions)
 
-    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse:
-        """Handle the request in `frame`, and return the response. Raises CloseConnection."""
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
+        """Handle the request in `frame`, and return the response. Raises CloseConnection.
+
+        If the handler defers the response, its encoding is deferred, too. `Deferred.result` also raises
+        CloseConnection.
+        """
         ALLOWANCE.spend = memory.take_values
         try:
             with frame:  # Release the frame after decoding. Only records still refer to its bytes.
@@ -88,24 +70,26 @@ class Dispatcher:
             if error.header.api_key != ApiKey.API_VERSIONS or not is_offered:
                 raise CloseConnection(str(error)) from error
             response = api_versions.for_unknown_version(offered)
-            return EncodedResponse(self._connection.respond(error.header, response, version=0))
+            return self._connection.respond(error.header, response, version=0)
         except ProtocolError as error:
             raise CloseConnection(f"malformed request: {error}") from error
         return self._handle(header, request, memory)
 
-    def _handle(self, header: RequestHeader, request: Request, memory: Account) -> EncodedResponse:
+    def _handle(
+        self, header: RequestHeader, request: Request, memory: Account
+    ) -> EncodedResponse | Deferred[EncodedResponse]:
         context = RequestContext(self._broker, self._listener, header, self._client_host, self._is_client_gone, memory)
         try:
             response = self._handlers[request.api_key](request, context)
             if isinstance(response, Deferred):
-                return EncodedResponse(wait=partial(self._result, header, type(request), response))
-            return EncodedResponse(() if response is None else self._connection.respond(header, response))
+                return Deferred(partial(self._result, header, type(request), response))
+            return () if response is None else self._connection.respond(header, response)
         except CloseConnection:
             raise
         except Exception as error:
             raise _internal_error(header, type(request)) from error
 
-    def _result(self, header: RequestHeader, kind: type[Request], response: Deferred) -> list[Part]:
+    def _result(self, header: RequestHeader, kind: type[Request], response: Deferred[Response]) -> EncodedResponse:
         try:
             return self._connection.respond(header, response.result())
         except CloseConnection:

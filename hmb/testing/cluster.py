@@ -160,7 +160,7 @@ class SimulatedCluster:
 
     # -- the responses of a node
 
-    def _answer(self, handler: Handler, request: Request, context: RequestContext) -> Response | Deferred | None:
+    def _answer(self, handler: Handler, request: Request, context: RequestContext) -> Response | Deferred[Response] | None:
         node = self._names.index(context.listener.name)
         running = self._running()
         if node not in running:
@@ -183,7 +183,7 @@ class SimulatedCluster:
 
     def _answer_leader(
         self, handler: Handler, request: Request, context: RequestContext, node: int
-    ) -> Response | Deferred | None:
+    ) -> Response | Deferred[Response] | None:
         def is_led_elsewhere(topic: str, partition: int | None) -> bool:
             return partition is not None and self.leader(topic, partition) != node
 

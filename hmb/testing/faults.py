@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from hmb.broker.context import RequestContext
-from hmb.broker.deferred import Deferred
+from hmb.broker.deferred import final
 from hmb.broker.dispatch import Handler
 from hmb.broker.errors import CloseConnection
 from hmb.protocol.api_keys import ApiKey
@@ -238,7 +238,7 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
     The broker's handler answers for the other topics.
     """
     if fault.error is None:
-        return _final(handler(request, context))
+        return final(handler(request, context))
     refused, rest = request, None
     if fault.topic is not None:
         refused, rest = split(request, context, fault.selects)
@@ -249,13 +249,9 @@ def _answer(fault: Fault, handler: Handler, request: Request, context: RequestCo
         rest = copy(request)  # The handler must add the list of brokers, because clients ignore a response without it.
         rest.topics = []
     if rest is not None:
-        response = _final(handler(rest, context))
+        response = final(handler(rest, context))
         return None if response is None else merge(response, error, context.version)
     return None if isinstance(request, ProduceRequest) and request.acks == 0 else error
-
-
-def _final(response: Answered) -> Response | None:
-    return response.result() if isinstance(response, Deferred) else response
 
 
 def _check(fault: Fault) -> None:

@@ -24,7 +24,7 @@ from hmb.broker.handlers import HANDLERS
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response
 
-Answered = Response | Deferred | None
+Answered = Response | Deferred[Response] | None
 Wrapper = Callable[[Handler, Request, RequestContext], Answered]  # A wrapper may call the handler that it wraps.
 
 

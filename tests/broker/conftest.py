@@ -15,6 +15,7 @@ from hmb.broker import BrokerServer
 from hmb.broker.config.dynamic import DynamicConfig
 from hmb.broker.config.store import ConfigStore
 from hmb.broker.context import BrokerContext, Stop
+from hmb.broker.deferred import final
 from hmb.broker.dispatch import Dispatcher
 from hmb.broker.fetch_sessions import FetchSessions
 from hmb.broker.network.listeners import Listener
@@ -56,7 +57,7 @@ class Asker:
 
         The request and the response do not contain the four bytes with their size.
         """
-        parts = self.dispatcher.begin(memoryview(frame)).parts()
+        parts = final(self.dispatcher.begin(memoryview(frame)))
         return b"".join(map(as_bytes, parts))[4:] if parts else None
 
     def close(self) -> None:

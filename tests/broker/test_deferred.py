@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from hmb.broker import BrokerServer
-from hmb.broker.deferred import Deferred
+from hmb.broker.deferred import Deferred, final
 from hmb.broker.dispatch import Dispatcher, EncodedResponse
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network import gathering
@@ -118,8 +118,8 @@ def test_pipelined_commits_share_a_batch_and_a_sync(ask: Asker, monkeypatch: pyt
     begun = [ask.dispatcher.begin(memoryview(frame)) for frame in frames]
     writes: list[int] = []
     monkeypatch.setattr(os, "pwritev", lambda *args, write=os.pwritev: writes.append(1) or write(*args))
-    assert all(each.is_deferred for each in begun)
-    answers = [each.parts() for each in begun]
+    assert all(isinstance(each, Deferred) for each in begun)
+    answers = [final(each) for each in begun]
     assert len(answers) == 20 and len(writes) == 1
 
 
@@ -158,9 +158,9 @@ def test_an_internal_error_while_waiting_is_logged_with_its_client(
     dispatcher = Dispatcher(ask.broker, LISTENER, handlers)
     frame = b"".join(map(as_bytes, ask.client.request(commit(1), VERSION)))[4:]
     answer = dispatcher.begin(memoryview(frame))
-    assert answer.is_deferred
+    assert isinstance(answer, Deferred)
     with pytest.raises(CloseConnection):
-        answer.parts()
+        answer.result()
     assert "OffsetCommitRequest v8 of client 'test' failed" in caplog.text
 
 
@@ -168,8 +168,8 @@ def test_an_internal_error_in_one_of_several_requests_repeats_none_and_keeps_ear
     finished: list[int] = []
 
     class Commits:
-        def begin(self, frame: memoryview, memory: Account) -> EncodedResponse:
-            return EncodedResponse(wait=partial(self.finish, frame[-1]))
+        def begin(self, frame: memoryview, memory: Account) -> Deferred[EncodedResponse]:
+            return Deferred(partial(self.finish, frame[-1]))
 
         def finish(self, number: int) -> list[Part]:
             finished.append(number)

@@ -9,6 +9,7 @@ import weakref
 
 import pytest
 
+from hmb.broker.deferred import final
 from hmb.broker.errors import CloseConnection
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.fetch import FetchRequest
@@ -90,7 +91,7 @@ def test_a_produce_releases_its_frame_without_the_garbage_collector(
     try:
         frame = memoryview(memory)
         del memory
-        ask.dispatcher.begin(frame).parts()
+        final(ask.dispatcher.begin(frame))
         del frame
         assert is_alive() is None
     finally:

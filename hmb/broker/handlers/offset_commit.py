@@ -36,7 +36,9 @@ FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
 NOW = BROKERS_RETENTION = -1  # -1 in the request: the current time, or the broker's own retention time
 
 
-def handle(request: OffsetCommitRequest, context: RequestContext) -> OffsetCommitResponse | Deferred:
+def handle(
+    request: OffsetCommitRequest, context: RequestContext
+) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
     offsets: Offsets = {}
     refused: list[TopicResponse] = []
     accepted: list[TopicResponse] = []
@@ -94,7 +96,7 @@ def _commit(
     accepted: list[TopicResponse],
     response: OffsetCommitResponse,
     context: RequestContext,
-) -> OffsetCommitResponse | Deferred:
+) -> OffsetCommitResponse | Deferred[OffsetCommitResponse]:
     """Commit all offsets in one write. If the group refuses, write its error into all of `accepted`."""
     groups = context.broker.groups
 

@@ -46,7 +46,7 @@ ADMIN_CLIENT = "__admin_client"  # the only client id that may write to internal
 WITHOUT_LOG_START = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)
 
 
-def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Deferred | None:
+def handle(request: ProduceRequest, context: RequestContext) -> ProduceResponse | Deferred[ProduceResponse] | None:
     response, appended = ProduceResponse(), list[tuple[Log, PartitionResponse]]()
     appends = _Appends(request, context)
     for topic in request.topic_data:

@@ -47,7 +47,7 @@ def merged(refused: Sequence[T], accepted: Sequence[T]) -> list[T]:
 
 def committed(
     groups: GroupCoordinator, begin: Callable[[], QueuedRecords], response: R, fail: Callable[[KafkaError], None]
-) -> R | Deferred:
+) -> R | Deferred[R]:
     """Commit offsets. Return a response that is deferred until the offsets are on disk.
 
     `begin` adds the offsets to the journal's queue. `fail` writes an error into the response.

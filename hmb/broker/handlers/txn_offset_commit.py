@@ -39,7 +39,9 @@ FIRST_VERSION_OF_LOADING = 2
 ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
 
 
-def handle(request: TxnOffsetCommitRequest, context: RequestContext) -> TxnOffsetCommitResponse | Deferred:
+def handle(
+    request: TxnOffsetCommitRequest, context: RequestContext
+) -> TxnOffsetCommitResponse | Deferred[TxnOffsetCommitResponse]:
     response, offsets, accepted = TxnOffsetCommitResponse(), Offsets(), list[PartitionResponse]()
     now, longest = context.broker.clock.now_ms(), context.broker.config.offset_metadata_max
     for wanted in request.topics:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import socket
 
+from hmb.broker.deferred import Deferred, final
 from hmb.broker.dispatch import EncodedResponse
 from hmb.broker.network.sending import send
 from hmb.protocol.primitives import Part
@@ -36,16 +37,16 @@ class ResponseQueue:
 
     def __init__(self, client: socket.socket) -> None:
         self._client = client
-        self._responses: list[EncodedResponse] = []
+        self._responses: list[EncodedResponse | Deferred[EncodedResponse]] = []
 
-    def add(self, response: EncodedResponse) -> None:
+    def add(self, response: EncodedResponse | Deferred[EncodedResponse]) -> None:
         """Append one response. The caller adds the responses in the order of the requests."""
         self._responses.append(response)
 
     @property
     def may_wait(self) -> bool:
         """Whether the connection may handle one more request before it sends the responses in this queue."""
-        return self._responses[-1].is_deferred and len(self._responses) < MOST_GATHERED
+        return isinstance(self._responses[-1], Deferred) and len(self._responses) < MOST_GATHERED
 
     def send(self) -> None:
         """Wait for all deferred responses in the queue, and send all responses.
@@ -57,7 +58,7 @@ class ResponseQueue:
         parts: list[Part] = []
         try:
             for response in responses:
-                parts += response.parts()
+                parts += final(response)
         finally:
             if parts:
                 send(self._client, parts)

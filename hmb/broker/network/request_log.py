@@ -17,16 +17,15 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
 from typing import Any
 
+from hmb.broker.deferred import Deferred
 from hmb.broker.dispatch import Dispatcher, EncodedResponse
 from hmb.broker.network.request_memory import UNCOUNTED, Account
 from hmb.broker.network.requests import LENGTH_SIZE
 from hmb.protocol.errors import ProtocolError
 from hmb.protocol.headers import RequestHeader
 from hmb.protocol.messages import api_name
-from hmb.protocol.primitives import Part
 
 LOGGER = logging.getLogger(__name__)
 
@@ -38,20 +37,20 @@ class LoggedDispatcher(Dispatcher):
         super().__init__(*arguments, **options)
         self._peer = peer
 
-    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse:
+    def begin(self, frame: memoryview, memory: Account = UNCOUNTED) -> EncodedResponse | Deferred[EncodedResponse]:
         started = time.perf_counter()
         request = f"{self._peer} {_described(frame)}: {len(frame) + LENGTH_SIZE} B"
         response = super().begin(frame, memory)
-        if not response.is_deferred:
-            _log(request, response.parts(), started)
+        if not isinstance(response, Deferred):
+            _log(request, response, started)
             return response
 
-        def wait() -> Sequence[Part]:
-            parts = response.parts()
+        def result() -> EncodedResponse:
+            parts = response.result()
             _log(request, parts, started)
             return parts
 
-        return EncodedResponse(wait=wait)
+        return Deferred(result)
 
 
 def _described(frame: memoryview) -> str:
@@ -64,7 +63,7 @@ def _described(frame: memoryview) -> str:
     return f"{api} v{header.api_version} ({header.correlation_id}) from {header.client_id!r}"
 
 
-def _log(request: str, parts: Sequence[Part], started: float) -> None:
+def _log(request: str, parts: EncodedResponse, started: float) -> None:
     if not parts:
         LOGGER.debug("%s, no response", request)
         return

@@ -34,6 +34,7 @@ from collections.abc import Sequence
 from queue import SimpleQueue
 from typing import Any
 
+from hmb.broker.deferred import final
 from hmb.broker.errors import CloseConnection
 from hmb.broker.network.connection import AcceptedConnection
 from hmb.broker.network.request_memory import Account
@@ -160,7 +161,7 @@ class StagedConnection(AcceptedConnection):
         parts: Sequence[Part] = ()
         if not self._broken:
             try:
-                parts = self._dispatcher.begin(frame, memory).parts()
+                parts = final(self._dispatcher.begin(frame, memory))
             except CloseConnection as error:
                 LOGGER.warning("closing %s: %s", self._peer, error)
                 with self._changed:
