@@ -21,6 +21,10 @@ from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.headers import RequestHeader
+from hmb.protocol.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
+from hmb.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
+from hmb.protocol.messages.end_txn import EndTxnRequest
+from hmb.protocol.messages.init_producer_id import InitProducerIdRequest
 from hmb.protocol.messages.produce import ProduceRequest
 from hmb.protocol.messages.txn_offset_commit import TxnOffsetCommitRequest
 from hmb.protocol.topics import TopicPartition
@@ -33,10 +37,10 @@ NEVER = 2**15  # no request has this version
 # For each API: the first version in which clients know the error PRODUCER_FENCED. In earlier versions, and in APIs that
 # are not listed (such as Produce), the broker returns INVALID_PRODUCER_EPOCH instead.
 FIRST_VERSION_OF_FENCED: Mapping[int, int] = {
-    ApiKey.INIT_PRODUCER_ID: 4,
-    ApiKey.ADD_PARTITIONS_TO_TXN: 2,
-    ApiKey.ADD_OFFSETS_TO_TXN: 2,
-    ApiKey.END_TXN: 2,
+    ApiKey.INIT_PRODUCER_ID: InitProducerIdRequest.FIRST_VERSION_OF_FENCED,
+    ApiKey.ADD_PARTITIONS_TO_TXN: AddPartitionsToTxnRequest.FIRST_VERSION_OF_FENCED,
+    ApiKey.ADD_OFFSETS_TO_TXN: AddOffsetsToTxnRequest.FIRST_VERSION_OF_FENCED,
+    ApiKey.END_TXN: EndTxnRequest.FIRST_VERSION_OF_FENCED,
 }
 # For each API: the first version in which clients know the error TRANSACTION_ABORTABLE. In earlier versions, the broker
 # returns INVALID_TXN_STATE instead.

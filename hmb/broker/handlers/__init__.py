@@ -10,7 +10,8 @@ to list all APIs in the response to ApiVersions. The documentation also uses thi
 
 The docstring of each module has four parts. The part "Versions" names the supported versions of the API. "Behavior"
 describes the newest version. "Version notes" describes how the broker behaves differently in other versions. The
-docstring of the message class describes the fields of each version. "Left out" names the parts of Kafka's behavior that
+docstring of the message class describes the fields of each version. Each version number is declared once, beside the
+message: a milestone of a field is derived from the field, and a milestone of behavior is a constant of the class. "Left out" names the parts of Kafka's behavior that
 HMB does not have.
 """
 

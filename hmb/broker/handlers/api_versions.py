@@ -27,13 +27,12 @@ from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import request_class
 from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from hmb.protocol.messages.end_txn import FIRST_VERSION_OF_EPOCHS
 
 LOGGER = logging.getLogger(__name__)
 Supported, Finalized = ApiVersionsResponse.SupportedFeatureKey, ApiVersionsResponse.FinalizedFeatureKey
 TRANSACTIONS = "transaction.version"
 FIRST_VERSION_OF_NAMES = ApiVersionsRequest.first_version("client_software_name")
-FIRST_VERSION_OF_LEAST_0 = 4
-FIRST_END_TXN_OF_VERSION_2 = 5  # version 2 of the feature `transaction.version` needs EndTxn 5 (KIP-890)
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # the rule of KIP-511
 
 
@@ -45,9 +44,9 @@ def handle(request: ApiVersionsRequest, context: RequestContext) -> ApiVersionsR
         LOGGER.info("client %s uses the software %s, version %s", context.header.client_id, *named)
     offered = context.broker.versions
     response = _response(ErrorCode.NONE, offered)
-    if offered is not None and FIRST_END_TXN_OF_VERSION_2 not in offered.get(ApiKey.END_TXN, ()):
-        return response
-    if context.version >= FIRST_VERSION_OF_LEAST_0:
+    if offered is not None and FIRST_VERSION_OF_EPOCHS not in offered.get(ApiKey.END_TXN, ()):
+        return response  # Version 2 of the feature `transaction.version` needs this version of EndTxn (KIP-890).
+    if context.version >= ApiVersionsResponse.FIRST_VERSION_OF_LEAST_0:
         response.supported_features = [Supported(name=TRANSACTIONS, min_version=0, max_version=VERSION_2)]
     response.finalized_features = [
         Finalized(name=TRANSACTIONS, min_version_level=VERSION_2, max_version_level=VERSION_2)

@@ -31,7 +31,7 @@ from hmb.protocol.enums import (
     IsolationLevel,
 )
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from hmb.protocol.messages.list_offsets import FIRST_VERSION_OF_TIMESTAMP, ListOffsetsRequest, ListOffsetsResponse
 from hmb.protocol.topics import NO_TOPIC_ID
 from hmb.records import NO_TIMESTAMP
 from hmb.storage.log import Log
@@ -42,14 +42,6 @@ TopicResponse = ListOffsetsResponse.ListOffsetsTopicResponse
 FIRST_VERSION_OF_EPOCHS = ListOffsetsResponse.first_version("topics.partitions.leader_epoch")
 PartitionResponse = TopicResponse.ListOffsetsPartitionResponse
 TIERED = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
-FIRST_VERSION = {
-    LATEST: 0,
-    EARLIEST: 0,
-    MAX_TIMESTAMP: 7,
-    EARLIEST_LOCAL: 8,
-    LATEST_TIERED: 9,
-    EARLIEST_PENDING_UPLOAD: 11,
-}
 
 
 def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsResponse:
@@ -82,7 +74,7 @@ def handle(request: ListOffsetsRequest, context: RequestContext) -> ListOffsetsR
 
 def _check_timestamp(timestamp: int, version: int) -> None:
     """Raise UNSUPPORTED_VERSION for a negative timestamp that has no special meaning in this version of the request."""
-    first_version = FIRST_VERSION.get(timestamp)
+    first_version = FIRST_VERSION_OF_TIMESTAMP.get(timestamp)
     if timestamp < 0 and (first_version is None or version < first_version):
         why = f"the timestamp {timestamp} has no meaning in ListOffsets v{version}"
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION, why)

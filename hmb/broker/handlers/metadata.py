@@ -28,12 +28,12 @@ from hmb.protocol.topics import OFFSETS_TOPIC, check_topic_name
 
 TopicResponse = MetadataResponse.MetadataResponseTopic
 PartitionResponse = TopicResponse.MetadataResponsePartition
-FIRST_VERSION_OF_IDS = 12
 MOST_MADE = 100
 
 
 def handle(request: MetadataRequest, context: RequestContext) -> MetadataResponse:
-    if context.version < FIRST_VERSION_OF_IDS and any(t.name is None or t.topic_id.int for t in request.topics or ()):
+    takes_names = context.version < MetadataRequest.FIRST_VERSION_OF_IDS
+    if takes_names and any(topic.name is None or topic.topic_id.int for topic in request.topics or ()):
         return _refuse(request)
     broker, listener = context.broker, context.listener
     response = MetadataResponse(

@@ -32,7 +32,6 @@ Wanted = OffsetCommitRequest.OffsetCommitRequestTopic
 TopicResponse = OffsetCommitResponse.OffsetCommitResponseTopic
 PartitionResponse = TopicResponse.OffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
-FIRST_VERSION_OF_UNKNOWN_GROUPS = 9
 NOW = BROKERS_RETENTION = -1  # -1 in the request: the current time, or the broker's own retention time
 
 
@@ -109,7 +108,7 @@ def _commit(
 
     def fail(error: KafkaError) -> None:
         code = error.code
-        if code is ErrorCode.GROUP_ID_NOT_FOUND and context.version < FIRST_VERSION_OF_UNKNOWN_GROUPS:
+        if code is ErrorCode.GROUP_ID_NOT_FOUND and context.version < OffsetCommitRequest.FIRST_VERSION_OF_EPOCHS:
             code = ErrorCode.ILLEGAL_GENERATION
         for topic_response in accepted:
             for partition in topic_response.partitions:

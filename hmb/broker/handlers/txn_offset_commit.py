@@ -33,7 +33,6 @@ from hmb.protocol.topics import TopicPartition
 TopicResponse = TxnOffsetCommitResponse.TxnOffsetCommitResponseTopic
 PartitionResponse = TopicResponse.TxnOffsetCommitResponsePartition
 Offsets = dict[TopicPartition, CommittedOffset]
-FIRST_VERSION_OF_LOADING = 2
 # A group can refuse a commit with one of these errors. Transactional producers do not know these errors. So a producer
 # gets ILLEGAL_GENERATION instead.
 ILLEGAL = (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.STALE_MEMBER_EPOCH)
@@ -91,6 +90,6 @@ def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestCo
 def _code(error: KafkaError, header: RequestHeader) -> ErrorCode:
     if error.code in ILLEGAL:
         return ErrorCode.ILLEGAL_GENERATION
-    if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and header.api_version < FIRST_VERSION_OF_LOADING:
+    if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and header.api_version < TxnOffsetCommitRequest.FIRST_VERSION_OF_LOADING:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return code_for_producer(error.code, header)

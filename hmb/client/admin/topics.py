@@ -21,7 +21,6 @@ from hmb.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteTopic
 from hmb.protocol.messages.metadata import MetadataResponse
 
 Creatable = CreateTopicsRequest.CreatableTopic
-FIRST_VERSION_OF_DEFAULTS = 4
 FIRST_VERSION_OF_IDS = DeleteTopicsRequest.first_version("topics")
 NEW_TOPICS = '["a", NewTopic("b", partitions=3)]'
 
@@ -97,7 +96,7 @@ def create_topics(
     given = list_of("topics to create", topics, (NewTopic, str), NEW_TOPICS)
     wanted = [NewTopic(topic) if isinstance(topic, str) else topic for topic in given]
     version = brokers.cluster.version_of(CreateTopicsRequest)
-    if version < FIRST_VERSION_OF_DEFAULTS:
+    if version < CreateTopicsRequest.FIRST_VERSION_OF_DEFAULTS:
         for topic in wanted:
             _check_numbers(topic)
     request = CreateTopicsRequest(

@@ -58,8 +58,9 @@ from hmb.protocol.schema import Request
 from hmb.protocol.topics import TopicPartition
 
 # The newest versions of these requests in version 1 of transactions. Later versions belong to version 2 (KIP-890).
+# AddOffsetsToTxn and InitProducerId are the same in both.
 NEWEST_ADD_PARTITIONS = FIRST_VERSION_OF_BROKERS - 1
-NEWEST_ADD_OFFSETS, NEWEST_INIT = 4, 5
+NEWEST_ADD_OFFSETS, NEWEST_INIT = AddOffsetsToTxnRequest.versions[-1], InitProducerIdRequest.versions[-1]
 NEWEST_COMMIT = TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING - 1
 NEWEST_END = FIRST_VERSION_OF_EPOCHS - 1
 FIRST_INIT_WITH_EPOCH = InitProducerIdRequest.first_version("producer_epoch")

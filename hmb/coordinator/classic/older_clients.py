@@ -16,16 +16,15 @@ from __future__ import annotations
 
 from hmb.coordinator.classic.members import Call
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.join_group import JoinGroupResponse
+from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 
-FIRST_VERSION_OF_REQUIRED_IDS = 4
 FIRST_VERSION_OF_SKIPPED_ASSIGNMENT = JoinGroupResponse.first_version("skip_assignment")
 
 
 def requests_member_id(call: Call) -> bool:
     """Return whether the client that sent this JoinGroup request expects to receive a member id before it joins."""
-    return call.version >= FIRST_VERSION_OF_REQUIRED_IDS
+    return call.version >= JoinGroupRequest.FIRST_VERSION_OF_REQUIRED_IDS
 
 
 def without_assignment(response: JoinGroupResponse, call: Call, old_leader: str | None) -> JoinGroupResponse:

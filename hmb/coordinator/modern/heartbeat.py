@@ -11,7 +11,6 @@ from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 
-FIRST_VERSION_OF_OWN_IDS = 1  # From this version on, the client chooses the member id (KIP-1082).
 Assignment = ConsumerGroupHeartbeatResponse.Assignment
 
 
@@ -21,7 +20,7 @@ def check_heartbeat(request: ConsumerGroupHeartbeatRequest, version: int) -> Non
     has_id = bool(request.member_id.strip())
     problems = {
         "MemberId can't be empty.": not has_id
-        and (version >= FIRST_VERSION_OF_OWN_IDS or epoch > 0 or epoch == LEAVE_EPOCH),
+        and (version >= ConsumerGroupHeartbeatRequest.FIRST_VERSION_OF_OWN_IDS or epoch > 0 or epoch == LEAVE_EPOCH),
         "GroupId can't be empty.": not request.group_id.strip(),
         "InstanceId can't be empty.": _is_blank(request.instance_id),
         "RackId can't be empty.": _is_blank(request.rack_id),

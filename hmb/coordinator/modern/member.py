@@ -36,8 +36,8 @@ from hmb.coordinator.modern.states import MEMBER_STATES, MemberEvent, MemberStat
 from hmb.protocol.enums import STATIC_LEAVE_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from hmb.protocol.messages.offset_commit import OffsetCommitRequest
 
-FIRST_COMMIT_VERSION_OF_EPOCHS = 9
 Owned = Mapping[PartitionId, int]  # partition -> the epoch in which the member received it
 
 
@@ -113,7 +113,7 @@ class ConsumerMember:
         The epoch in the commit can be older than the member's epoch, if the member already owned the partitions in that
         older epoch (KIP-1251). Raises UNSUPPORTED_VERSION, STALE_MEMBER_EPOCH.
         """
-        if commit.producer is None and commit.version < FIRST_COMMIT_VERSION_OF_EPOCHS:
+        if commit.producer is None and commit.version < OffsetCommitRequest.FIRST_VERSION_OF_EPOCHS:
             raise KafkaError(
                 ErrorCode.UNSUPPORTED_VERSION,
                 "OffsetCommit version 9 or above must be used by members using the consumer group protocol",

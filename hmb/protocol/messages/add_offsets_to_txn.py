@@ -5,6 +5,8 @@ coordinator adds this partition to the transaction. When the transaction ends, t
 marker, like all other partitions of the transaction.
 """
 
+from typing import ClassVar
+
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response
@@ -17,6 +19,8 @@ class AddOffsetsToTxnRequest(Request, api_key=ApiKey.ADD_OFFSETS_TO_TXN, version
     (KIP-482). From version 4 on, the response can contain the error TRANSACTION_ABORTABLE. Version 1 has the same
     layout as version 0.
     """
+
+    FIRST_VERSION_OF_FENCED: ClassVar[int] = 2
 
     transactional_id: str = t.string()
     producer_id:      int = t.int64()

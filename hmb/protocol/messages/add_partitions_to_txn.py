@@ -5,6 +5,8 @@ of these partitions gets a COMMIT or ABORT marker. A producer therefore sends Ad
 partition. With transaction version 2 (KIP-890), the partition's leader sends the request instead of the producer.
 """
 
+from typing import ClassVar
+
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
@@ -18,6 +20,8 @@ class AddPartitionsToTxnRequest(Request, api_key=ApiKey.ADD_PARTITIONS_TO_TXN, v
     (KIP-482). Version 4 adds `verify_only`, which only asks whether the partitions are part of the transaction. From
     version 5 on, the response can contain the error TRANSACTION_ABORTABLE. Version 1 has the same layout as version 0.
     """
+
+    FIRST_VERSION_OF_FENCED: ClassVar[int] = 2
 
     class AddPartitionsToTxnTransaction(Struct):
         class AddPartitionsToTxnTopic(Struct):

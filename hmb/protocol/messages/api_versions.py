@@ -6,6 +6,8 @@ always has version 0. Second, if the broker does not support the request's versi
 body of *version 0*. This body lists the versions that the broker supports.
 """
 
+from typing import ClassVar
+
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
@@ -28,6 +30,8 @@ class ApiVersionsResponse(Response, api_key=ApiKey.API_VERSIONS, versions="0-4",
     Version 1 adds the throttle time. Version 3 uses the flexible encoding (KIP-482) and adds the features of the
     cluster, in tagged fields. From version 4 on, the response also contains features whose minimum version is 0.
     """
+
+    FIRST_VERSION_OF_LEAST_0: ClassVar[int] = 4
 
     class ApiVersion(Struct):
         api_key:     int = t.int16()

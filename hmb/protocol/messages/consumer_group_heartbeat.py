@@ -6,6 +6,7 @@ partitions that it loses, and continues to read its other partitions. If a field
 heartbeat, the field may be null.
 """
 
+from typing import ClassVar
 from uuid import UUID
 
 from hmb.protocol import fields as t
@@ -20,6 +21,8 @@ class ConsumerGroupHeartbeatRequest(Request, api_key=ApiKey.CONSUMER_GROUP_HEART
     and will soon return. Version 1 adds subscriptions by regular expression. From version 1 on, the member chooses its
     own id (KIP-1082).
     """
+
+    FIRST_VERSION_OF_OWN_IDS: ClassVar[int] = 1
 
     class TopicPartitions(Struct):
         topic_id:   UUID      = t.uuid()

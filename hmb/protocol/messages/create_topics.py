@@ -1,5 +1,6 @@
 """CreateTopics (19): create topics, with a number of partitions or with an explicit assignment (KIP-4)."""
 
+from typing import ClassVar
 from uuid import UUID
 
 from hmb.protocol import fields as t
@@ -14,6 +15,8 @@ class CreateTopicsRequest(Request, api_key=ApiKey.CREATE_TOPICS, versions="0-7",
     version 4 on, the number of partitions or replicas may be -1, which stands for the broker's default (KIP-464).
     Version 5 uses the flexible encoding (KIP-482). Versions 2, 3, 6 and 7 change only the response.
     """
+
+    FIRST_VERSION_OF_DEFAULTS: ClassVar[int] = 4
 
     class CreatableTopic(Struct):
         class CreatableReplicaAssignment(Struct):

@@ -1,5 +1,7 @@
 """EndTxn (26): commit a transaction, or abort it (KIP-98)."""
 
+from typing import ClassVar
+
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response
@@ -13,6 +15,8 @@ class EndTxnRequest(Request, api_key=ApiKey.END_TXN, versions="0-5", flexible="3
     version 2 sends version 5, and gets a new epoch for each transaction (KIP-890). Version 1 has the same layout as
     version 0.
     """
+
+    FIRST_VERSION_OF_FENCED: ClassVar[int] = 2
 
     transactional_id: str  = t.string()
     producer_id:      int  = t.int64()

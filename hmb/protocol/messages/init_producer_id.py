@@ -5,6 +5,8 @@ returns the producer id that it assigned before, with a greater epoch. The great
 with this transactional id: the broker then refuses all requests of the older producer.
 """
 
+from typing import ClassVar
+
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response
@@ -18,6 +20,8 @@ class InitProducerIdRequest(Request, api_key=ApiKey.INIT_PRODUCER_ID, versions="
     PRODUCER_FENCED, and from version 5 on also TRANSACTION_ABORTABLE. Version 1 has the same layout as version 0.
     Version 6 is not yet stable in Kafka 4.3, so HMB does not support it.
     """
+
+    FIRST_VERSION_OF_FENCED: ClassVar[int] = 4
 
     transactional_id:       str | None = t.string(nullable="0+")
     transaction_timeout_ms: int        = t.int32()

@@ -5,6 +5,8 @@ members. The broker chooses one member as the leader, and sends the metadata of 
 assigns the partitions. Each member then gets its assignment with a SyncGroup request.
 """
 
+from typing import ClassVar
+
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.schema import Request, Response, Struct
@@ -21,6 +23,8 @@ class JoinGroupRequest(Request, api_key=ApiKey.JOIN_GROUP, versions="0-9", flexi
     (KIP-345). Version 6 uses the flexible encoding (KIP-482). Version 8 adds the reason why the member joins. The
     broker logs the reason (KIP-800). Versions 2, 3, 7 and 9 each have the same layout as the version before.
     """
+
+    FIRST_VERSION_OF_REQUIRED_IDS: ClassVar[int] = 4
 
     class JoinGroupRequestProtocol(Struct):
         name:     str   = t.string()

@@ -5,8 +5,18 @@ The value -3 asks for the record with the greatest timestamp (from version 7 on)
 tiered storage. The oldest documentation calls this API "Offset".
 """
 
+from collections.abc import Mapping
+
 from hmb.protocol import fields as t
 from hmb.protocol.api_keys import ApiKey
+from hmb.protocol.enums import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+)
 from hmb.protocol.schema import Request, Response, Struct
 
 
@@ -60,3 +70,13 @@ class ListOffsetsResponse(Response, api_key=ApiKey.LIST_OFFSETS, versions="0-11"
 
     throttle_time_ms: int                            = t.int32("2+", ignorable=True)
     topics:           list[ListOffsetsTopicResponse] = t.array(ListOffsetsTopicResponse)
+
+
+FIRST_VERSION_OF_TIMESTAMP: Mapping[int, int] = {  # for each special timestamp, the first version that may contain it
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}

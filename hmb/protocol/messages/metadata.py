@@ -5,6 +5,7 @@ and Fetch request to the leader of the partition. If `allow_auto_topic_creation`
 that do not exist.
 """
 
+from typing import ClassVar
 from uuid import UUID
 
 from hmb.protocol import fields as t
@@ -23,6 +24,8 @@ class MetadataRequest(Request, api_key=ApiKey.METADATA, versions="0-13", flexibl
     version 12 on, the client can send only the id, with a null name. Versions 2, 3, 5 to 7 and 13 change only the
     response.
     """
+
+    FIRST_VERSION_OF_IDS: ClassVar[int] = 12
 
     class MetadataRequestTopic(Struct):
         topic_id: UUID       = t.uuid("10+", ignorable=True)

@@ -3,6 +3,7 @@
 If another member of the group takes over a partition, this member starts to read at the committed offset.
 """
 
+from typing import ClassVar
 from uuid import UUID
 
 from hmb.protocol import fields as t
@@ -21,6 +22,8 @@ class OffsetCommitRequest(Request, api_key=ApiKey.OFFSET_COMMIT, versions="0-10"
     (KIP-848). Version 10 replaces topic names by topic ids. Versions 3 and 4 each have the same layout as the version
     before.
     """
+
+    FIRST_VERSION_OF_EPOCHS: ClassVar[int] = 9
 
     class OffsetCommitRequestTopic(Struct):
         class OffsetCommitRequestPartition(Struct):

@@ -19,6 +19,7 @@ class TxnOffsetCommitRequest(Request, api_key=ApiKey.TXN_OFFSET_COMMIT, versions
     (KIP-890). Version 1 has the same layout as version 0.
     """
 
+    FIRST_VERSION_OF_LOADING: ClassVar[int] = 2
     FIRST_VERSION_OF_ABORTABLE: ClassVar[int] = 4
     FIRST_VERSION_OF_ADDING: ClassVar[int] = 5
 
