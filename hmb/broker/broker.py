@@ -221,7 +221,7 @@ class BrokerServer:
             (lambda: config.flush_check_interval / 1000, logs.flush_if_due),
             (
                 lambda: config.offsets_check_interval / 1000,
-                lambda: groups.expire_offsets(config.offsets_retention * MINUTE_MS),
+                lambda: groups.offsets.expire(config.offsets_retention * MINUTE_MS),
             ),
             (lambda: config.transactions_check_interval / 1000, transactions.abort_late),
             (

@@ -19,7 +19,7 @@ A request for a group passes through these modules:
       (no threads or disks)                          |
                                                    hmb/storage   the log of __consumer_offsets
 
-For example, a consumer commits offset 42 of partition weather-0. `GroupCoordinator.begin_commit` takes the lock of the
+For example, a consumer commits offset 42 of partition weather-0. `OffsetRequests.begin_commit` takes the lock of the
 group and asks the group whether the member is allowed to commit. The journal adds one record to the queue of partition
 17 of `__consumer_offsets`. The thread then releases the lock and waits until the record is on disk. Only after that can
 a client fetch the committed offset 42.
@@ -35,7 +35,8 @@ Read the modules and folders of this package in this order:
 - `group`               the interface that both kinds of groups share
 - `shared_group`        one group, shared by the threads of many connections
 - `group_table`         the table of all groups in memory
-- `groups`              handles all requests for groups
+- `groups`              handles the requests of members, and restores the groups from the journal
+- `offset_requests`     handles the requests for committed offsets
 - `offsets`             the committed offsets in memory
 - `offset_manager`      the committed offsets in memory and in the journal
 - `journal/`            the queue, the shared sync, and the formats of records
@@ -44,7 +45,7 @@ Read the modules and folders of this package in this order:
 
 A first reader can skip the other modules. `journal_decoder` prints the records of a journal as JSON. `group_timer` and
 `group_expiry` contain the timers. `member_room` and `known_names` limit the memory that the broker uses for clients.
-`group_listing`, `cluster_topics` and `producer_ids` are small and do not depend on the other modules.
+`cluster_topics` and `producer_ids` are small and do not depend on the other modules.
 
 Limits: HMB runs as one broker, which coordinates all groups and all transactions. A coordinator therefore never moves
 to another broker.

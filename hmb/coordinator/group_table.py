@@ -11,18 +11,24 @@ group, and the other thread finds it in the table.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
+from hmb.coordinator.group import Group
+from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.shared_group import SharedGroup
 from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.messages.list_groups import ListGroupsResponse
+
+ListedGroup = ListGroupsResponse.ListedGroup
 
 
 class GroupTable:
     """All groups by their ids. Thread-safe."""
 
-    def __init__(self, make: Callable[[str], SharedGroup]) -> None:
+    def __init__(self, make: Callable[[str], SharedGroup], journal: Journal) -> None:
         """Create an empty table. The function `make` creates a group with a given id."""
         self._make = make
+        self._journal = journal
         # This lock guards `_groups` and `_closed`. A thread that holds it never takes a group's lock.
         self._lock = threading.Lock()
         self._groups: dict[str, SharedGroup] = {}
@@ -36,6 +42,14 @@ class GroupTable:
     def get(self, group_id: str) -> SharedGroup | None:
         """Return the group with this id, or None if no such group exists."""
         return self._groups.get(group_id)
+
+    def find(self, group_id: str) -> SharedGroup:
+        """Return the group with this id. Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
+        self._journal.check_coordinates(group_id)
+        shared = self.get(group_id)
+        if shared is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
+        return shared
 
     def find_or_make(self, group_id: str) -> SharedGroup:
         """Return the group with this id, or create it. Raises COORDINATOR_NOT_AVAILABLE after `close`."""
@@ -63,3 +77,23 @@ class GroupTable:
         """Create no more groups from now on."""
         with self._lock:
             self._closed = True
+
+
+def listed(groups: Iterable[Group], states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
+    """Return the groups that have one of these states and one of these types.
+
+    An empty list allows all states or all types. The comparison ignores upper and lower case.
+    """
+    wanted_states = {state.strip().lower() for state in states}
+    wanted_kinds = {kind.lower() for kind in types}
+    return [
+        ListedGroup(
+            group_id=group.group_id,
+            protocol_type=group.protocol_type or "",
+            group_state=group.state_name,
+            group_type=group.kind,
+        )
+        for group in groups
+        if not wanted_states or group.state_name.lower() in wanted_states
+        if not wanted_kinds or group.kind in wanted_kinds
+    ]

@@ -19,14 +19,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 
-from hmb.coordinator.classic.group import ClassicGroup, DescribedGroup
+from hmb.coordinator.classic.description import DescribedGroup, describe_classic_group
+from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group import Commit, Write
 from hmb.coordinator.group_expiry import expiry, is_subscribed
-from hmb.coordinator.group_listing import ListedGroup, listed
-from hmb.coordinator.group_table import GroupTable
+from hmb.coordinator.group_table import GroupTable, ListedGroup, listed
 from hmb.coordinator.group_timer import GroupTimer
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.records import (
@@ -46,6 +46,7 @@ from hmb.coordinator.modern.group import ConsumerGroup, ConsumerGroupSettings
 from hmb.coordinator.modern.heartbeat import check_heartbeat
 from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.offset_manager import OffsetManager
+from hmb.coordinator.offset_requests import OffsetRequests
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
@@ -66,7 +67,10 @@ LOGGER = logging.getLogger(__name__)
 
 
 class GroupCoordinator:
-    """All groups of the broker. Thread-safe."""
+    """All groups of the broker. It handles the requests of members; `offsets` handles the requests for offsets.
+
+    Thread-safe.
+    """
 
     def __init__(
         self,
@@ -79,14 +83,15 @@ class GroupCoordinator:
         clock: Callable[[], int] = monotonic_ms,
     ) -> None:
         self._journal = journal
-        self._offsets = OffsetManager(journal)
+        self._offset_manager = OffsetManager(journal)
         self._settings = settings
         self._topics = topics
         self._consumer_settings = consumer_settings
         self._wall_clock = wall_clock
         self._clock = clock
         self.timer = GroupTimer(clock)
-        self._table = GroupTable(self._make)
+        self._table = GroupTable(self._make, journal)
+        self.offsets = OffsetRequests(self._table, journal, self._offset_manager, wall_clock, clock)
         self.loaded = threading.Event()
         self._loader = threading.Thread(target=self._load, name="group-loader", daemon=True)
         self._stop_loading = threading.Event()
@@ -124,7 +129,7 @@ class GroupCoordinator:
         elif isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
             self._table.find_or_make(key.group)  # A group with no other records only stores offsets.
-            self._offsets.replay(key, value, producer_id)
+            self._offset_manager.replay(key, value, producer_id)
         else:  # Each record of a KIP-848 group contains one part of the group's state.
             group_id: str = key.group_id  # type: ignore[attr-defined]
             shared = self._table.find_or_make(group_id)
@@ -138,13 +143,6 @@ class GroupCoordinator:
 
     # -- the table of groups
 
-    def _find(self, group_id: str) -> SharedGroup:
-        """Return the group with this id. Raises GROUP_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS."""
-        self._journal.check_coordinates(group_id)
-        shared = self._table.get(group_id)
-        if shared is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found.")
-        return shared
 
     def _make(self, group_id: str) -> SharedGroup:
         """Return a new group. It uses the classic protocol until a member joins with the KIP-848 protocol."""
@@ -164,7 +162,7 @@ class GroupCoordinator:
         if not group_id:
             raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
         try:
-            shared = self._find(group_id)
+            shared = self._table.find(group_id)
             if not isinstance(shared.machine, ClassicGroup):
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID, f"group {group_id!r} does not use the classic protocol")
             return shared
@@ -273,13 +271,13 @@ class GroupCoordinator:
 
     def describe(self, group_id: str) -> DescribedGroup:
         """Return the state and the members of a classic group. Raises KafkaError."""
-        shared = self._find(group_id)
+        shared = self._table.find(group_id)
         with shared.lock:
-            return shared.classic.describe()
+            return describe_classic_group(shared.classic.state)
 
     def describe_consumer(self, group_id: str) -> DescribedConsumerGroup:
         """Return the state and the members of a KIP-848 group. Raises KafkaError."""
-        shared = self._find(group_id)
+        shared = self._table.find(group_id)
         with shared.lock:
             return describe_consumer_group(shared.consumer, self._topics)
 
@@ -291,79 +289,9 @@ class GroupCoordinator:
 
     def delete(self, group_id: str) -> None:
         """Delete a group that has no members, and its offsets. Raises NON_EMPTY_GROUP and the errors of `describe`."""
-        shared = self._find(group_id)
+        shared = self._table.find(group_id)
         with shared.lock:
-            self._delete(shared)
-
-    def _delete(self, shared: SharedGroup) -> None:
-        """Delete a group and its offsets. The caller must hold the group's lock until the deletion is complete."""
-        group_id = shared.machine.group_id
-        self._journal.write(self._offsets.begin_delete(group_id, None, shared.machine.tombstones()))
-        shared.machine.unload()
-        self._table.remove(shared)
-
-    # -- offsets
-
-    def begin_commit(self, group_id: str, commit: Commit) -> QueuedRecords:
-        """Add a commit of offsets to the journal's queue. `finish` waits until it is on disk. Raises KafkaError.
-
-        A negative epoch in the commit means that the sender is not a member and uses the group only to store offsets.
-        """
-        if commit.epoch < 0:
-            self._journal.check_coordinates(group_id)
-            shared = self._table.find_or_make(group_id)
-        else:
-            shared = self._find(group_id)
-        with shared.lock:
-            shared.machine.check_commit(commit, self._clock())
-            return self._offsets.begin_commit(group_id, commit.offsets, commit.producer)
-
-    def finish(self, commit: QueuedRecords) -> None:
-        """Wait until all records of `commit` are on disk. If this method raises KafkaError, no record is stored."""
-        self._journal.write(commit)
-
-    def fetch_offsets(
-        self,
-        group_id: str,
-        partitions: Iterable[TopicPartition] | None,
-        member_id: str | None = None,
-        member_epoch: int = -1,
-    ) -> dict[TopicPartition, CommittedOffset]:
-        """Return the group's committed offsets for `partitions` (None means all partitions). Raises KafkaError."""
-        self._journal.check_coordinates(group_id)
-        shared = self._table.get(group_id)
-        if shared is not None:
-            with shared.lock:
-                shared.machine.check_fetch(member_id, member_epoch)
-        return self._offsets.fetch(group_id, partitions)
-
-    def pending_offsets(self, group_id: str) -> set[TopicPartition]:
-        """Return the partitions for which an open transaction contains offsets of this group."""
-        return self._offsets.pending(group_id)
-
-    def partition_for(self, group_id: str) -> TopicPartition:
-        """Return the partition of `__consumer_offsets` that stores the offsets of a group. Raises NOT_COORDINATOR."""
-        return TopicPartition(OFFSETS_TOPIC, self._journal.partition_for(group_id))
-
-    def begin_marker(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> QueuedRecords:
-        """Add a transaction marker to the queue of journal partition `number`. Raises KafkaError."""
-        return self._offsets.begin_end_transaction(number, marker, producer)
-
-    def delete_offsets(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
-        """Delete the offsets of `partitions`. But keep the offsets of topics that the group still reads.
-
-        Return the names of the topics that the group still reads. Raises KafkaError.
-        """
-        if not group_id:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
-        shared = self._find(group_id)
-        with shared.lock:
-            if not shared.machine.is_empty and shared.machine.protocol_type != CONSUMER:
-                raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {group_id!r} has members; stop them first")
-            read = {topic for topic in {each.topic for each in partitions} if is_subscribed(shared.machine, topic)}
-            deletion = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
-        self._journal.write(deletion)
-        return read
+            self.offsets.delete_group(shared)
 
     def on_topics_deleted(self, ids: Mapping[str, UUID]) -> None:
         """Delete the offsets of deleted topics. `ids` maps the name of each deleted topic to its id.
@@ -373,28 +301,8 @@ class GroupCoordinator:
         if OFFSETS_TOPIC not in ids:
             for shared in self._table.all():
                 with shared.lock:
-                    self._offsets.delete_topics(shared.machine.group_id, ids)
+                    self._offset_manager.delete_topics(shared.machine.group_id, ids)
             return
         for shared in self._table.clear():
             shared.unload()
-        self._offsets.forget_all()
-
-    def expire_offsets(self, retention_ms: int) -> None:
-        """Delete all expired offsets. Then delete each group that has no members and no offsets."""
-        for shared in self._table.all():
-            with isolated(LOGGER, f"group {shared.machine.group_id}", "the offsets do not expire"):
-                self._expire(shared, retention_ms)
-
-    def _expire(self, shared: SharedGroup, retention_ms: int) -> None:
-        group_id = shared.machine.group_id
-        with shared.lock:
-            when = expiry(shared.machine)
-            if when is None:
-                return
-            gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
-            is_awaited = shared.machine.next_deadline() is not None  # A client with a pending member id can still join.
-            is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited or self._offsets.pending(group_id)
-            if shared.machine.is_empty and not is_left:
-                self._delete(shared)
-            elif gone:
-                self._journal.write(self._offsets.begin_delete(group_id, gone))
+        self._offset_manager.forget_all()

@@ -361,7 +361,7 @@ class Broker:
         """Return the offsets that a group has committed. Return {} for an unknown group. Raises KafkaError."""
         if OFFSETS_TOPIC not in self._context.topics:
             return {}
-        return {name: each.offset for name, each in self._context.groups.fetch_offsets(group, None).items()}
+        return {name: each.offset for name, each in self._context.groups.offsets.fetch(group, None).items()}
 
     # -- time
 

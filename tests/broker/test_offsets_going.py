@@ -72,9 +72,9 @@ def test_a_retention_time_of_the_request_is_the_offsets_own(ask: Asker) -> None:
     commit(ask, {0: 1}, 2, retention_time_ms=0)
     commit(ask, {1: 1}, 4, retention_time_ms=1_000_000)
     commit(ask, {2: 1}, 5)
-    ask.broker.groups.expire_offsets(1_000_000)
+    ask.broker.groups.offsets.expire(1_000_000)
     assert offsets(ask) == {1: 1, 2: 1}
-    ask.broker.groups.expire_offsets(0)
+    ask.broker.groups.offsets.expire(0)
     assert offsets(ask) == {1: 1}
 
 
@@ -82,13 +82,13 @@ def test_a_commit_time_of_the_request_counts(ask: Asker) -> None:
     """OffsetCommit requests of version 1 contain the time of the commit."""
     commit(ask, {0: 1}, 1, commit_timestamp=5)
     commit(ask, {1: 1}, 1)
-    ask.broker.groups.expire_offsets(1_000_000)
+    ask.broker.groups.offsets.expire(1_000_000)
     assert offsets(ask) == {1: 1}
 
 
 def test_a_group_is_removed_with_its_last_offset(ask: Asker, make_asker: Callable[..., Asker]) -> None:
     commit(ask, {0: 1})
-    ask.broker.groups.expire_offsets(0)
+    ask.broker.groups.offsets.expire(0)
     for each in (ask, restarted(ask, make_asker)):
         assert offsets(each) == {}
         assert each(DescribeGroupsRequest(groups=["g"]), 5).groups[0].group_state == "Dead"
@@ -97,7 +97,7 @@ def test_a_group_is_removed_with_its_last_offset(ask: Asker, make_asker: Callabl
 def test_offsets_of_topics_that_a_group_reads_do_not_expire(ask: Asker) -> None:
     commit(ask, {0: 1})
     join(ask)
-    ask.broker.groups.expire_offsets(0)
+    ask.broker.groups.offsets.expire(0)
     assert offsets(ask) == {0: 1}
 
 
@@ -115,7 +115,7 @@ def test_a_group_that_fails_kept_the_offsets_of_all_others(
         return when(group)
 
     monkeypatch.setattr("hmb.coordinator.groups.expiry", failing)
-    ask.broker.groups.expire_offsets(0)
+    ask.broker.groups.offsets.expire(0)
     assert (offsets(ask, group="bad"), offsets(ask, group="good")) == ({0: 1}, {})
     assert "group bad: the offsets do not expire" in caplog.text and "planted" in caplog.text
 

@@ -284,7 +284,7 @@ def test_a_decided_transaction_is_completed_at_the_next_start(
     assert committed_offsets(topic.partitions[0]) == [0, 1]
     states = [each.transaction_state for each in again(ListTransactionsRequest(), 2).transaction_states]
     assert sorted(states) == ["CompleteAbort", "CompleteCommit"]
-    found = {name: again.broker.groups.fetch_offsets(f"g-tx-{name}", None) for name in (True, False)}
+    found = {name: again.broker.groups.offsets.fetch(f"g-tx-{name}", None) for name in (True, False)}
     assert [offset.offset for offset in found[True].values()] == [0]
     assert not found[False]
 

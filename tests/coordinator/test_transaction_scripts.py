@@ -118,12 +118,12 @@ class Session:
         yield f"offset {offset}"
 
     def offsets(self, name: str, group: str, offset: str) -> Iterator[str]:
-        producer, partition = self.producers[name], self.groups.partition_for(group)
+        producer, partition = self.producers[name], self.groups.offsets.partition_for(group)
         self.transactions.add_partitions(ID, producer, {partition}, 0)
         offsets = {TopicPartition("t", 0): CommittedOffset(int(offset), -1, "", 0)}
         with self.transactions.writing(ID, producer, partition):
-            commit = self.groups.begin_commit(group, Commit("", -1, None, 3, offsets, producer))
-        self.groups.finish(commit)
+            commit = self.groups.offsets.begin_commit(group, Commit("", -1, None, 3, offsets, producer))
+        self.groups.offsets.finish(commit)
         yield from ()
 
     def commit(self, name: str, version: str = "1") -> Iterator[str]:
@@ -176,8 +176,8 @@ class Session:
             yield from ((r.value or b"").decode() for r in batch.records() if r.offset in wanted)
 
     def committed(self, group: str) -> Iterator[str]:
-        found = self.groups.fetch_offsets(group, None)
-        held = " (a transaction holds another)" if self.groups.pending_offsets(group) else ""
+        found = self.groups.offsets.fetch(group, None)
+        held = " (a transaction holds another)" if self.groups.offsets.pending(group) else ""
         yield f"{[each.offset for each in found.values()]}{held}"
 
 

@@ -22,7 +22,7 @@ def handle(request: AddOffsetsToTxnRequest, context: RequestContext) -> AddOffse
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     try:
         context.broker.groups.make_topic()  # Create the topic now: the producer sends FindCoordinator only later.
-        partition = context.broker.groups.partition_for(request.group_id)
+        partition = context.broker.groups.offsets.partition_for(request.group_id)
         context.broker.transactions.add_partitions(request.transactional_id, producer, {partition}, version=0)
     except KafkaError as error:
         code = code_for_producer(error.code, context.header)

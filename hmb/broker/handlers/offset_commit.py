@@ -104,7 +104,7 @@ def _commit(
             groups.make_topic()  # A client of version 0 has not sent FindCoordinator, which creates the topic.
         generation, instance_id = request.generation_id_or_member_epoch, request.group_instance_id
         commit = Commit(request.member_id, generation, instance_id, context.version, offsets)
-        return groups.begin_commit(request.group_id, commit)
+        return groups.offsets.begin_commit(request.group_id, commit)
 
     def fail(error: KafkaError) -> None:
         code = error.code

@@ -39,7 +39,7 @@ def handle(request: OffsetDeleteRequest, context: RequestContext) -> OffsetDelet
     response = OffsetDeleteResponse()
     with error_code_in(response):
         partitions = [TopicPartition(topic.name, each.partition_index) for topic in taken for each in topic.partitions]
-        read = context.broker.groups.delete_offsets(request.group_id, partitions)
+        read = context.broker.groups.offsets.delete(request.group_id, partitions)
         for topic_response in taken:
             for partition_response in topic_response.partitions if topic_response.name in read else ():
                 partition_response.error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC

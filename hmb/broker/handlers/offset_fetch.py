@@ -67,19 +67,19 @@ def _group(group: Group, stable: bool, context: RequestContext) -> GroupResponse
     # First read the pending offsets (of open transactions), and then the committed offsets. If a transaction is
     # committed between these two steps, both results contain its offsets. If the handler read the committed offsets
     # first, neither result would contain them.
-    held = groups.pending_offsets(group.group_id) if stable else set[TopicPartition]()
+    held = groups.offsets.pending(group.group_id) if stable else set[TopicPartition]()
     try:
         if context.version == 0:
             groups.make_topic()  # A client of version 0 has not sent FindCoordinator, which creates the topic.
         if group.topics is None:
-            found = groups.fetch_offsets(group.group_id, None, group.member_id, group.member_epoch)
+            found = groups.offsets.fetch(group.group_id, None, group.member_id, group.member_epoch)
             group_response.topics = _all(found, held, context)
         else:
             named = [(each, _name(each, context)) for each in group.topics]
             wanted = [
                 TopicPartition(name, i) for each, name in named if name is not None for i in each.partition_indexes
             ]
-            committed = groups.fetch_offsets(group.group_id, wanted, group.member_id, group.member_epoch)
+            committed = groups.offsets.fetch(group.group_id, wanted, group.member_id, group.member_epoch)
             group_response.topics = [_topic(each, name, committed, held, context) for each, name in named]
     except KafkaError as error:
         group_response.error_code = error.code

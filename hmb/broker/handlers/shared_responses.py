@@ -55,7 +55,7 @@ def committed(
 
     def result() -> R:
         try:
-            groups.finish(pending)
+            groups.offsets.finish(pending)
         except KafkaError as error:
             fail(error)
         return response

@@ -79,12 +79,12 @@ def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestCo
     if not request.group_id:
         raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
-    partition = groups.partition_for(request.group_id)
+    partition = groups.offsets.partition_for(request.group_id)
     member = request.member_id, request.generation_id, request.group_instance_id
     if context.version >= TxnOffsetCommitRequest.FIRST_VERSION_OF_ADDING:
         transactions.add_partitions(id, producer, {partition}, VERSION_2)
     with transactions.writing(id, producer, partition):
-        return groups.begin_commit(request.group_id, Commit(*member, context.version, offsets, producer))
+        return groups.offsets.begin_commit(request.group_id, Commit(*member, context.version, offsets, producer))
 
 
 def _code(error: KafkaError, header: RequestHeader) -> ErrorCode:

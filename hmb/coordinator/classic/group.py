@@ -66,15 +66,12 @@ from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.records import GroupMetadataKey, GroupMetadataValue, KeyAndValue, encode_key
 from hmb.protocol.enums import GroupState, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.describe_groups import DescribeGroupsResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest
 
 LOGGER = logging.getLogger(__name__)
 LONGEST_PREFIX = 255  # characters that a member id takes from the client id, so that its length fits an int16
-
-DescribedGroup = DescribeGroupsResponse.DescribedGroup
 
 
 class ClassicGroup:
@@ -341,28 +338,3 @@ class ClassicGroup:
     @property
     def is_empty(self) -> bool:
         return self.state.current is GroupState.EMPTY
-
-    def describe(self) -> DescribedGroup:
-        """Return the state and the members of the group for DescribeGroups.
-
-        The response contains the protocol and the metadata of the members only if the group is Stable.
-        """
-        protocol = self.state.protocol if self.state.current is GroupState.STABLE else None
-        return DescribedGroup(
-            group_id=self.group_id,
-            group_state=self.state.current.value,
-            protocol_type=self.state.protocol_type or "",
-            protocol_data=protocol or "",
-            members=[
-                DescribedGroup.DescribedGroupMember(
-                    member_id=member.member_id,
-                    group_instance_id=member.group_instance_id,
-                    client_id=member.client_id,
-                    client_host=member.client_host,
-                    member_metadata=b"" if protocol is None else member.metadata(protocol),
-                    member_assignment=member.assignment,
-                )
-                for member in self.state.members
-            ],
-        )
-

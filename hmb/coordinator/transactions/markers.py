@@ -90,7 +90,9 @@ class MarkerWriter:
         TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR, NOT_COORDINATOR.
         """
         if partition.topic == OFFSETS_TOPIC:
-            return partial(self.groups.finish, self.groups.begin_marker(partition.partition, marker, producer))
+            return partial(
+                self.groups.offsets.finish, self.groups.offsets.begin_marker(partition.partition, marker, producer)
+            )
         log = self._find_log(partition)
         log.append_marker(marker, *producer)
         return log.flush if self._sync() else _is_written

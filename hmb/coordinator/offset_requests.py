@@ -1,0 +1,141 @@
+"""The requests for committed offsets, and the expiry of offsets and groups.
+
+A client stores its offsets in two steps. `begin_commit` takes the lock of the group, asks the group whether the sender
+may commit, and adds the offsets to the journal's queue. `finish` waits without the lock until the offsets are on disk.
+A connection can begin several commits before it calls `finish`, so that these commits share one sync.
+
+For example, the last consumer of a group leaves, and the retention is 7 days. After 7 days, `expire` deletes all
+offsets of the group. The group then has no members and no offsets, so `expire` deletes the group, too.
+
+Source: Kafka's `GroupCoordinatorService`; KIP-211.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from hmb.coordinator.group import Commit
+from hmb.coordinator.group_expiry import expiry, is_subscribed
+from hmb.coordinator.group_table import GroupTable
+from hmb.coordinator.journal.partition import QueuedRecords
+from hmb.coordinator.journal.writing import Journal
+from hmb.coordinator.offset_manager import OffsetManager
+from hmb.coordinator.offsets import CommittedOffset
+from hmb.coordinator.producer_ids import ProducerIdAndEpoch
+from hmb.coordinator.shared_group import SharedGroup
+from hmb.protocol.consumer_protocol import CONSUMER
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
+from hmb.records import EndTransactionMarker
+from hmb.storage.isolation import isolated
+
+LOGGER = logging.getLogger(__name__)
+
+
+class OffsetRequests:
+    """Handles the requests for the committed offsets of all groups. Thread-safe."""
+
+    def __init__(
+        self,
+        table: GroupTable,
+        journal: Journal,
+        offsets: OffsetManager,
+        wall_clock: Callable[[], int],
+        clock: Callable[[], int],
+    ) -> None:
+        self._table = table
+        self._journal = journal
+        self._offsets = offsets
+        self._wall_clock = wall_clock
+        self._clock = clock
+
+    def begin_commit(self, group_id: str, commit: Commit) -> QueuedRecords:
+        """Add a commit of offsets to the journal's queue. `finish` waits until it is on disk. Raises KafkaError.
+
+        A negative epoch in the commit means that the sender is not a member and uses the group only to store offsets.
+        """
+        if commit.epoch < 0:
+            self._journal.check_coordinates(group_id)
+            shared = self._table.find_or_make(group_id)
+        else:
+            shared = self._table.find(group_id)
+        with shared.lock:
+            shared.machine.check_commit(commit, self._clock())
+            return self._offsets.begin_commit(group_id, commit.offsets, commit.producer)
+
+    def finish(self, commit: QueuedRecords) -> None:
+        """Wait until all records of `commit` are on disk. If this method raises KafkaError, no record is stored."""
+        self._journal.write(commit)
+
+    def fetch(
+        self,
+        group_id: str,
+        partitions: Iterable[TopicPartition] | None,
+        member_id: str | None = None,
+        member_epoch: int = -1,
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """Return the group's committed offsets for `partitions` (None means all partitions). Raises KafkaError."""
+        self._journal.check_coordinates(group_id)
+        shared = self._table.get(group_id)
+        if shared is not None:
+            with shared.lock:
+                shared.machine.check_fetch(member_id, member_epoch)
+        return self._offsets.fetch(group_id, partitions)
+
+    def pending(self, group_id: str) -> set[TopicPartition]:
+        """Return the partitions for which an open transaction contains offsets of this group."""
+        return self._offsets.pending(group_id)
+
+    def partition_for(self, group_id: str) -> TopicPartition:
+        """Return the partition of `__consumer_offsets` that stores the offsets of a group. Raises NOT_COORDINATOR."""
+        return TopicPartition(OFFSETS_TOPIC, self._journal.partition_for(group_id))
+
+    def begin_marker(self, number: int, marker: EndTransactionMarker, producer: ProducerIdAndEpoch) -> QueuedRecords:
+        """Add a transaction marker to the queue of journal partition `number`. Raises KafkaError."""
+        return self._offsets.begin_end_transaction(number, marker, producer)
+
+    def delete(self, group_id: str, partitions: Sequence[TopicPartition]) -> set[str]:
+        """Delete the offsets of `partitions`. But keep the offsets of topics that the group still reads.
+
+        Return the names of the topics that the group still reads. Raises KafkaError.
+        """
+        if not group_id:
+            raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+        shared = self._table.find(group_id)
+        with shared.lock:
+            if not shared.machine.is_empty and shared.machine.protocol_type != CONSUMER:
+                raise KafkaError(ErrorCode.NON_EMPTY_GROUP, f"group {group_id!r} has members; stop them first")
+            read = {topic for topic in {each.topic for each in partitions} if is_subscribed(shared.machine, topic)}
+            deletion = self._offsets.begin_delete(group_id, [each for each in partitions if each.topic not in read])
+        self._journal.write(deletion)
+        return read
+
+    # -- deletion and expiry
+
+    def delete_group(self, shared: SharedGroup) -> None:
+        """Delete a group and its offsets. The caller must hold the group's lock until the deletion is complete."""
+        group_id = shared.machine.group_id
+        self._journal.write(self._offsets.begin_delete(group_id, None, shared.machine.tombstones()))
+        shared.machine.unload()
+        self._table.remove(shared)
+
+    def expire(self, retention_ms: int) -> None:
+        """Delete all expired offsets. Then delete each group that has no members and no offsets."""
+        for shared in self._table.all():
+            with isolated(LOGGER, f"group {shared.machine.group_id}", "the offsets do not expire"):
+                self._expire(shared, retention_ms)
+
+    def _expire(self, shared: SharedGroup, retention_ms: int) -> None:
+        group_id = shared.machine.group_id
+        with shared.lock:
+            when = expiry(shared.machine)
+            if when is None:
+                return
+            gone = self._offsets.expired(group_id, self._wall_clock(), retention_ms, when)
+            is_awaited = shared.machine.next_deadline() is not None  # A client with a pending member id can still join.
+            is_left = len(gone) < len(self._offsets.fetch(group_id)) or is_awaited or self._offsets.pending(group_id)
+            if shared.machine.is_empty and not is_left:
+                self.delete_group(shared)
+            elif gone:
+                self._journal.write(self._offsets.begin_delete(group_id, gone))
