@@ -5,8 +5,8 @@ Meanwhile the thread of the connection can handle the next request. Therefore th
 records to the log, which assigns their offsets, and returns a `Deferred`. Later, the thread calls `Deferred.result`,
 which waits for the sync and returns the response.
 
-A handler returns a `Deferred` of a response. The dispatcher makes of it a `Deferred` of the encoded response. The module
-network/gathering.py decides how many requests a connection handles before it calls `Deferred.result`.
+A handler returns a `Deferred` of a response. The dispatcher turns it into a `Deferred` of the encoded response. The
+module network/gathering.py decides how many requests a connection handles before it calls `Deferred.result`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
 
 from hmb.coordinator.classic.description import DescribedGroup, describe_classic_group
@@ -24,11 +24,9 @@ from hmb.coordinator.classic.group import ClassicGroup
 from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics
-from hmb.coordinator.group import Commit, Write
-from hmb.coordinator.group_expiry import expiry, is_subscribed
+from hmb.coordinator.group import Write
 from hmb.coordinator.group_table import GroupTable, ListedGroup, listed
 from hmb.coordinator.group_timer import GroupTimer
-from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.records import (
     GroupMetadataKey,
     GroupMetadataValue,
@@ -47,18 +45,14 @@ from hmb.coordinator.modern.heartbeat import check_heartbeat
 from hmb.coordinator.modern.member import subscription_size
 from hmb.coordinator.offset_manager import OffsetManager
 from hmb.coordinator.offset_requests import OffsetRequests
-from hmb.coordinator.offsets import CommittedOffset
-from hmb.coordinator.producer_ids import ProducerIdAndEpoch
 from hmb.coordinator.shared_group import SharedGroup, WaitingCall
-from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.enums import JOIN_EPOCH
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from hmb.protocol.messages.heartbeat import HeartbeatRequest
 from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-from hmb.protocol.topics import OFFSETS_TOPIC, TopicPartition
-from hmb.records import EndTransactionMarker
+from hmb.protocol.topics import OFFSETS_TOPIC
 from hmb.storage.clock import monotonic_ms
 from hmb.storage.isolation import isolated
 from hmb.units import now_ms
@@ -125,7 +119,7 @@ class GroupCoordinator:
         """Apply a record of the journal. `producer_id` is set if the record belongs to an open transaction."""
         if isinstance(key, GroupMetadataKey) and isinstance(value, GroupMetadataValue):
             classic = ClassicGroup.restore(key.group, value, self._settings, self._wall_clock)
-            self._table.find_or_make(key.group).group = classic
+            self._table.find_or_make(key.group).machine = classic
         elif isinstance(key, OffsetCommitKey | LegacyOffsetCommitKey):
             assert isinstance(value, OffsetCommitValue | LegacyOffsetCommitValue)
             self._table.find_or_make(key.group)  # A group with no other records only stores offsets.

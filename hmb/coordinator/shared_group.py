@@ -81,9 +81,9 @@ class SharedGroup:
         self._journal = journal
         self._timer = timer
         self._clock = clock
-        # This lock guards the machine and all its fields. A thread that holds it may take the timer's lock. Before the journal writes to
-        # disk (fsync), a thread releases the group's lock. There is one exception: a thread that deletes the group or
-        # its offsets keeps this lock.
+        # This lock guards the machine and all its fields. A thread that holds it may take the timer's lock. Before the
+        # journal writes to disk (fsync), a thread releases the group's lock. There is one exception: a thread that
+        # deletes the group or its offsets keeps this lock.
         self.lock = threading.Lock()
 
     @property

@@ -160,7 +160,9 @@ class SimulatedCluster:
 
     # -- the responses of a node
 
-    def _answer(self, handler: Handler, request: Request, context: RequestContext) -> Response | Deferred[Response] | None:
+    def _answer(
+        self, handler: Handler, request: Request, context: RequestContext
+    ) -> Response | Deferred[Response] | None:
         node = self._names.index(context.listener.name)
         running = self._running()
         if node not in running:

@@ -169,7 +169,9 @@ class RequestRecord:
         self._record(request, response, context, begun)
         return response
 
-    def _result(self, request: Request, deferred: Deferred[Response], context: RequestContext, begun: float) -> Response:
+    def _result(
+        self, request: Request, deferred: Deferred[Response], context: RequestContext, begun: float
+    ) -> Response:
         response = deferred.result()
         self._record(request, response, context, begun)
         return response

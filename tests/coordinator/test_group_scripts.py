@@ -21,8 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from hmb.coordinator.classic.members import MemberIdentity
-from hmb.coordinator.classic.members import Call
+from hmb.coordinator.classic.members import Call, MemberIdentity
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages.join_group import JoinGroupResponse

@@ -10,9 +10,11 @@ to list all APIs in the response to ApiVersions. The documentation also uses thi
 
 The docstring of each module has four parts. The part "Versions" names the supported versions of the API. "Behavior"
 describes the newest version. "Version notes" describes how the broker behaves differently in other versions. The
-docstring of the message class describes the fields of each version. Each version number is declared once, beside the
-message: a milestone of a field is derived from the field, and a milestone of behavior is a constant of the class. "Left out" names the parts of Kafka's behavior that
-HMB does not have.
+docstring of the message class describes the fields of each version. "Left out" names the parts of Kafka's behavior that
+HMB does not have, and what a client loses by this.
+
+The module of a message declares the versions in which the message changes. If the change concerns a field, the code
+derives the version from the field (`first_version`). If only the behavior changes, the message class has a constant.
 """
 
 from collections.abc import Callable, Mapping

@@ -90,6 +90,7 @@ def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestCo
 def _code(error: KafkaError, header: RequestHeader) -> ErrorCode:
     if error.code in ILLEGAL:
         return ErrorCode.ILLEGAL_GENERATION
-    if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and header.api_version < TxnOffsetCommitRequest.FIRST_VERSION_OF_LOADING:
+    knows_loading = header.api_version >= TxnOffsetCommitRequest.FIRST_VERSION_OF_LOADING
+    if error.code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS and not knows_loading:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     return code_for_producer(error.code, header)

@@ -46,7 +46,7 @@ class LoggedDispatcher(Dispatcher):
             return response
 
         def result() -> EncodedResponse:
-            parts = response.result()
+            parts: EncodedResponse = response.result()
             _log(request, parts, started)
             return parts
 
