@@ -6,7 +6,8 @@ An event changes the state, and can lead to responses and to records that the br
 
 The coordinator keeps this state in memory and writes each change to a compacted topic, its *journal*. The journal of
 groups and their committed offsets is `__consumer_offsets`. The journal of transactions is `__transaction_state`. After
-a restart, the broker reads the newest record of each key from the journal and so restores the state.
+a restart, the broker reads the newest record of each key from the journal and so restores the state. (Kafka has no
+common word for these two topics.)
 
 A request for a group passes through these modules:
     handler (hmb/broker/handlers)
@@ -28,7 +29,11 @@ Words that have a special meaning in this package:
 - A *step* is one change of a group's state. The thread that runs the step holds the group's lock.
 - A *write* is a list of records that the journal stores together. The write also contains the step that runs after the
   records are stored.
-- A *pending* commit is an offset commit that waits in the journal's queue and is not on disk yet.
+- A *queued* record waits in the queue of the journal and is not on disk yet (`QueuedRecords`).
+- A *pending* member id has been sent to a client that has not joined with it yet. A *pending* offset belongs to a
+  transaction that is still open. Kafka uses the word in both senses, too.
+- A *call* is a JoinGroup or SyncGroup request that waits for its response. A *session* is the time in which the next
+  request of a member must arrive.
 
 Read the modules and folders of this package in this order:
 - `classic/`            the classic group protocol; begin with its `states` and `rebalance`

@@ -5,8 +5,9 @@ Behavior: the request contains the complete new settings of a resource. If the r
     broker resets this setting to its default. (To change a single setting, clients use IncrementalAlterConfigs.) Each
     resource has its own error code. The broker changes either all settings of a resource or none. When the broker sends
     the response, the new settings are on disk and in use. The error codes are the same as for IncrementalAlterConfigs.
-Version notes: all versions have the same fields and differ only in their encoding.
-Left out: settings of loggers and of client metrics, which get INVALID_REQUEST.
+Version notes: none. The versions differ only in their encoding.
+Left out: settings of loggers and of client metrics, which get INVALID_REQUEST. A client changes the level of a logger
+    with IncrementalAlterConfigs. It cannot ask other clients for metrics (KIP-714).
 """
 
 from __future__ import annotations

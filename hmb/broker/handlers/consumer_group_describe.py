@@ -4,7 +4,7 @@ Versions: 0-1; all use the flexible encoding (KIP-482).
 Behavior: the response contains the epochs of each group. For each member it contains the current assignment, and the
     target assignment that the member will get. A group that uses the classic protocol gets GROUP_ID_NOT_FOUND. Clients
     describe such groups with DescribeGroups.
-Version notes: version 1 adds the type of each member.
+Version notes: none. Version 1 adds only a field.
 Left out: nothing. HMB supports the whole API.
 """
 

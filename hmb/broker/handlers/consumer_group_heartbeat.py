@@ -7,10 +7,11 @@ Behavior: the broker assigns partitions to the members (coordinator/modern/). Th
     expression, the broker matches the expression against all topics during the same heartbeat. If a topic is created or
     deleted later, the broker matches the expression again at the next heartbeat. (A Kafka broker matches it some
     seconds later.)
-Version notes: version 1 adds subscriptions by regular expression. From version 1 on, a member chooses its own member
-    id.
+Version notes: in version 0, the broker chooses the id of a new member. From version 1 on, the member must choose its
+    own id, and a heartbeat without an id gets INVALID_REQUEST.
 Left out: groups with members of both protocols, and racks. While a group has members of the classic protocol, this
-    request gets GROUP_ID_NOT_FOUND.
+    request gets GROUP_ID_NOT_FOUND, so an application must stop all members before it changes the protocol. The broker
+    ignores the rack of a member, which costs nothing, because all partitions are on one broker.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Behavior: a request contains, for each topic, the new total number of partitions
     response after the partitions have been created. A request can also choose the replicas of the new partitions. It
     must then contain one replica assignment for each new partition, and each assignment must contain only this broker.
     If a request contains a topic twice, the topic gets INVALID_REQUEST.
-Version notes: all versions have the same fields and differ only in their encoding.
+Version notes: none. The versions differ only in their encoding.
 Left out: quotas. `throttle_time_ms` is always 0, and a client that changes many topics can delay other clients.
 """
 

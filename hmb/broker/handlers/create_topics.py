@@ -7,8 +7,7 @@ Behavior: each topic has its own error code and error message. If the number of 
     replication factor, a request can contain replica assignments. The assignments must be for the partitions 0, 1, 2,
     ..., and each partition must be assigned to this broker. If a topic has several errors, the response contains the
     first one in Kafka's order: name, settings, number of partitions, replicas.
-Version notes: version 1 adds `validate_only` and error messages. Version 4 adds the value -1 for defaults. Version 5
-    adds the topic's settings to the response, and version 7 adds the topic's id.
+Version notes: the value -1 for defaults belongs to version 4 and later. HMB accepts it in all versions.
 Left out: quotas. `throttle_time_ms` is always 0, and a client that changes many topics can delay other clients.
 """
 

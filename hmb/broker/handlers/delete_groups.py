@@ -3,7 +3,7 @@
 Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Behavior: each group has its own error code. If a request contains a group twice, the response contains it once. The
     broker sends the response after the deletion is on disk.
-Version notes: all versions have the same fields and differ only in their encoding.
+Version notes: none. The versions differ only in their encoding.
 Left out: nothing. HMB supports the whole API.
 """
 

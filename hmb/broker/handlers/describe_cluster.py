@@ -4,7 +4,7 @@ Versions: 0-2; all use the flexible encoding (KIP-482).
 Behavior: the response contains only this broker, which is also the controller. The broker's address is the advertised
     address of the listener that the client has connected to. A request for the addresses of controllers gets
     MISMATCHED_ENDPOINT_TYPE. A request for an unknown type of address gets UNSUPPORTED_ENDPOINT_TYPE.
-Version notes: version 1 adds the type of address. Version 2 adds fenced brokers. HMB has none.
+Version notes: none. The versions differ only in their fields. HMB has no fenced brokers (version 2).
 Left out: racks. A client cannot choose a near broker, because HMB has only one broker.
 """
 

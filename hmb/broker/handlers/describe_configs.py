@@ -6,10 +6,9 @@ Behavior: each resource has its own error code. The response contains all settin
     no error, because tools also request settings that only newer brokers have. To describe a broker, a client sends the
     broker's id, or "" for the settings of all brokers. If clients have set a setting that the broker does not know, the
     response contains null instead of its value, because the value may be secret.
-Version notes: version 0 contains only whether a value is the default. Version 1 adds the source of the value, and the
-    synonyms: all values that are set for the setting, with their sources. Version 3 adds the type and the documentation
-    of a setting.
-Left out: settings of client metrics, which get INVALID_REQUEST.
+Version notes: none. The versions differ only in their fields.
+Left out: settings of client metrics, which get INVALID_REQUEST. A client cannot see or change which metrics the broker
+    wants (KIP-714), because HMB wants none.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 Versions: 0-6; versions 5 and later use the flexible encoding (KIP-482).
 Behavior: the response contains the state, the protocol and the members of each group. It contains the members' metadata
     only while the group is in the state Stable. If a group is unknown, the response contains it with the state Dead.
-Version notes: version 3 adds the operations that the client may perform on the group. Version 4 adds group instance
-    ids. From version 6 on, an unknown group also has an error code.
+Version notes: from version 6 on, an unknown group also gets the error GROUP_ID_NOT_FOUND.
 Left out: nothing. HMB supports the whole API.
 """
 

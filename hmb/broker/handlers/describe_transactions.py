@@ -5,7 +5,8 @@ Behavior: for each transactional id, the response contains the state, the produc
     partitions of the current transaction. Each transactional id has its own error code.
 Version notes: none.
 Left out: one detail. While a transaction ends, Kafka returns only the partitions without a marker. HMB returns all
-    partitions of the transaction until all markers are written.
+    partitions of the transaction until all markers are written. So an administrator does not see how many markers are
+    missing.
 """
 
 from __future__ import annotations

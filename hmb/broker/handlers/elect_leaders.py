@@ -4,8 +4,8 @@ Versions: 0-2; version 2 uses the flexible encoding (KIP-482).
 Behavior: HMB has one broker, which is always the leader of all partitions. So each existing partition gets
     ELECTION_NOT_NEEDED. A request can contain null instead of a list of partitions, which means all partitions. The
     response then contains all topics, but no partitions, as in Kafka.
-Version notes: version 0 only elects the preferred replica as the leader. Version 1 adds the type of election, and an
-    error code for the whole response. An unknown type gets INVALID_REQUEST.
+Version notes: an unknown type of election (version 1) gets INVALID_REQUEST. Version 0 always elects the preferred
+    replica.
 Left out: nothing. HMB supports the whole API.
 """
 

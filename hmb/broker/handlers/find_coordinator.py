@@ -4,8 +4,7 @@ Versions: 0-6; versions 3 and later use the flexible encoding (KIP-482).
 Behavior: this broker coordinates all groups and all transactional ids. A group needs the topic `__consumer_offsets`,
     and a transactional id needs the topic `__transaction_state`. If the topic does not exist, the broker creates it.
 Version notes: the client library librdkafka compresses with lz4 only if the broker supports version 0 of this request.
-    From version 4 on, a request can contain several groups or transactional ids.
-Left out: share groups, which get INVALID_REQUEST.
+Left out: share groups, which get INVALID_REQUEST. A consumer of a share group (KIP-932) cannot start.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Versions: 0-4; version 4 uses the flexible encoding (KIP-482).
 Behavior: the broker restarts the session timeout of the member. If the response has the error REBALANCE_IN_PROGRESS,
     the member must join the group again.
-Version notes: version 3 adds static members. All other versions differ only in their encoding.
+Version notes: none. The versions differ only in their fields.
 Left out: nothing. HMB supports the whole API.
 """
 

@@ -8,8 +8,7 @@ Behavior: a producer without a transactional id gets a new producer id, which no
     all earlier producers with the same transactional id. If an earlier producer has left a transaction open, the broker
     aborts this transaction. Until the abort is complete, the client gets CONCURRENT_TRANSACTIONS and tries again. If
     the transaction timeout is greater than `transaction.max.timeout.ms`, the error is INVALID_TRANSACTION_TIMEOUT.
-Version notes: version 3 adds the current id and epoch of the producer (KIP-360). If the producer is fenced, versions
-    below 4 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
+Version notes: if the producer is fenced, versions below 4 return INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
 Left out: two-phase commit (KIP-939). It is version 6 of the request, which is not stable in Kafka 4.3. So a
     producer cannot take part in the transaction of a database.
 """

@@ -4,10 +4,10 @@ Versions: 0-9; versions 6 and later use the flexible encoding (KIP-482).
 Behavior: the broker sends the response when all members have joined, or when the time for the rebalance has passed.
     Until then the thread of the connection waits (coordinator/classic/ explains the protocol). The coordinator selects
     one member as the leader. Only the leader's response contains all members and their metadata.
-Version notes: version 0 has no rebalance timeout, so the session timeout is used instead. From version 4 on, a new
-    member first gets a member id, and then joins with this id. If a response contains no protocol, for example because
-    of an error, the protocol's name is "" in versions below 7, and null in later versions. From version 9 on, a static
-    member that is the leader can return to its group without a new assignment.
+Version notes: in version 0, the session timeout is also the rebalance timeout. From version 4 on, a new member first
+    gets a member id, and then joins with this id. If a response contains no protocol, for example because of an error,
+    the protocol's name is "" in versions below 7, and null in later versions. From version 9 on, a static member that
+    is the leader can return to its group without a new assignment.
 Left out: members of the classic protocol in groups of the new protocol (KIP-848). To change the protocol of a group, an
     application must stop all members first.
 """

@@ -3,8 +3,7 @@
 Versions: 0-5; versions 4 and later use the flexible encoding (KIP-482).
 Behavior: each member has its own error code. An admin client can remove a static member by its group instance id,
     without a member id.
-Version notes: in versions 0 to 2, a request removes one member, and the response has one error code. From version 3 on,
-    a request removes several members.
+Version notes: the broker treats a request of versions 0 to 2 as a list with one member.
 Left out: nothing. HMB supports the whole API.
 """
 

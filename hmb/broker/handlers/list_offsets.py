@@ -8,8 +8,8 @@ Behavior: for a timestamp (in ms), the response contains the first record with t
     contains a partition twice, the response contains this partition once, with INVALID_REQUEST.
 Version notes: version 0 returns a list of at most `max_num_offsets` offsets, the greatest first. The list contains the
     base offset of each segment whose file was last changed at or before the requested time. For the timestamp -1, the
-    list contains the base offsets of all segments and the end of the log. Version 2 adds the isolation level, version 4
-    leader epochs, version 7 the timestamp -3, and version 8 the timestamp -4.
+    list contains the base offsets of all segments and the end of the log. A negative timestamp without a meaning in the
+    version of the request gets UNSUPPORTED_VERSION.
 Left out: tiered storage. A request for its special timestamps -5 and -6 gets the timestamp -1 and the offset -1. A
     Kafka broker without tiered storage returns the same.
 """

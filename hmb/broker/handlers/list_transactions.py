@@ -3,10 +3,10 @@
 Versions: 0-2; all use the flexible encoding (KIP-482).
 Behavior: the response contains the transactional ids that pass all filters of the request. If the client filters by a
     state that does not exist, the response contains this state in a list of unknown states.
-Version notes: version 1 adds a filter by duration. It selects transactions that began longer ago than this duration.
-    Version 2 adds a filter by a regular expression, which must match the whole transactional id. An invalid expression
-    gets INVALID_REGULAR_EXPRESSION.
-Left out: in a regular expression, `.` and character classes match only characters that can be part of a topic's name.
+Version notes: the filter of version 1 selects transactions that began longer ago than a duration. The regular
+    expression of version 2 must match the whole transactional id. An invalid expression gets
+    INVALID_REGULAR_EXPRESSION.
+Left out: nothing. HMB supports the whole API.
 """
 
 from __future__ import annotations

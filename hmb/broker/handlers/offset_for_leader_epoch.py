@@ -6,10 +6,10 @@ Behavior: the request contains a leader epoch. The broker looks for this epoch i
     3. The response contains the epoch that was found, and the offset after the last record of this epoch. For the
     newest epoch, this offset is the end of the log. If the requested epoch is greater than the newest epoch or is -1,
     the response contains the epoch -1 and the offset -1.
-Version notes: version 1 adds the epoch to the response. Version 2 adds the leader epoch that the client believes to be
-    current. If this epoch is wrong, the error is FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH. Version 3 adds the id of
-    the requesting replica.
-Left out: requests from followers. HMB has no followers, so it treats each client as a consumer.
+Version notes: from version 2 on, a request contains the leader epoch that the client believes to be current. If this
+    epoch is wrong, the error is FENCED_LEADER_EPOCH or UNKNOWN_LEADER_EPOCH.
+Left out: requests from followers. HMB has no followers, so it treats each client as a consumer. A Kafka broker cannot
+    copy HMB's logs as a follower.
 """
 
 from __future__ import annotations

@@ -55,13 +55,13 @@ def committed(
 
     def result() -> R:
         try:
-            groups.offsets.finish(pending)
+            groups.offsets.finish(queued)
         except KafkaError as error:
             fail(error)
         return response
 
     try:
-        pending = begin()
+        queued = begin()
     except KafkaError as error:
         fail(error)
         return response

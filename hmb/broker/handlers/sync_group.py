@@ -5,8 +5,8 @@ Behavior: the leader's request contains the assignment of all members. The broke
     answers the requests of all members. Each response contains the partitions of one member. Until then, the requests
     of the members wait in the threads of their connections. If the group is already in the state Stable, the broker
     sends the response at once.
-Version notes: version 3 adds static members. Version 5 adds the type and the name of the protocol, which must be the
-    same as the group's.
+Version notes: from version 5 on, a request must contain the type and the name of the protocol. If they differ from the
+    group's, the request gets INCONSISTENT_GROUP_PROTOCOL.
 Left out: nothing. HMB supports the whole API.
 """
 

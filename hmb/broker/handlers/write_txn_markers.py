@@ -5,8 +5,8 @@ Behavior: each partition has its own error code. The broker sends the response a
     (`log.flush.acks.all`). The tool `kafka-transactions.sh abort` sends this request, to end a transaction that the
     coordinator no longer knows. Therefore the handler does not ask the coordinator. (In Kafka, a coordinator also sends
     this request to other brokers. HMB's coordinator writes its markers without such a request.)
-Version notes: version 2 adds the transaction version (KIP-1228). With transaction version 2, the epoch in a marker must
-    be greater than the epoch in the transaction's records.
+Version notes: with transaction version 2, the epoch in a marker must be greater than the epoch in the transaction's
+    records. In version 1 of the request, the transaction version is 0 (KIP-1228).
 Left out: HMB has no ACLs, so it does not check who sends this request. Any client can end the transaction of another
     producer if it knows the producer's id and epoch.
 """

@@ -104,22 +104,22 @@ class Journal:
         """
         return self._enqueue(QueuedRecords(self._partitions.existing(number), (), apply, producer, marker))
 
-    def _enqueue(self, pending: QueuedRecords) -> QueuedRecords:
-        pending.partition.queue.append(pending)
-        return pending
+    def _enqueue(self, queued: QueuedRecords) -> QueuedRecords:
+        queued.partition.queue.append(queued)
+        return queued
 
-    def write(self, pending: QueuedRecords) -> None:
+    def write(self, queued: QueuedRecords) -> None:
         """Wait until the records are durable. If this method raises an error, the coordinator ignores the records.
 
         Raises NOT_COORDINATOR if the disk fails, and UNKNOWN_SERVER_ERROR if the records are too large. For a
         transaction, also raises INVALID_PRODUCER_EPOCH or TRANSACTION_COORDINATOR_FENCED.
         """
-        if not pending.done:
-            with pending.partition.write_lock:
-                if not pending.done:
-                    self._write_queued(pending.partition)
-        if pending.failure is not None:
-            raise KafkaError(pending.failure.code, pending.failure.message)
+        if not queued.done:
+            with queued.partition.write_lock:
+                if not queued.done:
+                    self._write_queued(queued.partition)
+        if queued.failure is not None:
+            raise KafkaError(queued.failure.code, queued.failure.message)
 
     def append(self, id: str, records: Sequence[KeyAndValue], apply: Apply | None = None) -> None:
         """Add records to the queue, and wait until they are durable."""
@@ -140,9 +140,9 @@ class Journal:
         try:
             self._write_all(partition.log, taken)
         finally:
-            for pending in taken:
-                if not pending.done:
-                    pending.failure, pending.done = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "write failed"), True
+            for queued in taken:
+                if not queued.done:
+                    queued.failure, queued.done = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, "write failed"), True
 
     def _write_all(self, log: Log, taken: Sequence[QueuedRecords]) -> None:
         written: list[QueuedRecords] = []
@@ -150,13 +150,13 @@ class Journal:
             failure = self._append(log, together)
             if failure is None:
                 written += together
-            for pending in together if failure else ():
-                pending.failure, pending.done = failure, True
+            for queued in together if failure else ():
+                queued.failure, queued.done = failure, True
         failure = self._flush(log) if written and self._sync() else None
-        for pending in written:
-            if failure is None and pending.apply is not None:
-                pending.apply()
-            pending.failure, pending.done = failure, True
+        for queued in written:
+            if failure is None and queued.apply is not None:
+                queued.apply()
+            queued.failure, queued.done = failure, True
 
     def _append(self, log: Log, together: Sequence[QueuedRecords]) -> KafkaError | None:
         now, producer, marker = self._clock(), together[0].producer, together[0].marker
@@ -231,12 +231,12 @@ def _batches(taken: Sequence[QueuedRecords], limit: int) -> Iterator[list[Queued
     """
     together: list[QueuedRecords] = []
     room = limit - RECORD_BATCH_OVERHEAD
-    for pending in taken:
-        is_alone = pending.producer is not None or (together and together[0].producer is not None)
-        if together and (is_alone or pending.size > room):
+    for queued in taken:
+        is_alone = queued.producer is not None or (together and together[0].producer is not None)
+        if together and (is_alone or queued.size > room):
             yield together
             together, room = [], limit - RECORD_BATCH_OVERHEAD
-        together.append(pending)
-        room -= pending.size
+        together.append(queued)
+        room -= queued.size
     if together:
         yield together

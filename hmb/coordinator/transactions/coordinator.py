@@ -254,10 +254,10 @@ class TransactionCoordinator:
                 raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, f"{before.transactional_id!r} changes; try again")
             if after is before:
                 return before
-            pending = self._journal.enqueue(before.transactional_id, records_of(after))
+            queued = self._journal.enqueue(before.transactional_id, records_of(after))
             entry.is_moving = True
         try:
-            self._journal.write(pending)
+            self._journal.write(queued)
         except BaseException:
             with entry.lock:
                 entry.is_moving = False
