@@ -114,7 +114,7 @@ def test_a_group_that_fails_kept_the_offsets_of_all_others(
             raise ZeroDivisionError("planted")
         return when(group)
 
-    monkeypatch.setattr("hmb.coordinator.groups.expiry", failing)
+    monkeypatch.setattr("hmb.coordinator.offset_requests.expiry", failing)
     ask.broker.groups.offsets.expire(0)
     assert (offsets(ask, group="bad"), offsets(ask, group="good")) == ({0: 1}, {})
     assert "group bad: the offsets do not expire" in caplog.text and "planted" in caplog.text
