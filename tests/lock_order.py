@@ -19,7 +19,7 @@ import pytest
 
 import hmb
 from hmb.broker.fetch_sessions import FetchSessions
-from hmb.coordinator.transactions import coordinator
+from hmb.coordinator.transactions.table import TransactionEntry
 from hmb.storage.files import virtual
 
 HMB = Path(hmb.__file__).parent
@@ -95,7 +95,7 @@ def recorded_order(patch: pytest.MonkeyPatch) -> LockOrder:
     patch.setattr(virtual, "NAMES", RecordedLock(("storage/files/virtual.py", "NAMES"), order))
     for cls, field, file in (
         (FetchSessions, "_lock", "broker/fetch_sessions.py"),
-        (coordinator._Entry, "lock", "coordinator/transactions/coordinator.py"),
+        (TransactionEntry, "lock", "coordinator/transactions/table.py"),
     ):
         patch.setattr(cls, "__init__", _with_recorded(cls.__init__, field, RecordedLock, (file, field), order))
     return order

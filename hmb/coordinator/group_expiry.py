@@ -65,7 +65,7 @@ def is_subscribed(group: Group, topic: str) -> bool:
 
 @is_subscribed.register
 def _(group: ConsumerGroup, topic: str) -> bool:
-    return group.is_subscribed(topic)
+    return group.subscriptions.include(topic)
 
 
 @is_subscribed.register
@@ -84,7 +84,7 @@ def expiry(group: Group) -> Expiry | None:
 
 @expiry.register
 def _(group: ConsumerGroup) -> Expiry | None:
-    return Expiry(_commit_time, group.is_subscribed)
+    return Expiry(_commit_time, group.subscriptions.include)
 
 
 @expiry.register

@@ -6,9 +6,10 @@ contains the log of partition 0 of the topic `orders`. The topics' own settings 
 
 Read in this order:
 1. `topic.py`            one topic
-2. `registry.py`         all topics: look-up, creation, changes, deletion
-3. `store.py`            the file `topics.json`
-4. `interrupted_changes.py`  completes, at the next start, a change that a crash has interrupted
+2. `table.py`            the table of all topics: look-up by name and by id
+3. `registry.py`         all topics: creation, changes, deletion
+4. `store.py`            the file `topics.json`
+5. `interrupted_changes.py`  completes, at the next start, a change that a crash has interrupted
 
 A first reading can skip the rest:
 - `internal.py`          the topics that the broker uses for itself, such as `__consumer_offsets`

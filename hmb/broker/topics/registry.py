@@ -1,4 +1,4 @@
-"""The registry of topics. It finds, creates, changes and deletes topics.
+"""The registry of topics. It creates, changes and deletes topics, and finds them in a table (table.py).
 
 A topic has a name, an id, and one log for each partition. The broker finds a log by the name of its directory
 (storage/log_manager.py). The settings of topics are in `topics.json` (store.py). If the broker crashes during a change,
@@ -22,6 +22,7 @@ from hmb.broker.errors import outcome_of
 from hmb.broker.topics.internal import own_topics
 from hmb.broker.topics.interrupted_changes import finish_interrupted_changes
 from hmb.broker.topics.store import ADOPTED, StoredTopic, TopicStore
+from hmb.broker.topics.table import TopicTable
 from hmb.broker.topics.topic import MAX_PARTITIONS, NewPartitions, Topic, check_count, metric_name
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import NO_TOPIC_ID, TopicPartition, check_topic_name
@@ -41,8 +42,9 @@ Forget = Callable[[Mapping[str, uuid.UUID]], None]  # a function that gets the n
 class Topics:
     """All topics of the broker. Only one thread at a time changes topics. A thread that reads topics takes no lock.
 
-    - `_by_name`, `_by_id` and `_by_metric_name` contain the same topics.
-    - Each partition of a topic in these tables has a log in the log manager.
+    - Each partition of a topic in `_table` has a log in the log manager.
+    - Each topic in `_table` is in the file topics.json. After a crash, the file can contain further topics.
+    - `version` increases after each change of the topics or of their partitions.
     """
 
     def __init__(self, logs: LogManager, config: BrokerConfig) -> None:
@@ -52,30 +54,22 @@ class Topics:
         # The settings of each internal topic, by its name, such as __consumer_offsets. These settings also apply to an
         # internal topic that another broker created.
         self._own = {name: topic.configs for name, topic in own_topics(config).items()}
-        # Guards the tables of topics and the file topics.json. A thread that also needs the log manager's lock takes
+        # Guards the table of topics and the file topics.json. A thread that also needs the log manager's lock takes
         # this lock first.
         self._lock = threading.Lock()
         self._store = TopicStore(logs.directory / TOPICS_FILE, logs.manifest)
         stored = self._store.read()
         own = {name: log_config(configs, config.log) for name, configs in self._own.items()}
-        logs.load(own | self._log_configs(stored), log_config(ADOPTED, config.log))
+        logs.load(own | _log_configs(stored, config.log, self._store.path), log_config(ADOPTED, config.log))
         try:
             finish_interrupted_changes(logs, self._store, stored, self._own, config.log)
         except OSError as error:
             raise DataDirectoryError(f"cannot create or delete topics in {logs.directory}: {error}") from error
         ids = logs.topic_ids()
-        self._by_name = {name: Topic(name, ids[name], configs=stored[name].configs) for name in ids}
-        self._by_id = {topic.id: topic for topic in self._by_name.values()}
-        self._by_metric_name = {metric_name(name): topic for name, topic in self._by_name.items()}
+        self._table = TopicTable(Topic(name, ids[name], configs=stored[name].configs) for name in ids)
         for name, log in logs.items():
-            self._by_name[name.topic].partitions[name.partition] = log
-        self.version = 0  # increases after each change of the topics or of their partitions
-
-    def _log_configs(self, stored: Mapping[str, StoredTopic]) -> dict[str, LogConfig]:
-        try:
-            return {name: log_config(topic.configs, self._default) for name, topic in stored.items()}
-        except ConfigError as error:
-            raise DataDirectoryError(f"{self._store.path}: {error}") from error
+            self._table.find(name.topic, NO_TOPIC_ID).partitions[name.partition] = log
+        self.version = 0
 
     def _write_store(self, topics: Mapping[str, StoredTopic]) -> None:
         self._logs.write_state(partial(self._store.write, topics))
@@ -86,28 +80,21 @@ class Topics:
 
     def all(self) -> list[Topic]:
         """Return all topics, sorted by name."""
-        return [topic for _, topic in sorted(self._by_name.items())]
+        return self._table.all()
 
     def get(self, name: str) -> Topic | None:
-        return self._by_name.get(name)
+        """Return the topic with this name, or None."""
+        return self._table.get(name)
 
     def __contains__(self, name: str) -> bool:
-        return name in self._by_name
+        return self._table.get(name) is not None
 
     def find(self, name: str | None, id: uuid.UUID) -> Topic:
         """Return a topic by its id, or by its name if `id` is NO_TOPIC_ID.
 
         Raises UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION.
         """
-        if id.int or name is None:
-            topic = self._by_id.get(id)
-            if topic is None:
-                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {encode_uuid(id)}")
-            return topic
-        topic = self._by_name.get(name)
-        if topic is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
-        return topic
+        return self._table.find(name, id)
 
     def log(self, name: str | None, id: uuid.UUID, partition: int) -> Log:
         """Return a partition's log. Raises UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION."""
@@ -145,7 +132,7 @@ class Topics:
     def check(self, name: str, partitions: int, configs: Mapping[str, str]) -> Topic:
         """Return the topic that `create` would create, but do not create it. Raises the errors of `create`."""
         check_topic_name(name)
-        self._check_is_free(name)
+        self._table.check_is_free(name)
         topic = Topic(name, uuid.uuid4(), configs=self._checked_configs(configs)[0])
         check_count(name, partitions)
         return topic
@@ -159,7 +146,7 @@ class Topics:
             taken: set[str] = set()
 
             def check(name: str) -> None:
-                self._check_is_free(name)
+                self._table.check_is_free(name)
                 if metric_name(name) in taken:
                     why = f"{name!r} and another new topic differ only in . and _"
                     raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, why)
@@ -178,7 +165,7 @@ class Topics:
 
     def check_growth(self, topic: Topic, count: int) -> None:
         """Raise KafkaError if `add_partitions` could not increase the topic's number of partitions to `count`."""
-        self._check_is_there(topic)
+        self._table.check_is_there(topic)
         if count <= (before := topic.next_partition):
             raise KafkaError(
                 ErrorCode.INVALID_PARTITIONS, f"{topic.name!r} has {before} partitions, so {count} is not an increase"
@@ -205,7 +192,7 @@ class Topics:
             # Create a new mapping and leave the old mapping unchanged, because other threads may be reading it without
             # a lock.
             topic.partitions = {**topic.partitions, **logs}
-            self._add(topic)
+            self._table.add(topic)
         self.version += bool(new)
         return list(outcomes)
 
@@ -222,7 +209,7 @@ class Topics:
         stored = {name: StoredTopic(count, topic.configs) for name, (topic, count) in new.items()}
         try:
             if new:
-                self._write_store(self._stored() | stored)
+                self._write_store(self._table.stored() | stored)
             made = iter(self._logs.create_all(logs) if new else ())
         except OSError as error:
             self._logs.reserve.use(error)
@@ -251,11 +238,11 @@ class Topics:
             checked: dict[str, tuple[Topic, dict[str, str], LogConfig]] = {}
 
             def check(topic: Topic, configs: Mapping[str, str]) -> None:
-                self._check_is_there(topic)
+                self._table.check_is_there(topic)
                 checked[topic.name] = topic, *self._checked_configs(configs)
 
             outcomes = [outcome_of(partial(check, *change)) for change in changes]
-            stored = self._stored()
+            stored = self._table.stored()
             new = {name: replace(stored[name], configs=configs) for name, (_, configs, _) in checked.items()}
             try:
                 if new:
@@ -285,7 +272,7 @@ class Topics:
             if default == self._default:
                 return
             self._default = default
-            for topic in self._by_name.values():
+            for topic in self.all():
                 settings = log_config(topic.configs, default)
                 for log in topic.partitions.values():
                     log.reconfigure(settings)
@@ -299,7 +286,7 @@ class Topics:
         Returns an error or None for each topic: UNKNOWN_TOPIC_OR_PARTITION, KAFKA_STORAGE_ERROR.
         """
         with self._lock:
-            outcomes = [outcome_of(partial(self._check_is_there, topic)) for topic in topics]
+            outcomes = [outcome_of(partial(self._table.check_is_there, topic)) for topic in topics]
             present = {topic.name: topic for topic, outcome in zip(topics, outcomes, strict=True) if outcome is None}
             logs = {
                 TopicPartition(name, number): topic.id for name, topic in present.items() for number in topic.partitions
@@ -310,7 +297,7 @@ class Topics:
                 left, kept = [], dict.fromkeys(present, error)
             gone = {name: topic.id for name, topic in present.items() if name not in kept}
             for name in gone:
-                self._remove(present[name])
+                self._table.remove(present[name])
                 LOGGER.info("deleted topic %s", name)
             self.version += bool(gone)
         forget(gone)
@@ -331,31 +318,16 @@ class Topics:
 
         storage/state/trash.py explains this order. Raises OSError.
         """
-        self._write_store(self._stored())
+        self._write_store(self._table.stored())
         trash.remove(directories)
 
-    def _check_is_there(self, topic: Topic) -> None:
-        if self._by_id.get(topic.id) is not topic:  # A newer topic may have the same name.
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is already deleted")
 
-    def _check_is_free(self, name: str) -> None:
-        """Raise INVALID_REQUEST, TOPIC_ALREADY_EXISTS or INVALID_TOPIC_EXCEPTION if no new topic may have this name."""
-        if name == KAFKA_METADATA_TOPIC:
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name!r} is the name of a KRaft controller's own log")
-        if name in self._by_name:
-            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
-        if (other := self._by_metric_name.get(metric_name(name))) is not None:
-            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name!r} and {other.name!r} differ only in . and _")
-
-    def _add(self, topic: Topic) -> None:
-        self._by_name[topic.name] = self._by_id[topic.id] = self._by_metric_name[metric_name(topic.name)] = topic
-
-    def _remove(self, topic: Topic) -> None:
-        del self._by_name[topic.name], self._by_id[topic.id]
-        self._by_metric_name.pop(metric_name(topic.name), None)  # Another broker's topics may share this name.
-
-    def _stored(self) -> dict[str, StoredTopic]:
-        return {name: StoredTopic(topic.count, topic.configs) for name, topic in self._by_name.items()}
+def _log_configs(stored: Mapping[str, StoredTopic], default: LogConfig, path: Path) -> dict[str, LogConfig]:
+    """Return the settings of the logs of each stored topic. Raises DataDirectoryError if the file contains an error."""
+    try:
+        return {name: log_config(topic.configs, default) for name, topic in stored.items()}
+    except ConfigError as error:
+        raise DataDirectoryError(f"{path}: {error}") from error
 
 
 def _not_deleted(topic: Topic, kept: Mapping[str, OSError]) -> KafkaError | None:

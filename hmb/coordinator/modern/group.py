@@ -4,7 +4,7 @@ A member sends only one kind of request, the heartbeat. The member epoch in the 
 the member joins, -1 that it leaves, and -2 that a static member leaves but will join again. A positive epoch means that
 the member is alive. The group handles a heartbeat in three parts:
 1. The group stores the subscription of the member. If the subscription or a subscribed topic has changed, the *group
-   epoch* increases by 1.
+   epoch* increases by 1 (subscriptions.py).
 2. If the group epoch is greater than the *assignment epoch*, an assignor computes a new *target* (assignors.py), and
    the assignment epoch becomes equal to the group epoch. Between two targets, the group waits at least
    `group.consumer.assignment.interval.ms`.
@@ -35,9 +35,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
-from uuid import UUID, uuid4
+from uuid import uuid4
 
-from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, PartitionId, metadata_hash
+from hmb.coordinator.cluster_topics import ClusterTopics, PartitionId
 from hmb.coordinator.group import Commit
 from hmb.coordinator.journal.records import Key, KeyAndValue
 from hmb.coordinator.modern.assignors import ASSIGNORS, UNIFORM, MemberToAssign
@@ -46,7 +46,7 @@ from hmb.coordinator.modern.heartbeat import assignment_of, check_instance, is_f
 from hmb.coordinator.modern.member import ConsumerMember, Goal, subscription_size
 from hmb.coordinator.modern.state import ConsumerState
 from hmb.coordinator.modern.states import GroupFacts, state_of
-from hmb.coordinator.modern.topic_regex import topic_regex
+from hmb.coordinator.modern.subscriptions import Subscriptions
 from hmb.protocol.consumer_protocol import CONSUMER
 from hmb.protocol.enums import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH, GroupType
 from hmb.protocol.errors import ErrorCode, KafkaError
@@ -67,9 +67,10 @@ class ConsumerGroupSettings:
 
 
 class ConsumerGroup:
-    """One KIP-848 group. It handles the requests, and `state` stores the members, the epochs and the target.
+    """One KIP-848 group. It handles the requests of members.
 
-    `writes` is the same list as in `state`.
+    - `state` stores the members, the epochs and the target. `writes` is the same list as in `state`.
+    - `subscriptions` increases the group epoch when the topics of the members have changed.
     """
 
     kind: ClassVar[str] = GroupType.CONSUMER
@@ -87,9 +88,8 @@ class ConsumerGroup:
         self.responses: list[tuple[Any, Any]] = []  # always empty, because `heartbeat` returns its response
         self.writes = self.state.writes
         self._settings = settings
-        self._topics = topics
+        self.subscriptions = Subscriptions(self.state, topics, clock)
         self._clock = clock
-        self._topics_version = -1  # the value of `topics.version` at the last refresh
         self._deadlines = MemberDeadlines()
         self.is_unloaded = False
 
@@ -166,8 +166,7 @@ class ConsumerGroup:
         if self.state.members.get(member.member_id) != member:
             self.state.put_subscription(member)
         changed = (member.topics, member.regex) != (before.topics, before.regex)
-        if changed or self._topics_version != self._topics.version:
-            self._refresh(changed)
+        self.subscriptions.refresh(changed)
         self._assign_if_due()
         return self._reconcile(member, owned, changed, now)
 
@@ -180,45 +179,6 @@ class ConsumerGroup:
         self.state.put_subscription(member)
         self.state.set_target(member.member_id, target)
         self.state.put_assignment(member)
-
-    # -- heartbeat, part 1: the subscriptions
-
-    def _refresh(self, changed: bool) -> None:
-        """Increase the group epoch if a subscription or a subscribed topic has changed after the last refresh."""
-        version = self._topics.version  # read first: a change during this method must cause another refresh
-        changed |= self._match(version)
-        found = metadata_hash(
-            self._described({name for member in self.state.members.values() for name in self.reads(member)})
-        )
-        if changed or found != self.state.metadata_hash:
-            self.state.set_epoch(self.state.epoch + 1, found)
-        self._topics_version = version
-
-    def _match(self, version: int) -> bool:
-        """Match all subscribed expressions with the names of all topics. Return whether any result has changed."""
-        subscribed = {member.regex for member in self.state.members.values() if member.regex}
-        for regex in self.state.regexes.keys() - subscribed:
-            self.state.set_regex(regex, None, version, self._clock())
-        names = list(self._topics.names()) if subscribed else []
-        changed = False
-        for regex in sorted(subscribed):
-            compiled = topic_regex(regex)
-            matched = frozenset(name for name in names if compiled.matches(name))
-            if self.state.regexes.get(regex) != matched:
-                self.state.set_regex(regex, matched, version, self._clock())
-                changed = True
-        return changed
-
-    def reads(self, member: ConsumerMember) -> frozenset[str]:
-        """Return the names of all topics that a member reads: subscribed names and the matches of its expression."""
-        return member.topics | self.state.regexes.get(member.regex, frozenset())
-
-    def _described(self, names: Iterable[str]) -> list[AssignableTopic]:
-        """Return the topics with these names. Omit each name for which no topic exists."""
-        return [topic for topic in map(self._topics.by_name, names) if topic is not None]
-
-    def _ids(self, member: ConsumerMember) -> frozenset[UUID]:
-        return frozenset(topic.id for topic in self._described(self.reads(member)))
 
     # -- heartbeat, part 2: the target assignment
 
@@ -233,13 +193,13 @@ class ConsumerGroup:
             MemberToAssign(
                 member.member_id,
                 member.instance_id,
-                self._ids(member),
+                self.subscriptions.ids_of(member),
                 self.state.targets.get(member.member_id, frozenset()),
             )
             for member in self.state.members.values()
         ]
-        read = self._described({name for member in self.state.members.values() for name in self.reads(member)})
-        targets = ASSIGNORS[self.assignor](members, {topic.id: topic.partitions for topic in read})
+        partitions = {topic.id: topic.partitions for topic in self.subscriptions.topics()}
+        targets = ASSIGNORS[self.assignor](members, partitions)
         epoch = self.state.epoch
         LOGGER.info("group %s: assignor %s computes the target of epoch %d", self.group_id, self.assignor, epoch)
         for member_id, target in targets.items():
@@ -260,7 +220,7 @@ class ConsumerGroup:
         if not changed and member.is_reconciled_to(self.state.assignment_epoch):
             return member
         target = self.state.targets.get(member.member_id, frozenset())
-        goal = Goal(self.state.assignment_epoch, target, self._ids(member), self.state.is_taken, changed)
+        goal = Goal(self.state.assignment_epoch, target, self.subscriptions.ids_of(member), self.state.is_taken, changed)
         after = member.reconciled(goal, owned)
         if after != member:
             self.state.put_assignment(after)
@@ -290,7 +250,7 @@ class ConsumerGroup:
             LOGGER.info("group %s: member %s is removed: %s", self.group_id, member_id, because)
             self.state.remove(member_id)
             self._deadlines.remove(member_id)
-        self._refresh(True)
+        self.subscriptions.refresh(True)
 
     # -- offsets
 
@@ -335,7 +295,7 @@ class ConsumerGroup:
 
     def resume(self, now: int) -> None:
         self._deadlines.restart(self.state.members.values(), self._settings(self.group_id).session_timeout, now)
-        self._topics_version = -1
+        self.subscriptions.forget_version()
 
     def unload(self) -> None:
         self.is_unloaded = True
@@ -368,9 +328,6 @@ class ConsumerGroup:
     def size(self) -> int:
         """The sum of the sizes of all members' subscriptions, in bytes."""
         return sum(subscription_size(member.topics, member.regex) for member in self.state.members.copy().values())
-
-    def is_subscribed(self, topic: str) -> bool:
-        return any(topic in self.reads(member) for member in self.state.members.values())
 
     def tombstones(self) -> list[KeyAndValue]:
         if self.is_unloaded:

@@ -24,7 +24,8 @@ rejects every request with epoch 0, and so every request of the old producer.
 Read the modules of this folder in this order:
 - `states`               the states of a transactional id, the events, and the table of all transitions
 - `transactional_id`     one transactional id, and the change that each request makes to it, as pure functions
-- `coordinator`          all transactional ids, which the threads of many connections share
+- `table`                the table of all transactional ids, each with its lock
+- `coordinator`          handles the requests of producers: it stores each change, and ends transactions
 - `markers`              the writing of markers to the partitions
 - `records`              a transactional id as a record of `__transaction_state`
 

@@ -33,7 +33,6 @@ import threading
 import time
 from collections.abc import Callable, Container, Iterator, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from hmb.coordinator.journal.records import Key
@@ -43,6 +42,7 @@ from hmb.coordinator.transactions.hanging import hanging
 from hmb.coordinator.transactions.markers import MarkerWriter
 from hmb.coordinator.transactions.records import KEYS, TransactionLogKey, records_of, transaction_of
 from hmb.coordinator.transactions.states import TransactionState
+from hmb.coordinator.transactions.table import TransactionEntry, TransactionTable, check_transactional_id
 from hmb.coordinator.transactions.transactional_id import VERSION_2, Transaction
 from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.topics import TRANSACTIONS_TOPIC, TopicPartition
@@ -53,17 +53,6 @@ from hmb.units import now_ms
 LOGGER = logging.getLogger(__name__)
 STOP_CHECK_INTERVAL = 0.5  # seconds between two checks whether the loader must stop
 Change = Callable[[Transaction, int], Transaction]
-
-
-@dataclass(slots=True, eq=False)
-class _Entry:
-    """An entry of the table: one transactional id and its lock."""
-
-    transaction: Transaction  # the newest value that is on disk
-    is_moving: bool = False  # whether a thread is writing a new value or the markers
-    # This lock guards `transaction` and `is_moving`. A thread takes it before the locks of groups and logs. No thread
-    # holds it during a sync to disk, unless the topic setting `flush.messages` makes the log sync after every append.
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class TransactionCoordinator:
@@ -84,8 +73,7 @@ class TransactionCoordinator:
         self._markers = markers
         self._max_timeout = max_timeout
         self._clock = clock
-        self._lock = threading.Lock()  # guards `_entries`; a thread that holds it takes no other lock
-        self._entries: dict[str, _Entry] = {}
+        self._table = TransactionTable(journal, producer_ids, clock)
         self.loaded = threading.Event()
         self._stopping = threading.Event()
         self._loader = threading.Thread(target=self._load, name="transaction-loader", daemon=True)
@@ -118,7 +106,7 @@ class TransactionCoordinator:
     def _replay(self, key: Key, value: Any, producer_id: int | None) -> None:
         assert isinstance(key, TransactionLogKey)
         transaction = transaction_of(key, value)
-        self._entries[key.transactional_id] = _Entry(transaction)
+        self._table.put(transaction)
         self._producer_ids.skip_to(max(transaction.producer_id, transaction.next_producer_id))
 
     def make_topic(self) -> None:
@@ -128,8 +116,7 @@ class TransactionCoordinator:
     def on_topics_deleted(self, names: Container[str]) -> None:
         """Forget all transactional ids if the deleted topics include `__transaction_state`."""
         if TRANSACTIONS_TOPIC in names:
-            with self._lock:
-                self._entries = {}
+            self._table.clear()
 
     # -- producers
 
@@ -141,11 +128,11 @@ class TransactionCoordinator:
         Raises INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED,
         NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
         """
-        _check_name(transactional_id)
+        check_transactional_id(transactional_id)
         if not 0 < timeout <= self._max_timeout():
             why = f"{timeout} ms are not in 1 .. {self._max_timeout()} (transaction.max.timeout.ms)"
             raise KafkaError(ErrorCode.INVALID_TRANSACTION_TIMEOUT, why)
-        entry = self._find_or_make(transactional_id)
+        entry = self._table.find_or_make(transactional_id)
         after = self._step(entry, lambda before, now: before.init(timeout, known, now, self._producer_ids.allocate))
         if after.state is not TransactionState.EMPTY:
             raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, "the open transaction has been aborted")
@@ -155,13 +142,13 @@ class TransactionCoordinator:
     def add_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition], version: int
     ) -> None:
-        """Add partitions to the transaction. Raises the errors of `_find` and of `Transaction.check`."""
-        entry = self._find(transactional_id)
+        """Add partitions to the transaction. Raises the errors of `TransactionTable.find` and of `Transaction.check`."""
+        entry = self._table.find(transactional_id)
         self._step(entry, lambda before, now: before.add(producer, partitions, version, now))
 
     def verify(self, transactional_id: str, producer: ProducerIdAndEpoch) -> Set[TopicPartition]:
         """Return the partitions of the producer's transaction. Raises the errors of `add_partitions`."""
-        entry = self._find(transactional_id)
+        entry = self._table.find(transactional_id)
         with entry.lock:
             entry.transaction.check(producer)
             return entry.transaction.partitions
@@ -173,7 +160,7 @@ class TransactionCoordinator:
         No thread can decide the transaction meanwhile. Raises TRANSACTION_ABORTABLE if the partition is not part of the
         transaction, and the errors of `add_partitions`.
         """
-        entry = self._find(transactional_id)
+        entry = self._table.find(transactional_id)
         with entry.lock:
             entry.transaction.check(producer)
             if partition not in entry.transaction.partitions:
@@ -188,7 +175,7 @@ class TransactionCoordinator:
 
         Raises INVALID_TXN_STATE and the errors of `add_partitions`.
         """
-        entry = self._find(transactional_id)
+        entry = self._table.find(transactional_id)
         after = self._step(
             entry, lambda before, now: before.end(producer, committed, version, now, self._producer_ids.allocate)
         )
@@ -205,27 +192,7 @@ class TransactionCoordinator:
 
     # -- steps
 
-    def _find(self, transactional_id: str) -> _Entry:
-        """Return the entry of a transactional id.
-
-        Raises INVALID_REQUEST, INVALID_PRODUCER_ID_MAPPING, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
-        """
-        _check_name(transactional_id)
-        self._journal.check_coordinates(transactional_id)
-        entry = self._entries.get(transactional_id)
-        if entry is None:
-            raise KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, f"transactional id {transactional_id!r} is unknown")
-        return entry
-
-    def _find_or_make(self, transactional_id: str) -> _Entry:
-        self._journal.check_coordinates(transactional_id)
-        if transactional_id not in self._entries:
-            made = Transaction(transactional_id, self._producer_ids.allocate(), updated=self._clock())
-            with self._lock:
-                return self._entries.setdefault(transactional_id, _Entry(made))
-        return self._entries[transactional_id]
-
-    def _step(self, entry: _Entry, change: Change) -> Transaction:
+    def _step(self, entry: TransactionEntry, change: Change) -> Transaction:
         """Write a change to the journal. If the change decides the transaction, also write its markers.
 
         Raises the errors of `change` and of `_write`.
@@ -239,7 +206,7 @@ class TransactionCoordinator:
             LOGGER.error("%r: the markers are not written yet: %s", after.transactional_id, error.message)
             return after.complete(self._clock())
 
-    def _write(self, entry: _Entry, change: Change, *, goes_on: bool = False) -> Transaction:
+    def _write(self, entry: TransactionEntry, change: Change, *, goes_on: bool = False) -> Transaction:
         """Store the new value and return it. `goes_on` is true if this thread is already moving the id.
 
         Raises the errors of `change`, and CONCURRENT_TRANSACTIONS, NOT_COORDINATOR, UNKNOWN_SERVER_ERROR. After an
@@ -267,7 +234,7 @@ class TransactionCoordinator:
             entry.is_moving = after.is_decided  # If the transaction is decided, this thread writes the markers next.
         return after
 
-    def _complete(self, entry: _Entry) -> Transaction:
+    def _complete(self, entry: TransactionEntry) -> Transaction:
         """Write the markers of a decided transaction, and then its completion. Raises KafkaError.
 
         The caller has set `is_moving`, so no other thread changes the id.
@@ -287,7 +254,7 @@ class TransactionCoordinator:
 
     def complete_decided(self) -> None:
         """Complete each decided transaction that an error or a crash of the broker has left incomplete."""
-        for entry in self._all():
+        for entry in self._table.all():
             with entry.lock:
                 if entry.is_moving or not entry.transaction.is_decided:
                     continue
@@ -299,7 +266,7 @@ class TransactionCoordinator:
         """End each transaction that is open in a log, but not open in the coordinator's state (hanging.py)."""
         if not self._journal.is_complete:
             return  # A partition that is not loaded can contain open transactions.
-        known = [entry.transaction for entry in self._all()]
+        known = [entry.transaction for entry in self._table.all()]
         for found, marker in list(hanging(self._markers.open_transactions(), known)):
             try:
                 self._markers.begin_one(marker, found.producer, found.partition, version=0)()
@@ -308,7 +275,7 @@ class TransactionCoordinator:
 
     def next_deadline(self) -> int | None:
         """Return the time (ms) at which the first open transaction exceeds its timeout, or None if none is open."""
-        deadlines = [entry.transaction.deadline for entry in self._all()]
+        deadlines = [entry.transaction.deadline for entry in self._table.all()]
         return min((each for each in deadlines if each is not None), default=None)
 
     def abort_late(self) -> None:
@@ -316,7 +283,7 @@ class TransactionCoordinator:
         if not self.loaded.is_set():
             return
         self.complete_decided()
-        for entry in self._all():
+        for entry in self._table.all():
             if entry.transaction.is_late(self._clock()):
                 name = repr(entry.transaction.transactional_id)
                 LOGGER.info("%s: the transaction has exceeded its timeout", name)
@@ -325,43 +292,33 @@ class TransactionCoordinator:
 
     def expire(self, expiration: int) -> None:
         """Delete the transactional ids that no producer has used for `expiration` ms."""
-        for entry in self._all():
+        for entry in self._table.all():
             if entry.transaction.is_idle(self._clock(), expiration):
                 name = repr(entry.transaction.transactional_id)
                 with isolated(LOGGER, name, "the transactional id does not expire"), _unless_it_changes():
                     self._expire(entry, expiration)
 
-    def _expire(self, entry: _Entry, expiration: int) -> None:
+    def _expire(self, entry: TransactionEntry, expiration: int) -> None:
         after = self._write(
             entry, lambda before, now: before.expire(now) if before.is_idle(now, expiration) else before
         )
         if after.state is TransactionState.DEAD:
-            with self._lock:
-                self._entries.pop(after.transactional_id, None)
+            self._table.remove(after.transactional_id)
 
     # -- admin requests
-
-    def _all(self) -> list[_Entry]:
-        with self._lock:
-            return list(self._entries.values())
 
     def describe(self, transactional_id: str) -> Transaction:
         """Return the stored value of a transactional id.
 
         Raises INVALID_REQUEST, TRANSACTIONAL_ID_NOT_FOUND, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
         """
-        _check_name(transactional_id)
-        self._journal.check_coordinates(transactional_id)
-        entry = self._entries.get(transactional_id)
-        if entry is None:
-            raise KafkaError(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, f"transactional id {transactional_id!r} is unknown")
-        return entry.transaction
+        return self._table.find(transactional_id, ErrorCode.TRANSACTIONAL_ID_NOT_FOUND).transaction
 
     def list(self) -> list[Transaction]:
         """Return all transactional ids. Raises COORDINATOR_LOAD_IN_PROGRESS."""
         if not self.loaded.is_set():
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, f"{TRANSACTIONS_TOPIC} is being read")
-        return [entry.transaction for entry in self._all()]
+        return [entry.transaction for entry in self._table.all()]
 
 
 @contextmanager
@@ -381,8 +338,3 @@ def _fence_if_late(before: Transaction, now: int) -> Transaction:
     if not before.is_late(now):
         raise KafkaError(ErrorCode.CONCURRENT_TRANSACTIONS, "the producer has ended the transaction")
     return before.fence(now)
-
-
-def _check_name(transactional_id: str) -> None:
-    if not transactional_id:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")

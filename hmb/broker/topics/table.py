@@ -1,0 +1,82 @@
+"""The table of topics: a topic by its name, by its id, and by its name in a metric.
+
+Kafka's metrics replace `.` by `_` in a topic's name. Two topics whose names differ only in these characters would share
+their metrics, so the broker allows only one of them. For example, `orders.eu` cannot be created while `orders_eu` exists.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+
+from hmb.broker.topics.store import StoredTopic
+from hmb.broker.topics.topic import Topic, metric_name
+from hmb.protocol.errors import ErrorCode, KafkaError
+from hmb.storage.state.checkpoints import encode_uuid
+from hmb.storage.state.partition_directory import KAFKA_METADATA_TOPIC
+
+
+class TopicTable:
+    """The topics of a broker. `Topics` changes the table under its lock. A thread that reads it takes no lock.
+
+    - `_by_name` and `_by_id` contain the same topics.
+    - `_by_metric_name` contains only topics of `_by_name`, and for each topic an entry with its metric name. Topics that
+      another broker has created can share one entry.
+    """
+
+    def __init__(self, topics: Iterable[Topic]) -> None:
+        self._by_name: dict[str, Topic] = {}
+        self._by_id: dict[uuid.UUID, Topic] = {}
+        self._by_metric_name: dict[str, Topic] = {}
+        for topic in topics:
+            self.add(topic)
+
+    def all(self) -> list[Topic]:
+        """Return all topics, sorted by name."""
+        return [topic for _, topic in sorted(self._by_name.items())]
+
+    def get(self, name: str) -> Topic | None:
+        """Return the topic with this name, or None."""
+        return self._by_name.get(name)
+
+    def find(self, name: str | None, id: uuid.UUID) -> Topic:
+        """Return a topic by its id, or by its name if `id` is NO_TOPIC_ID.
+
+        Raises UNKNOWN_TOPIC_ID, UNKNOWN_TOPIC_OR_PARTITION.
+        """
+        if id.int or name is None:
+            topic = self._by_id.get(id)
+            if topic is None:
+                raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"there is no topic with the id {encode_uuid(id)}")
+            return topic
+        topic = self._by_name.get(name)
+        if topic is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name!r}")
+        return topic
+
+    def add(self, topic: Topic) -> None:
+        """Add a topic, or do nothing if the table already contains this topic."""
+        self._by_name[topic.name] = self._by_id[topic.id] = self._by_metric_name[metric_name(topic.name)] = topic
+
+    def remove(self, topic: Topic) -> None:
+        """Remove a topic."""
+        del self._by_name[topic.name], self._by_id[topic.id]
+        self._by_metric_name.pop(metric_name(topic.name), None)  # Another broker's topics may share this name.
+
+    def check_is_there(self, topic: Topic) -> None:
+        """Raise UNKNOWN_TOPIC_OR_PARTITION if the topic has been deleted."""
+        if self._by_id.get(topic.id) is not topic:  # A newer topic may have the same name.
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {topic.name!r} is already deleted")
+
+    def check_is_free(self, name: str) -> None:
+        """Raise INVALID_REQUEST, TOPIC_ALREADY_EXISTS or INVALID_TOPIC_EXCEPTION if no new topic may have this name."""
+        if name == KAFKA_METADATA_TOPIC:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name!r} is the name of a KRaft controller's own log")
+        if name in self._by_name:
+            raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"topic {name!r} already exists")
+        if (other := self._by_metric_name.get(metric_name(name))) is not None:
+            raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"{name!r} and {other.name!r} differ only in . and _")
+
+    def stored(self) -> dict[str, StoredTopic]:
+        """Return the entry of each topic in the file topics.json."""
+        return {name: StoredTopic(topic.count, topic.configs) for name, topic in self._by_name.items()}

@@ -1,0 +1,88 @@
+"""The subscriptions of a KIP-848 group: which topics its members read, and whether these topics have changed.
+
+A member subscribes to names of topics and to a regular expression. The broker matches the expression with the names of
+all topics. If a subscription changes, or a topic that a member reads is created, deleted or gets more partitions, the
+group epoch increases by 1. The group then computes a new target.
+
+For example, a member subscribes to the expression `orders-.*`, and the topic "orders-eu" exists. Then somebody creates
+the topic "orders-us". At the next heartbeat of any member, `refresh` finds that the expression matches a new topic, and
+increases the group epoch from 4 to 5.
+
+Source: KIP-848, KIP-1101; Kafka's `ModernGroup`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from uuid import UUID
+
+from hmb.coordinator.cluster_topics import AssignableTopic, ClusterTopics, metadata_hash
+from hmb.coordinator.modern.member import ConsumerMember
+from hmb.coordinator.modern.state import ConsumerState
+from hmb.coordinator.modern.topic_regex import topic_regex
+
+
+class Subscriptions:
+    """The topics that the members of one group read.
+
+    After a refresh, each regular expression of a member has an entry in `state.regexes`, and no other entry exists.
+    """
+
+    def __init__(self, state: ConsumerState, topics: ClusterTopics, clock: Callable[[], int]) -> None:
+        self._state = state
+        self._topics = topics
+        self._clock = clock
+        self._version = -1  # the value of `topics.version` at the last refresh
+
+    def refresh(self, changed: bool) -> None:
+        """Increase the group epoch if a subscription or a subscribed topic has changed after the last refresh.
+
+        `changed` is true if the caller knows that a subscription has changed.
+        """
+        version = self._topics.version  # read first: a change during this method must cause another refresh
+        if not changed and version == self._version:
+            return
+        changed |= self._match(version)
+        found = metadata_hash(self.topics())
+        if changed or found != self._state.metadata_hash:
+            self._state.set_epoch(self._state.epoch + 1, found)
+        self._version = version
+
+    def forget_version(self) -> None:
+        """Check all topics again at the next heartbeat, because the state was restored from the journal."""
+        self._version = -1
+
+    def _match(self, version: int) -> bool:
+        """Match all subscribed expressions with the names of all topics. Return whether any result has changed."""
+        subscribed = {member.regex for member in self._state.members.values() if member.regex}
+        for regex in self._state.regexes.keys() - subscribed:
+            self._state.set_regex(regex, None, version, self._clock())
+        names = list(self._topics.names()) if subscribed else []
+        changed = False
+        for regex in sorted(subscribed):
+            compiled = topic_regex(regex)
+            matched = frozenset(name for name in names if compiled.matches(name))
+            if self._state.regexes.get(regex) != matched:
+                self._state.set_regex(regex, matched, version, self._clock())
+                changed = True
+        return changed
+
+    def _names_of(self, member: ConsumerMember) -> frozenset[str]:
+        """Return the names of all topics that a member reads: subscribed names and the matches of its expression."""
+        return member.topics | self._state.regexes.get(member.regex, frozenset())
+
+    def _existing(self, names: Iterable[str]) -> list[AssignableTopic]:
+        """Return the topics with these names. Omit each name for which no topic exists."""
+        return [topic for topic in map(self._topics.by_name, names) if topic is not None]
+
+    def ids_of(self, member: ConsumerMember) -> frozenset[UUID]:
+        """Return the ids of all existing topics that a member reads."""
+        return frozenset(topic.id for topic in self._existing(self._names_of(member)))
+
+    def topics(self) -> list[AssignableTopic]:
+        """Return all existing topics that at least one member reads."""
+        return self._existing({name for member in self._state.members.values() for name in self._names_of(member)})
+
+    def include(self, topic: str) -> bool:
+        """Return whether at least one member reads the topic."""
+        return any(topic in self._names_of(member) for member in self._state.members.values())

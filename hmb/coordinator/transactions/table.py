@@ -1,0 +1,97 @@
+"""The table of transactional ids: the threads of all connections find and create transactional ids here.
+
+A thread that looks up an id takes no lock. A thread that creates an entry takes the lock of the table, so two threads
+never create two entries for one id. Each entry has a lock of its own.
+
+For example, a producer with the transactional id "billing" starts for the first time. `find_or_make` creates its entry,
+with a new producer id.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hmb.coordinator.journal.writing import Journal
+from hmb.coordinator.producer_ids import ProducerIds
+from hmb.coordinator.transactions.transactional_id import Transaction
+from hmb.protocol.errors import ErrorCode, KafkaError
+
+
+@dataclass(slots=True, eq=False)
+class TransactionEntry:
+    """An entry of the table: one transactional id and its lock."""
+
+    transaction: Transaction  # the newest value that is on disk
+    is_moving: bool = False  # whether a thread is writing a new value or the markers
+    # This lock guards `transaction` and `is_moving`. A thread takes it before the locks of groups and logs. No thread
+    # holds it during a sync to disk, unless the topic setting `flush.messages` makes the log sync after every append.
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+class TransactionTable:
+    """All transactional ids of the broker. Thread-safe.
+
+    The key of each entry is the transactional id of its transaction. Only an id that has expired (state Dead) leaves
+    the table, or all ids leave it together, because the topic of the journal was deleted.
+    """
+
+    def __init__(self, journal: Journal, producer_ids: ProducerIds, clock: Callable[[], int]) -> None:
+        self._journal = journal
+        self._producer_ids = producer_ids
+        self._clock = clock
+        self._lock = threading.Lock()  # guards `_entries`; a thread that holds it takes no other lock
+        self._entries: dict[str, TransactionEntry] = {}
+
+    def all(self) -> list[TransactionEntry]:
+        """Return all entries."""
+        with self._lock:
+            return list(self._entries.values())
+
+    def find(
+        self, transactional_id: str, missing: ErrorCode = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    ) -> TransactionEntry:
+        """Return the entry of a transactional id.
+
+        Raises `missing` if the id is unknown. Raises INVALID_REQUEST, NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+        """
+        check_transactional_id(transactional_id)
+        self._journal.check_coordinates(transactional_id)
+        entry = self._entries.get(transactional_id)
+        if entry is None:
+            raise KafkaError(missing, f"transactional id {transactional_id!r} is unknown")
+        return entry
+
+    def find_or_make(self, transactional_id: str) -> TransactionEntry:
+        """Return the entry of a transactional id, or create it. Raises NOT_COORDINATOR, COORDINATOR_LOAD_IN_PROGRESS.
+
+        A new entry gets a new producer id.
+        """
+        self._journal.check_coordinates(transactional_id)
+        if transactional_id not in self._entries:
+            made = Transaction(transactional_id, self._producer_ids.allocate(), updated=self._clock())
+            with self._lock:
+                return self._entries.setdefault(transactional_id, TransactionEntry(made))
+        return self._entries[transactional_id]
+
+    def put(self, transaction: Transaction) -> None:
+        """Add a transactional id that was read from the journal."""
+        with self._lock:
+            self._entries[transaction.transactional_id] = TransactionEntry(transaction)
+
+    def remove(self, transactional_id: str) -> None:
+        """Remove an id that has expired."""
+        with self._lock:
+            self._entries.pop(transactional_id, None)
+
+    def clear(self) -> None:
+        """Remove all ids, because the topic of the journal was deleted."""
+        with self._lock:
+            self._entries = {}
+
+
+def check_transactional_id(transactional_id: str) -> None:
+    """Raise INVALID_REQUEST if the transactional id is empty."""
+    if not transactional_id:
+        raise KafkaError(ErrorCode.INVALID_REQUEST, "the transactional id is empty")
