@@ -31,6 +31,7 @@ A first reader can skip these modules:
 - `static_members`     a client that restarts keeps its partitions (KIP-345)
 - `older_clients`      the differences between the versions of JoinGroup and SyncGroup
 - `record`             the group as a record of `__consumer_offsets`
+- `description`        builds the response to DescribeGroups
 - `settings`           the broker settings for classic groups
 
 Source: Kafka's `ClassicGroup`; KIP-62, KIP-134, KIP-345, KIP-394, KIP-429.

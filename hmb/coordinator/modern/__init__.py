@@ -23,6 +23,7 @@ Read the modules of this folder in this order:
 - `states`        the states of members and groups, and the tables that define them
 - `member`        one member, and its steps towards the target
 - `assignors`     the two algorithms that compute a target: uniform and range
+- `subscriptions` which topics the members read, and whether these topics have changed
 - `group`         the group: how it handles one heartbeat, from the request to the response
 - `deadlines`     when the session of a member ends, and how long a member may take to give up partitions
 - `state`         the members, epochs and targets of a group, and the records of their changes
