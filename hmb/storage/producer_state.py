@@ -17,11 +17,13 @@ because the batch that begins with 20 is missing.
 
 Sequence numbers run from 0 to 2^31 - 1. After 2^31 - 1, they begin at 0 again.
 
-The log forgets a producer 24 hours after its last append (`producer.id.expiration.ms`). The log measures this time with
-the broker's clock. It does not use the timestamps in the batches, because a client may set them to any value, for
-example to last year. When a broker starts, it does not know when the batches on disk were appended. It uses the time of
-the start for all batches, so that it forgets no producer too early. (Kafka uses the timestamp of the producer's last
-batch instead.)
+The log forgets a producer 24 hours after its last append. In Kafka, `producer.id.expiration.ms` sets this time, and 24
+hours is its default. HMB has no such setting, because few users need another value. With a shorter time, a producer
+that pauses can write duplicates. With a longer time, a broker with many short-lived producers needs more memory. The
+log measures this time with the broker's clock. It does not use the timestamps in the batches, because a client may set
+them to any value, for example to last year. When a broker starts, it does not know when the batches on disk were
+appended. It uses the time of the start for all batches, so that it forgets no producer too early. (Kafka uses the
+timestamp of the producer's last batch instead.)
 
 A batch with the transactional bit opens a transaction of its producer in this partition, unless the producer already
 has an open transaction. A marker (records/control.py) with the producer's id ends the transaction. Records are

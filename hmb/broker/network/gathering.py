@@ -33,7 +33,12 @@ MOST_GATHERED = 64  # limit for the responses in the queue of one connection
 
 
 class ResponseQueue:
-    """The responses that a connection has not sent yet, in the order of the requests."""
+    """The responses that a connection has not sent yet, in the order of the requests.
+
+    - The queue has at most MOST_GATHERED responses.
+    - All responses except the last one are deferred.
+    - Between two calls of `send`, no response of the connection is sent.
+    """
 
     def __init__(self, client: socket.socket) -> None:
         self._client = client

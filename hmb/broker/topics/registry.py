@@ -30,10 +30,8 @@ from hmb.storage.config import LogConfig
 from hmb.storage.log import Log
 from hmb.storage.log_manager import LogManager, NewLog
 from hmb.storage.state import trash
-from hmb.storage.state.checkpoints import encode_uuid
 from hmb.storage.state.identity import DataDirectoryError
 from hmb.storage.state.manifest import TOPICS_FILE
-from hmb.storage.state.partition_directory import KAFKA_METADATA_TOPIC
 
 LOGGER = logging.getLogger(__name__)
 Forget = Callable[[Mapping[str, uuid.UUID]], None]  # a function that gets the name and the id of each deleted topic
