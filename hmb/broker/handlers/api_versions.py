@@ -26,13 +26,12 @@ from hmb.coordinator.transactions.transactional_id import VERSION_2
 from hmb.protocol.api_keys import ApiKey
 from hmb.protocol.errors import ErrorCode
 from hmb.protocol.messages import request_class
-from hmb.protocol.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+from hmb.protocol.messages.api_versions import FIRST_VERSION_OF_NAMES, ApiVersionsRequest, ApiVersionsResponse
 from hmb.protocol.messages.end_txn import FIRST_VERSION_OF_EPOCHS
 
 LOGGER = logging.getLogger(__name__)
 Supported, Finalized = ApiVersionsResponse.SupportedFeatureKey, ApiVersionsResponse.FinalizedFeatureKey
 TRANSACTIONS = "transaction.version"
-FIRST_VERSION_OF_NAMES = ApiVersionsRequest.first_version("client_software_name")
 SOFTWARE_NAME = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9.-]*[a-zA-Z0-9])?")  # the rule of KIP-511
 
 

@@ -15,11 +15,13 @@ from hmb.broker.errors import error_code_in
 from hmb.broker.handlers.shared_responses import check_repetitions
 from hmb.protocol.enums import GroupState
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+from hmb.protocol.messages.describe_groups import (
+    FIRST_VERSION_OF_MESSAGES,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+)
 
 DescribedGroup = DescribeGroupsResponse.DescribedGroup
-FIRST_VERSION_OF_MESSAGES = DescribeGroupsResponse.first_version("groups.error_message")
-FIRST_VERSION_OF_UNKNOWN_GROUPS = FIRST_VERSION_OF_MESSAGES
 
 
 def handle(request: DescribeGroupsRequest, context: RequestContext) -> DescribeGroupsResponse:
@@ -41,7 +43,7 @@ def _describe(group_id: str, context: RequestContext) -> DescribedGroup:
             if error.code is not ErrorCode.GROUP_ID_NOT_FOUND:
                 raise
             group.group_state = GroupState.DEAD.value
-            if context.version >= FIRST_VERSION_OF_UNKNOWN_GROUPS:
+            if context.version >= FIRST_VERSION_OF_MESSAGES:
                 raise
     if context.version < FIRST_VERSION_OF_MESSAGES:
         group.error_message = None

@@ -17,9 +17,7 @@ from __future__ import annotations
 from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
 from hmb.coordinator.shared_group import WaitingCall
-from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
-
-FIRST_VERSION_OF_NO_PROTOCOL = JoinGroupResponse.first_version("protocol_type")
+from hmb.protocol.messages.join_group import FIRST_VERSION_OF_NO_PROTOCOL, JoinGroupRequest, JoinGroupResponse
 
 
 def handle(request: JoinGroupRequest, context: RequestContext) -> JoinGroupResponse:

@@ -31,7 +31,12 @@ from hmb.protocol.enums import (
     IsolationLevel,
 )
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.list_offsets import FIRST_VERSION_OF_TIMESTAMP, ListOffsetsRequest, ListOffsetsResponse
+from hmb.protocol.messages.list_offsets import (
+    FIRST_VERSION_OF_EPOCHS,
+    FIRST_VERSION_OF_TIMESTAMP,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+)
 from hmb.protocol.topics import NO_TOPIC_ID
 from hmb.records import NO_TIMESTAMP
 from hmb.storage.log import Log
@@ -39,7 +44,6 @@ from hmb.storage.time_index import TimestampOffset
 
 Wanted = ListOffsetsRequest.ListOffsetsTopic.ListOffsetsPartition
 TopicResponse = ListOffsetsResponse.ListOffsetsTopicResponse
-FIRST_VERSION_OF_EPOCHS = ListOffsetsResponse.first_version("topics.partitions.leader_epoch")
 PartitionResponse = TopicResponse.ListOffsetsPartitionResponse
 TIERED = (LATEST_TIERED, EARLIEST_PENDING_UPLOAD)
 

@@ -25,6 +25,7 @@ from hmb.protocol.errors import ErrorCode, KafkaError
 from hmb.protocol.messages.offset_fetch import (
     FIRST_VERSION_OF_GROUP_ERRORS,
     FIRST_VERSION_OF_GROUPS,
+    FIRST_VERSION_OF_IDS,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
@@ -39,7 +40,6 @@ OldTopic = OffsetFetchResponse.OffsetFetchResponseTopic
 OldPartition = OldTopic.OffsetFetchResponsePartition
 Committed = Mapping[TopicPartition, CommittedOffset]
 Held = Set[TopicPartition]  # partitions with offsets in a transaction that is not committed yet
-FIRST_VERSION_OF_IDS = OffsetFetchRequest.first_version("groups.topics.topic_id")
 
 
 def handle(request: OffsetFetchRequest, context: RequestContext) -> OffsetFetchResponse:

@@ -31,7 +31,7 @@ from hmb.broker.errors import CloseConnection, error_code_in
 from hmb.broker.transactional import TransactionalProduce
 from hmb.protocol.enums import Acks
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.produce import ProduceRequest, ProduceResponse
+from hmb.protocol.messages.produce import FIRST_VERSION_OF_IDS, ProduceRequest, ProduceResponse
 from hmb.protocol.topics import TopicPartition
 from hmb.storage.batches.validation import InvalidRecords, ProducedRecords, parse_produced
 from hmb.storage.log import Log
@@ -40,7 +40,6 @@ TopicResponse = ProduceResponse.TopicProduceResponse
 PartitionResponse = TopicResponse.PartitionProduceResponse
 TopicData = ProduceRequest.TopicProduceData
 PartitionData = TopicData.PartitionProduceData
-FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")
 ADMIN_CLIENT = "__admin_client"  # the only client id that may write to internal topics
 # If a partition has one of these errors, its response does not contain the log start offset.
 WITHOUT_LOG_START = (ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.KAFKA_STORAGE_ERROR)

@@ -16,9 +16,7 @@ from hmb.broker.context import RequestContext
 from hmb.broker.errors import error_code_in
 from hmb.coordinator.shared_group import WaitingCall
 from hmb.protocol.errors import ErrorCode
-from hmb.protocol.messages.sync_group import SyncGroupRequest, SyncGroupResponse
-
-FIRST_VERSION_OF_PROTOCOLS = SyncGroupRequest.first_version("protocol_type")
+from hmb.protocol.messages.sync_group import FIRST_VERSION_OF_PROTOCOLS, SyncGroupRequest, SyncGroupResponse
 
 
 def handle(request: SyncGroupRequest, context: RequestContext) -> SyncGroupResponse:

@@ -1,7 +1,8 @@
 """The table of topics: a topic by its name, by its id, and by its name in a metric.
 
 Kafka's metrics replace `.` by `_` in a topic's name. Two topics whose names differ only in these characters would share
-their metrics, so the broker allows only one of them. For example, `orders.eu` cannot be created while `orders_eu` exists.
+their metrics, so the broker allows only one of them. For example, a client cannot create `orders.eu` while `orders_eu`
+exists.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ class TopicTable:
     """The topics of a broker. `Topics` changes the table under its lock. A thread that reads it takes no lock.
 
     - `_by_name` and `_by_id` contain the same topics.
-    - `_by_metric_name` contains only topics of `_by_name`, and for each topic an entry with its metric name. Topics that
-      another broker has created can share one entry.
+    - `_by_metric_name` contains only topics of `_by_name`. It has an entry for the metric name of each topic. Topics
+      that another broker has created can share one entry.
     """
 
     def __init__(self, topics: Iterable[Topic]) -> None:

@@ -16,10 +16,12 @@ from __future__ import annotations
 
 from hmb.coordinator.classic.members import Call
 from hmb.protocol.errors import ErrorCode, KafkaError
-from hmb.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse
+from hmb.protocol.messages.join_group import (
+    FIRST_VERSION_OF_SKIPPED_ASSIGNMENT,
+    JoinGroupRequest,
+    JoinGroupResponse,
+)
 from hmb.protocol.messages.sync_group import SyncGroupRequest
-
-FIRST_VERSION_OF_SKIPPED_ASSIGNMENT = JoinGroupResponse.first_version("skip_assignment")
 
 
 def requests_member_id(call: Call) -> bool:

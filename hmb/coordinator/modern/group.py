@@ -220,7 +220,8 @@ class ConsumerGroup:
         if not changed and member.is_reconciled_to(self.state.assignment_epoch):
             return member
         target = self.state.targets.get(member.member_id, frozenset())
-        goal = Goal(self.state.assignment_epoch, target, self.subscriptions.ids_of(member), self.state.is_taken, changed)
+        read = self.subscriptions.ids_of(member)
+        goal = Goal(self.state.assignment_epoch, target, read, self.state.is_taken, changed)
         after = member.reconciled(goal, owned)
         if after != member:
             self.state.put_assignment(after)

@@ -142,7 +142,10 @@ class TransactionCoordinator:
     def add_partitions(
         self, transactional_id: str, producer: ProducerIdAndEpoch, partitions: Set[TopicPartition], version: int
     ) -> None:
-        """Add partitions to the transaction. Raises the errors of `TransactionTable.find` and of `Transaction.check`."""
+        """Add partitions to the transaction.
+
+        Raises the errors of `TransactionTable.find` and of `Transaction.check`.
+        """
         entry = self._table.find(transactional_id)
         self._step(entry, lambda before, now: before.add(producer, partitions, version, now))
 

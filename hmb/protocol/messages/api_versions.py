@@ -55,3 +55,6 @@ class ApiVersionsResponse(Response, api_key=ApiKey.API_VERSIONS, versions="0-4",
     finalized_features_epoch: int                       = t.int64("3+", tag=1, default=-1, ignorable=True)
     finalized_features:       list[FinalizedFeatureKey] = t.array(FinalizedFeatureKey, "3+", tag=2, ignorable=True)
     zk_migration_ready:       bool                      = t.boolean("3+", tag=3, ignorable=True)
+
+
+FIRST_VERSION_OF_NAMES = ApiVersionsRequest.first_version("client_software_name")

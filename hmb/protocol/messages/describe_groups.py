@@ -45,3 +45,6 @@ class DescribeGroupsResponse(Response, api_key=ApiKey.DESCRIBE_GROUPS, versions=
 
     throttle_time_ms: int                  = t.int32("1+", ignorable=True)
     groups:           list[DescribedGroup] = t.array(DescribedGroup)
+
+
+FIRST_VERSION_OF_MESSAGES = DescribeGroupsResponse.first_version("groups.error_message")

@@ -64,3 +64,7 @@ class JoinGroupResponse(Response, api_key=ApiKey.JOIN_GROUP, versions="0-9", fle
     skip_assignment:  bool                          = t.boolean("9+")
     member_id:        str                           = t.string()
     members:          list[JoinGroupResponseMember] = t.array(JoinGroupResponseMember)
+
+
+FIRST_VERSION_OF_NO_PROTOCOL = JoinGroupResponse.first_version("protocol_type")
+FIRST_VERSION_OF_SKIPPED_ASSIGNMENT = JoinGroupResponse.first_version("skip_assignment")

@@ -80,3 +80,6 @@ FIRST_VERSION_OF_TIMESTAMP: Mapping[int, int] = {  # for each special timestamp,
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
+
+
+FIRST_VERSION_OF_EPOCHS = ListOffsetsResponse.first_version("topics.partitions.leader_epoch")

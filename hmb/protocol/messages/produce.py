@@ -90,3 +90,6 @@ class ProduceResponse(Response, api_key=ApiKey.PRODUCE, versions="0-13", flexibl
     responses:        list[TopicProduceResponse] = t.array(TopicProduceResponse)
     throttle_time_ms: int                        = t.int32("1+", ignorable=True)
     node_endpoints:   list[NodeEndpoint]         = t.array(NodeEndpoint, "10+", tag=0)
+
+
+FIRST_VERSION_OF_IDS = ProduceRequest.first_version("topic_data.topic_id")

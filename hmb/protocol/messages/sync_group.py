@@ -38,3 +38,6 @@ class SyncGroupResponse(Response, api_key=ApiKey.SYNC_GROUP, versions="0-5", fle
     protocol_type:    str | None = t.string("5+", nullable="5+", default=None, ignorable=True)
     protocol_name:    str | None = t.string("5+", nullable="5+", default=None, ignorable=True)
     assignment:       bytes      = t.bytestring()
+
+
+FIRST_VERSION_OF_PROTOCOLS = SyncGroupRequest.first_version("protocol_type")
