@@ -135,7 +135,8 @@ def test_a_member_that_leaves_frees_its_partitions(driver: ConsumerDriver) -> No
 
 
 def test_new_partitions_topics_and_deletions_are_noticed_at_the_next_heartbeat(driver: ConsumerDriver) -> None:
-    driver.topics = driver.group._topics = Topics(a=1)  # type: ignore[assignment]
+    driver.topics = Topics(a=1)
+    driver.group = driver.new()
     client = Client(driver, "m", ["a", "b"])
     settled(driver, client)
     epoch = driver.group.state.epoch
