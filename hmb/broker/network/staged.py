@@ -23,11 +23,6 @@ The stages follow three rules:
   all earlier requests of its connection are answered.
 - *Limits.* The number of requests in each channel is limited. When a channel is full, the processor stops reading. Then
   the socket's buffer becomes full, and TCP slows the client down.
-
-Three waits in this module have no time limit. A handler thread waits for the next connection, and a responder waits for
-the next response: the entry None ends both threads. A processor waits until its earlier requests are answered. This
-wait ends because each handler call ends, and each response has a time limit (sending.py). If the client is gone or the
-server closes the connection, `close` wakes the processor.
 """
 
 from __future__ import annotations
