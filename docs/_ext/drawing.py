@@ -91,13 +91,23 @@ class Drawing:
         self._parts: list[str] = []
 
     def box(
-        self, x: float, y: float, width: float, height: float, *lines: str, tone: Tone = "plain", dashed: bool = False
+        self,
+        x: float,
+        y: float,
+        width: float,
+        height: float,
+        *lines: str,
+        tone: Tone = "plain",
+        dashed: bool = False,
+        size: float | None = None,
     ) -> Box:
         """Draw a rectangle with lines of text in its middle. Return the rectangle.
 
-        Raises DrawingError if a line is wider than the box, or if the box is not on the canvas.
+        If `size` (pixels) is None, the text has the usual size, or a smaller size in a low box. Raises DrawingError if
+        a line is wider than the box, or if the box is not on the canvas.
         """
-        size = TEXT_SIZE if height > TEXT_SIZE * LINE * len(lines) else TEXT_SIZE - 2
+        if size is None:
+            size = TEXT_SIZE if height > TEXT_SIZE * LINE * len(lines) else TEXT_SIZE - 2
         for line in lines:
             if width_of(line, size) > width - PADDING:
                 raise DrawingError(f"{line!r} is too wide for a box of {width:g} pixels")

@@ -7,14 +7,13 @@ end, the cleaner itself compacts the log, and the drawing shows the records that
 from __future__ import annotations
 
 import threading
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from drawing import Drawing, Tone
+from small_logs import NOW, append, records_of, roll, small_log
 from step_by_step import Step
 
-from hmb.records import Batch, Record, TimestampType, encode_batch, parse_batch, read_records
+from hmb.records import Batch, Record, parse_batch
 from hmb.storage.compaction.cleaner import Throttle, clean, cleanable
 from hmb.storage.compaction.rule import Compaction, OffsetMap
 from hmb.storage.config import DAY_MS, LogConfig
@@ -29,7 +28,7 @@ SEGMENTS: list[Batches] = [
 ]
 LATER: Batches = [[("ada", "Lake")]]
 CONFIG = LogConfig(cleanup_policy="compact", min_cleanable_dirty_ratio=0.0)
-NOW, MEMORY = 1_000, 1_000_000
+MEMORY = 1_000_000
 WIDTH, HEIGHT, LEFT, CELL = 480, 330, 8, 58
 
 
@@ -47,8 +46,7 @@ class State(NamedTuple):
 
 def steps() -> list[Step]:
     """Return the steps of one compaction, and the result of a later compaction."""
-    with TemporaryDirectory() as directory:
-        log = Log(Path(directory), CONFIG, clock=lambda: NOW)
+    with small_log(CONFIG) as log:
         for batches in SEGMENTS:
             write_segment(log, batches)
         first = State("before the round", records_of(log), bases_of(log), [], [], {}, [])
@@ -64,20 +62,9 @@ def steps() -> list[Step]:
 def write_segment(log: Log, batches: Batches) -> None:
     """Append batches to a new segment of the log."""
     if log.log_end_offset:
-        log.flush()
-        with log.lock:
-            log.roll()
+        roll(log)
     for batch in batches:
-        records = [
-            Record(n, NOW, key.encode(), None if value is None else value.encode(), (), TimestampType.CREATE_TIME)
-            for n, (key, value) in enumerate(batch)
-        ]
-        log.append(memoryview(encode_batch(records)))
-
-
-def records_of(log: Log) -> list[Record]:
-    """Return all records of the log, read from its segments."""
-    return [record for segment in log.segments for record in read_records(segment.path.read_bytes())]
+        append(log, *batch)
 
 
 def bases_of(log: Log) -> list[int]:

@@ -6,14 +6,12 @@ scan of the command `hmb index-inspect`.
 
 from __future__ import annotations
 
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from drawing import Drawing, Tone
+from small_logs import append, small_log
 from step_by_step import Step
 
-from hmb.records import Record, TimestampType, encode_batch
 from hmb.storage.config import LogConfig
 from hmb.storage.dump.inspection import IndexReader, ScanStep, Search, SearchStep, scan, search
 from hmb.storage.log import Log
@@ -45,8 +43,8 @@ def steps() -> list[Step]:
 
 def look_up() -> Found:
     """Write a log, and look up the wanted offset in it."""
-    with TemporaryDirectory() as directory:
-        log = write_log(Path(directory))
+    with small_log(LogConfig(segment_bytes=1_200, index_interval_bytes=150)) as log:
+        write(log)
         segment: Segment = log.log_segments.from_offset(WANTED)[0]
         path = segment.offset_index.path
         searched = search(path, WANTED)
@@ -65,14 +63,11 @@ def look_up() -> Found:
         )
 
 
-def write_log(directory: Path) -> Log:
-    """Append batches of equal size to a log with small segments, and close it."""
-    log = Log(directory, LogConfig(segment_bytes=1_200, index_interval_bytes=150), clock=lambda: 1_000)
+def write(log: Log) -> None:
+    """Append batches of equal size to the log, and close it."""
     for _ in range(BATCHES):
-        records = [Record(n, 1_000, None, b"order 17", (), TimestampType.CREATE_TIME) for n in range(RECORDS)]
-        log.append(memoryview(encode_batch(records)))
+        append(log, *[(None, "order 17")] * RECORDS)
     log.close()
-    return log
 
 
 def draw(found: Found, alternative: str) -> Drawing:

@@ -1,0 +1,74 @@
+"""Small logs for drawings. A drawing of a log shows batches that HMB has written, and not invented ones.
+
+    with small_log(LogConfig(segment_bytes=1_000)) as log:
+        append(log, ("ada", "Main"), ("bob", "Oak"))
+
+The log is in a temporary directory, which exists until the end of the `with` block.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hmb.records import Batch, Record, TimestampType, encode_batch, parse_batch, read_records
+from hmb.storage.config import LogConfig
+from hmb.storage.log import Log
+from hmb.storage.segment import Segment
+
+NOW = 1_000  # ms; the time of the small logs
+
+
+@contextmanager
+def small_log(config: LogConfig, *, first_offset: int = 0, clock: Callable[[], int] = lambda: NOW) -> Iterator[Log]:
+    """Create an empty log that begins at `first_offset`. `clock` returns the time in ms."""
+    with TemporaryDirectory() as directory:
+        yield Log(Path(directory), config, recovery_point=first_offset, clock=clock)
+
+
+def append(log: Log, *records: tuple[str | None, str | None], timestamp: int = NOW) -> None:
+    """Append one batch. Each record is a pair of a key and a value."""
+    encoded = [
+        Record(number, timestamp, _bytes(key), _bytes(value), (), TimestampType.CREATE_TIME)
+        for number, (key, value) in enumerate(records)
+    ]
+    log.append(memoryview(encode_batch(encoded)))
+
+
+def roll(log: Log) -> None:
+    """Close the active segment of the log, and start a new one."""
+    log.flush()
+    with log.lock:
+        log.roll()
+
+
+def records_of(log: Log) -> list[Record]:
+    """Return all records of the log, read from its segments."""
+    return [record for segment in log.segments for record in read_records(segment.path.read_bytes())]
+
+
+def batches_of(segment: Segment) -> list[tuple[int, Batch]]:
+    """Return all batches of a segment, each with its position in the log file."""
+    return [
+        (position, parse_batch(segment.file.read(header.size, position)))
+        for position, header in segment.batches(0, segment.size)
+    ]
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Hide HMB's log messages. A drawing that damages a log would otherwise print them during the build."""
+    logger = logging.getLogger("hmb")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else text.encode()
