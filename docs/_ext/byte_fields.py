@@ -1,0 +1,57 @@
+"""Draws the fields of a file or a message, one field in each row: its position, its bytes, its name and its value.
+
+       0  00 00 00 00 00 00 00 00    base_offset = 0
+       8  00 00 00 55                batch_length = 85
+
+The rows come from the functions that `hmb decode` and `hmb dump-log --hex` also use (`hmb.records.annotate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from drawing import Box, Drawing, Tone
+
+from hmb.protocol.annotate import Line, meaning
+
+CELL, HIGH = 25.0, 24.0  # pixels: the width and the height of one byte
+ROW = 28.0  # pixels between the tops of two rows
+POSITION, BYTES, NAME = 34.0, 42.0, 250.0  # pixels: where the position ends, where the bytes and the name begin
+MOST_BYTES = 8  # in one row; a longer field continues in the next row
+LONGEST = 33  # characters of a name with its value
+
+
+def draw_fields(drawing: Drawing, lines: Iterable[Line], top: float, tone_of: Callable[[str], Tone]) -> list[Box]:
+    """Draw one row for each line, from `top` downwards. Return the box of the first byte of each row.
+
+    `tone_of` returns the tone of the bytes for the name of a field.
+    """
+    boxes = []
+    y = top
+    for line in lines:
+        drawing.text(POSITION, y + 17, str(line.offset), anchor="end", size=13)
+        for start in range(0, len(line.data), MOST_BYTES):
+            part = line.data[start : start + MOST_BYTES]
+            cells = drawing.cells(
+                BYTES, y, [f"{byte:02x}" for byte in part], tone_of(line.path), width=CELL, height=HIGH
+            )
+            if not start:
+                boxes.append(cells[0])
+                drawing.text(NAME, y + 17, label_of(line), anchor="start", size=13)
+            y += ROW
+    return boxes
+
+
+def rows_of(lines: Iterable[Line]) -> int:
+    """Return the number of rows that `draw_fields` needs."""
+    return sum(-(-len(line.data) // MOST_BYTES) for line in lines)
+
+
+def label_of(line: Line) -> str:
+    """Return the name of a field and its value. The note after a number is left out if the row has no room for it."""
+    name = line.path.partition("].")[2] or line.path  # without the number of the record
+    text = f"{name} = {meaning(line.path, line.value)}"
+    for shorter in (text, text.partition("  ")[0]):
+        if len(shorter) <= LONGEST:
+            return shorter
+    return name
