@@ -1,0 +1,93 @@
+"""The drawing of the chapter on the data directory: the files that a real broker has left there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from drawing import Drawing, DrawingError, Tone
+
+import hmb
+
+WIDTH, ROW, LEFT, INDENT, MEANING = 620, 22, 12, 18, 290
+# The meaning of each file. The first pattern that matches a path counts. Paths are relative to the data directory.
+MEANINGS: list[tuple[str, str, Tone]] = [
+    (r"weather-0", "the log of a partition", "amber"),
+    (r"weather-1|__consumer_offsets-0", "another log, with the same files", "amber"),
+    (r".*/0{20}\.log", "segment 0: batches from offset 0 on", "amber"),
+    (r".*/\d{20}\.log", "active segment: appends go here", "violet"),
+    (r".*\.index", "its offset index", "plain"),
+    (r".*\.timeindex", "its time index", "plain"),
+    (r".*\.snapshot", "producers at this offset", "plain"),
+    (r".*/leader-epoch-checkpoint", "leader epochs and their first offsets", "plain"),
+    (r".*/partition\.metadata", "topic id", "plain"),
+    (r"\.kafka_cleanshutdown", "the broker has stopped properly", "green"),
+    (r"\.lock", "one broker for this directory", "plain"),
+    (r"\.reserve", "space for a full disk", "plain"),
+    (r"cleaner-offset-checkpoint", "each compacted log: first dirty offset", "plain"),
+    (r"hmb-manifest", "sizes and checksums of all files", "plain"),
+    (r"log-start-offset-checkpoint", "each log: log start offset", "plain"),
+    (r"meta\.properties", "identity: node, cluster, directory", "plain"),
+    (r"recovery-point-offset-checkpoint", "each log: recovery point", "plain"),
+    (r"topics\.json", "topics and their settings", "plain"),
+    (r"producer-ids", "the next producer id", "plain"),
+]
+
+
+class Entry(NamedTuple):
+    """A file or a folder of the data directory, with its meaning."""
+
+    name: str
+    depth: int
+    meaning: str
+    tone: Tone
+
+
+def listed() -> list[Entry]:
+    """Run a broker, stop it, and return the entries of its data directory, in the order of their names."""
+    with TemporaryDirectory() as temporary:
+        directory = Path(temporary)
+        settings = {"log.segment.bytes": 300, "log.index.interval.bytes": 0}
+        with hmb.Broker(directory, config=settings) as broker:
+            broker.create_topic("weather", 2)
+            for day in range(4):
+                broker.produce("weather", f"day {2 * day}: rain", f"day {2 * day + 1}: fog")
+            with hmb.Consumer(broker.bootstrap_servers, "weather", group="readers", until="end") as consumer:
+                list(consumer)
+        paths = sorted(directory.rglob("*"), key=lambda path: (not is_below_folder(path, directory), str(path)))
+        return [entry(path.relative_to(directory), is_folder=path.is_dir()) for path in paths if is_shown(path)]
+
+
+def is_below_folder(path: Path, directory: Path) -> bool:
+    return path.is_dir() or path.parent != directory
+
+
+def is_shown(path: Path) -> bool:
+    """Return whether the drawing shows this path. It shows the files of only one log."""
+    return path.is_dir() or path.parent.name not in ("weather-1", "__consumer_offsets-0")
+
+
+def entry(path: Path, *, is_folder: bool) -> Entry:
+    """Return the entry of a path. Raises DrawingError if nobody has written down the meaning of the file."""
+    for pattern, words, tone in MEANINGS:
+        if re.fullmatch(pattern, str(path)):
+            return Entry(f"{path.name}/" if is_folder else path.name, len(path.parts), words, tone)
+    raise DrawingError(f"the drawing has no meaning for the file {path} of the data directory")
+
+
+def files() -> Drawing:
+    """Draw the data directory as a tree, with the meaning of each file."""
+    entries = listed()
+    words = "; ".join(f"{each.name}: {each.meaning}" for each in entries)
+    drawing = Drawing(WIDTH, 40 + ROW * len(entries), f"The data directory of a broker that has stopped. {words}.")
+    drawing.text(LEFT, 20, "data directory", anchor="start", strong=True)
+    for number, each in enumerate(entries):
+        x, y = LEFT + INDENT * each.depth, 32 + ROW * number
+        drawing.line((x - INDENT + 6, y), (x - INDENT + 6, y + ROW / 2), (x - 3, y + ROW / 2))
+        if each.tone != "plain":
+            drawing.box(x - 2, y + 1, MEANING - x - 6, ROW - 2, tone=each.tone)
+        drawing.text(x + 2, y + 16, each.name, anchor="start", size=13, strong=each.name.endswith("/"))
+        drawing.text(MEANING, y + 16, each.meaning, anchor="start", size=13)
+    return drawing
