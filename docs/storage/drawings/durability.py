@@ -1,0 +1,101 @@
+"""The drawing of the chapter on durability: a run of HMB's group commit with five producers."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from drawing import Drawing
+
+from hmb.storage.group_commit import GroupCommit, Unsynced
+
+# The producers that append a batch before the first sync, during the first sync, and during the second sync.
+ARRIVALS = ("a", "bcd", "e")
+PRODUCERS = "".join(ARRIVALS)
+WIDTH, LEFT, LANE, SYNC = 600, 96, 40, 156
+
+
+class Run(NamedTuple):
+    """The syncs of a run. Each sync covers the batches from one recovery point to the next one."""
+
+    syncs: list[tuple[int, int]]
+
+
+def run() -> Run:
+    """Let five producers append one batch each, and wait for the disk in a thread each. Return the syncs."""
+    disk = Disk()
+    disk.arrive(0)
+    while disk.threads:
+        disk.threads.pop(0).join()
+    if disk.commit.recovery_point != len(PRODUCERS):
+        raise AssertionError("a batch of the drawing was never synced")
+    return Run(disk.syncs)
+
+
+class Disk:
+    """A segment whose syncs take some time: producers append while a sync runs."""
+
+    files: tuple[()] = ()
+
+    def __init__(self) -> None:
+        self.commit = GroupCommit(Path("weather-0"), 0, 0, lambda segment, end_offset: None)
+        self.end_offset = 0
+        self.syncs: list[tuple[int, int]] = []
+        self.threads: list[threading.Thread] = []
+
+    def arrive(self, number: int) -> None:
+        """Append a batch for each producer of a group, and let each of them wait for its sync in a thread."""
+        if number == len(ARRIVALS):
+            return
+        first = self.end_offset
+        self.end_offset += len(ARRIVALS[number])
+        for offset in range(first, self.end_offset):
+            self.threads.append(threading.Thread(target=self.commit.sync, args=(offset + 1, self.begin, lambda: 0)))
+            self.threads[-1].start()
+
+    def begin(self, recovery_point: int) -> Unsynced:
+        self.syncs.append((recovery_point, self.end_offset))
+        segments: Any = [self]
+        return Unsynced(self.end_offset, segments, Path("weather-0"), 0)
+
+    def flush(self) -> None:
+        self.arrive(len(self.syncs))
+
+
+def group_commit() -> Drawing:
+    """Draw the producers, the syncs and the responses of the run on a time axis."""
+    syncs = run().syncs
+    height = 62 + LANE * len(PRODUCERS) + 62
+    words = ". ".join(
+        f"Sync {number} covers the batches of {' and '.join(PRODUCERS[first:end])}"
+        for number, (first, end) in enumerate(syncs, 1)
+    )
+    drawing = Drawing(WIDTH, height, f"Five producers append batches and wait for the disk. {words}.")
+    for number, (first, end) in enumerate(syncs):
+        covered = ", ".join(PRODUCERS[first:end])
+        x = LEFT + SYNC * number + 20
+        drawing.box(x, 30, SYNC - 8, 34, f"sync of {covered}", tone="amber")
+        for lane in range(first, end):
+            done = x + SYNC - 8
+            y = 62 + LANE * lane + 36
+            appended = begin_of(lane, number)
+            drawing.line((appended, y), (done - 2, y), tone="blue", dashed=True)
+            drawing.box(appended - 12, y - 13, 26, 26, PRODUCERS[lane], tone="blue")
+            drawing.arrow((done, 64), (done, y - 7), tone="green")
+            drawing.box(done - 7, y - 7, 14, 14, tone="green")
+    drawing.text(8, 52, "disk", anchor="start", strong=True)
+    drawing.text(8, 104, "producers", anchor="start", strong=True)
+    drawing.text(8, height - 36, "letter: the producer's batch is appended", anchor="start", size=13)
+    drawing.text(8, height - 14, "green: on disk, the response is sent", anchor="start", size=13)
+    drawing.arrow((400, height - 40), (WIDTH - 10, height - 40))
+    drawing.text(480, height - 18, "time", size=13)
+    return drawing
+
+
+def begin_of(lane: int, sync: int) -> float:
+    """Return where the batch of a producer is appended: before the first sync, or during the sync before its own."""
+    if not sync:
+        return LEFT + 6
+    in_group = lane - sum(map(len, ARRIVALS[:sync]))
+    return LEFT + SYNC * (sync - 1) + 52 + 34 * in_group
