@@ -3,6 +3,12 @@
 ```{settings} hmb.broker.config.broker_config:TOPIC_KEYS
 ```
 
+The option `:only:` names the settings that the table shows. Without this option, the table shows all settings:
+
+    ```{settings} hmb.broker.config.broker_config:TOPIC_KEYS
+    :only: retention.ms retention.bytes
+    ```
+
 Each row contains the name, the default and the effect of one setting. The table of the broker's settings also shows
 whether a change takes effect at once or after a restart. A change of a topic's setting always takes effect at once. The
 table does not contain settings that have no effect in HMB.
@@ -10,9 +16,10 @@ table does not contain settings that have no effect in HMB.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import directives
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from tables import TableDirective
@@ -26,9 +33,16 @@ NO_EFFECT = ("This setting has no effect", "no effect")
 class Settings(TableDirective):
     """Shows the settings of a dictionary (name -> `ConfigKey`) as a table. Settings without an effect have no row."""
 
+    option_spec: ClassVar[dict[str, Any]] = {"only": directives.unchanged_required}
+
     def run(self) -> list[nodes.Node]:
         keys, source = self.table()
-        shown = [key for _, key in sorted(keys.items()) if not key.doc.startswith(NO_EFFECT)]
+        only = self.options.get("only", "").split()
+        unknown = [name for name in only if name not in keys]
+        if unknown:
+            raise self.error(f"{self.arguments[0]} has no setting {unknown[0]}")
+        names = only or sorted(name for name, key in keys.items() if not key.doc.startswith(NO_EFFECT))
+        shown = [keys[name] for name in names]
         has_column = any(key.dynamic for key in shown)
         titles = ["setting", "default", *(["a change counts"] if has_column else []), "effect"]
         lines = [titles, ["---"] * len(titles), *(row(key, has_column) for key in shown)]

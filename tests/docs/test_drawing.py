@@ -1,4 +1,4 @@
-"""Drawings of the documentation: what they refuse, what a page shows, and every drawing of the concepts part."""
+"""Drawings of the documentation: what they refuse, what a page shows, and the drawings of two parts of the book."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from docutils import nodes
 
 from tests.docs.conftest import EXTENSIONS, BuildPages
 
-DRAWINGS = sorted((EXTENSIONS.parent / "concepts" / "drawings").glob("*.py"))
+DRAWINGS = sorted(path for part in ("concepts", "storage") for path in EXTENSIONS.parent.glob(f"{part}/drawings/*.py"))
 
 
 @pytest.fixture
@@ -111,7 +111,7 @@ def functions_of(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(("path", "name"), [(path, name) for path in DRAWINGS for name in functions_of(path)])
-def test_each_drawing_of_the_concepts_part_describes_itself_in_words(drawing: Any, path: Path, name: str) -> None:
+def test_each_drawing_describes_itself_in_words(drawing: Any, path: Path, name: str) -> None:
     picture = ElementTree.fromstring(drawing.load(path, name)().svg())
     assert picture.get("role") == "img"
     assert len((picture.get("aria-label") or "").split()) >= 15
