@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help demo test spark lint docs epub clean
+.PHONY: help demo test spark lint docs epub instructor clean
 
 help:
 	@echo "make demo   a broker, real data through it, its log shown"
@@ -14,6 +14,7 @@ help:
 	@echo "make lint   ruff and mypy --strict"
 	@echo "make docs   the documentation, in docs/_build/html; what it shows is run"
 	@echo "make epub   the documentation as one file for a reader of books, docs/_build/epub/HMB.epub"
+	@echo "make instructor  for teachers: the solutions of both exercises of each lab, and notes, in build/instructor"
 	@echo "make clean  remove $(VENV) and caches"
 
 demo: $(VENV)/core.stamp
@@ -35,6 +36,9 @@ docs: $(VENV)/docs.stamp
 epub: $(VENV)/docs.stamp
 	@$(BIN)/python -m sphinx -q -W --keep-going -j auto -b epub -d docs/_build/epub-doctrees docs docs/_build/epub
 	@echo "docs/_build/epub/HMB.epub"
+
+instructor: $(VENV)/core.stamp
+	@$(BIN)/python tools/instructor.py
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
@@ -70,4 +74,4 @@ $(VENV)/docs.stamp: pyproject.toml | $(BIN)/python
 	@touch $@
 
 clean:
-	rm -rf docs/_build docs/protocol/api $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf docs/_build docs/protocol/api build/instructor $(VENV) *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

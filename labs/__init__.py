@@ -2,11 +2,13 @@
 
 Each lab is a folder with these files:
 - `lab.md` is the text of the lab, a notebook in MyST Markdown. It contains a concept, an experiment with a real broker,
-  questions, the exercise, a plot of measurements of the student's answer, and further questions.
+  questions, the exercise, a plot of measurements of the student's answer, further questions, and a second exercise.
 - `starter.py` is the beginning of an answer. `hmb lab start` copies it to `answer.py`, which the student completes.
 - `check.py` contains the requirements, as tests for pytest. The docstring of a test states the requirement.
 - `solution.py` is one correct answer.
 - `hints.md` contains one hint in each section. `hmb lab hint` prints the next hint.
+- `second_starter.py` and `second_check.py` belong to the second exercise. Its solution is not here, but in the folder
+  `instructor` of the repository, which is not installed. `make instructor` collects all solutions for teachers.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -14,13 +15,31 @@ REQUIREMENT = re.compile(r"^def test_", re.MULTILINE)
 HINT = re.compile(r"^## ", re.MULTILINE)
 
 
+@dataclass(frozen=True)
+class Exercise:
+    """One of the two exercises of a lab: its name, and the names of its files, which are the same in every lab."""
+
+    name: str
+    starter: str  # the beginning of an answer, in the folder of the lab
+    check: str  # the tests of the requirements, in the folder of the lab
+    answer: str  # the student's answer, in the folder in which the student works
+
+
+FIRST = Exercise("first", "starter.py", "check.py", "answer.py")
+SECOND = Exercise("second", "second_starter.py", "second_check.py", "second.py")
+EXERCISES = (FIRST, SECOND)
+
+
 class UnknownLab(Exception):
     """No lab has the given number. The message lists the numbers of all labs."""
 
 
 @dataclass(frozen=True)
 class Lab:
-    """One lab. `folder` contains the five files of the lab, and in some labs further notebooks."""
+    """One lab. `folder` contains the files of the lab: its text, its hints, and the files of its two exercises.
+
+    The wheel contains the solution of the first exercise only. Teachers get both solutions with `make instructor`.
+    """
 
     number: int
     folder: Path
@@ -47,18 +66,23 @@ class Lab:
         """The hints of the lab. The first hint is the most general, and the last hint is the most specific."""
         return [hint.strip() for hint in HINT.split((self.folder / "hints.md").read_text(encoding="utf-8"))[1:]]
 
-    @property
-    def requirement_count(self) -> int:
-        """The number of requirements of the lab. Each requirement is a test in `check.py`."""
-        return len(REQUIREMENT.findall((self.folder / "check.py").read_text(encoding="utf-8")))
+    def requirement_count(self, exercise: Exercise = FIRST) -> int:
+        """Return the number of requirements of an exercise. Each requirement is a test in the exercise's check."""
+        return len(REQUIREMENT.findall((self.folder / exercise.check).read_text(encoding="utf-8")))
 
-    @property
-    def starter(self) -> str:
-        return (self.folder / "starter.py").read_text(encoding="utf-8")
+    def starter(self, exercise: Exercise = FIRST) -> str:
+        return (self.folder / exercise.starter).read_text(encoding="utf-8")
 
     @property
     def solution(self) -> str:
+        """The solution of the first exercise."""
         return (self.folder / "solution.py").read_text(encoding="utf-8")
+
+    @property
+    def digest(self) -> int:
+        """A checksum of the lab's text and requirements. A new version of HMB may change them."""
+        names = ("lab.md", *(exercise.check for exercise in EXERCISES))
+        return zlib.crc32(b"".join((self.folder / name).read_bytes() for name in names))
 
 
 def labs() -> list[Lab]:

@@ -22,10 +22,12 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from .catalog import Lab
+from .catalog import FIRST, Exercise, Lab
 
 CHECK_TIMEOUT = 180.0  # seconds for all requirements of a lab together; the limit for one requirement is shorter
-EVENTS = "events.jsonl"
+EVENTS, CHECK = "events.jsonl", "check.py"
+ANSWER_NAME = "HMB_LAB_ANSWER"  # an environment variable with the file name of the answer
+ENDED = "the answer has ended the process"
 
 
 class CheckFailed(Exception):
@@ -43,8 +45,10 @@ class Result:
     error: str | None
 
 
-def check(lab: Lab, answer: Path, seed: int, timeout: float = CHECK_TIMEOUT) -> list[Result]:
-    """Check an answer against all requirements of a lab. Raises CheckFailed, OSError.
+def check(
+    lab: Lab, answer: Path, seed: int, timeout: float = CHECK_TIMEOUT, *, exercise: Exercise = FIRST
+) -> list[Result]:
+    """Check an answer against all requirements of an exercise. Raises CheckFailed, OSError.
 
     `timeout` is in seconds. The tests generate their random cases from `seed`.
     """
@@ -52,22 +56,23 @@ def check(lab: Lab, answer: Path, seed: int, timeout: float = CHECK_TIMEOUT) -> 
         raise CheckFailed("the checks of the labs need pytest: pip install 'hmb[labs]'")
     with tempfile.TemporaryDirectory(prefix="hmb-lab-") as name:
         folder = Path(name)
-        shutil.copy(answer, folder / "answer.py")
-        shutil.copy(lab.folder / "check.py", folder / "check.py")
+        shutil.copy(answer, folder / exercise.answer)
+        shutil.copy(lab.folder / exercise.check, folder / CHECK)
         (folder / EVENTS).touch()
-        with _process(folder, seed) as process, suppress(subprocess.TimeoutExpired):
+        with _process(folder, exercise.answer, seed) as process, suppress(subprocess.TimeoutExpired):
             process.wait(timeout)
         events = [json.loads(line) for line in (folder / EVENTS).read_text(encoding="utf-8").splitlines()]
         output = (folder / "output").read_text(encoding="utf-8", errors="replace")
-    return _results(events, output, timeout, was_stopped=process.returncode == -signal.SIGKILL)
+    why = f"the check was stopped after {timeout:.0f} s" if process.returncode == -signal.SIGKILL else ENDED
+    return _results(events, output, exercise.answer, why)
 
 
 @contextmanager
-def _process(folder: Path, seed: int) -> Iterator[subprocess.Popen[bytes]]:
+def _process(folder: Path, answer: str, seed: int) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "pytest", "-p", "hmb.cli.lab.requirements_plugin", "-p", "no:cacheprovider"]
-    command += ["--rootdir", str(folder), "-c", os.devnull, "--assert=plain", "-q", "check.py"]
+    command += ["--rootdir", str(folder), "-c", os.devnull, "--assert=plain", "-q", CHECK]
     ours = {"HMB_LAB_SEED": str(seed), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    ours |= {"TMPDIR": str(folder), "PYTHONPATH": str(folder)}
+    ours |= {"TMPDIR": str(folder), "PYTHONPATH": str(folder), ANSWER_NAME: answer}
     with (folder / "output").open("wb") as output:
         process = subprocess.Popen(command, cwd=folder, env=os.environ | ours, stdin=subprocess.DEVNULL,
                                    stdout=output, stderr=output, start_new_session=True)  # fmt: skip
@@ -79,10 +84,10 @@ def _process(folder: Path, seed: int) -> Iterator[subprocess.Popen[bytes]]:
             process.wait()
 
 
-def _results(events: list[dict[str, str | None]], output: str, timeout: float, *, was_stopped: bool) -> list[Result]:
+def _results(events: list[dict[str, str | None]], output: str, answer: str, why_ended: str) -> list[Result]:
     """Return one result for each requirement. `events` are the JSON objects that the process of the check has written.
 
-    Raises CheckFailed.
+    `why_ended` is the error of a requirement whose test has begun and not ended. Raises CheckFailed.
     """
     broken = [event["broken"] for event in events if "broken" in event]
     if broken:
@@ -92,10 +97,9 @@ def _results(events: list[dict[str, str | None]], output: str, timeout: float, *
     begun = [str(event["begun"]) for event in events if "begun" in event]
     if not names:
         why = f"; its output ends: {output[-400:].strip()}" if output.strip() else ""
-        raise CheckFailed(f"answer.py has ended the process while it was imported, or it starts processes{why}")
+        raise CheckFailed(f"{answer} has ended the process while it was imported, or it starts processes{why}")
     results = [Result(name, ended[name]) for name in names if name in ended]
     for name in names[len(results) :]:
         is_current = bool(begun) and begun[-1] == name
-        why = f"the check was stopped after {timeout:.0f} s" if was_stopped else "the answer has ended the process"
-        results.append(Result(name, why if is_current else f"not checked, because {why}"))
+        results.append(Result(name, why_ended if is_current else f"not checked, because {why_ended}"))
     return results

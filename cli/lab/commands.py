@@ -1,7 +1,8 @@
 """`hmb lab`: exercises that teach how a broker works.
 
 `hmb lab start 4` creates the folder lab-04 in the current folder. After that, other commands such as `hmb lab check 4`
-work in the current folder, inside lab-04, and inside the folder of another lab, for example lab-05.
+work in the current folder, inside lab-04, and inside the folder of another lab, for example lab-05. Each lab has a
+second exercise, which the option `--second` selects.
 """
 
 from __future__ import annotations
@@ -17,15 +18,19 @@ from pathlib import Path
 
 import click
 
-from ..shared.errors import ERROR, NOT_FOUND, CliError
+from ..shared.errors import ERROR, NOT_FOUND, USAGE, CliError
 from . import catalog, checking, grading, workspace
-from .catalog import Lab, UnknownLab
+from .catalog import FIRST, SECOND, Exercise, Lab, UnknownLab
 from .checking import CheckFailed, Result
 from .jupyter import notebook_file
-from .workspace import Workspace, WorkspaceError
+from .workspace import NOT_STARTED, NotStarted, Workspace, WorkspaceError
 
 POLL = 0.3  # seconds between two checks whether the answer's file has changed
 number_argument = click.argument("number", type=click.IntRange(min=1), metavar="N")
+second_option = click.option(
+    "--second", "exercise", is_flag=True, callback=lambda *given: SECOND if given[2] else FIRST,
+    help="Use the second exercise of the lab.",
+)  # fmt: skip
 
 
 def _find(number: int) -> Lab:
@@ -36,11 +41,16 @@ def _find(number: int) -> Lab:
 
 
 def _locate(number: int) -> Workspace:
+    """Return the folder in which the student works on a lab. If the lab has changed, print where its new text is."""
     _find(number)
     try:
-        return workspace.locate(number, Path.cwd())
+        found = workspace.locate(number, Path.cwd())
     except WorkspaceError as error:
         raise CliError(str(error), NOT_FOUND) from error
+    if new_text := found.update():
+        what = f"lab {number} has changed since you started it, and its requirements may differ from lab.md"
+        click.echo(f"{what}; the new text is {new_text}, and your files are unchanged", err=True)
+    return found
 
 
 def _started() -> dict[int, Workspace]:
@@ -64,74 +74,116 @@ def list_(as_json: bool) -> None:
     """List the labs, and show which of them you have started and passed in this folder."""
     done = _started()
     for lab in catalog.labs():
-        state = done[lab.number].summary if lab.number in done else "not started"
+        states = [done[lab.number].summary(each) if lab.number in done else NOT_STARTED for each in catalog.EXERCISES]
         if as_json:
-            click.echo(json.dumps({"number": lab.number, "title": lab.title, "state": state}))
+            content = {"number": lab.number, "title": lab.title, "state": states[0], "second_exercise": states[1]}
+            click.echo(json.dumps(content))
         else:
-            click.echo(f"{lab.title:48} {state}")
+            click.echo(f"{lab.title:48} {_joined(states)}")
+
+
+def _joined(states: Sequence[str]) -> str:
+    """Return the states of a lab's two exercises as one text. A second exercise that is not started is left out."""
+    return states[0] if states[1] == NOT_STARTED else f"{states[0]}, second exercise: {states[1]}"
 
 
 @command.command()
 @number_argument
 @click.option("--seed", metavar="TEXT", help="A number or your name; selects the random cases of the checks.")
-def start(number: int, seed: str | None) -> None:
-    """Create the folder lab-NN. It contains the text of lab N, and a file in which you write your answer."""
+@second_option
+def start(number: int, seed: str | None, exercise: Exercise) -> None:
+    """Create the folder lab-NN. It contains the text of lab N, and a file in which you write your answer.
+
+    With --second, add the file for the answer to the second exercise. If lab-NN is missing, create it first.
+    """
     lab = _find(number)
-    texts = {"lab": lab.text, **lab.further_notebooks}
     try:
-        chosen = secrets.randbelow(10**9) if seed is None else grading.seed_of(seed)
-        made = workspace.start(lab, Path.cwd(), chosen, {name: notebook_file(text) for name, text in texts.items()})
+        if exercise is FIRST:
+            _start(lab, seed)
+        else:
+            _start_second(lab, seed)
     except WorkspaceError as error:
         raise CliError(str(error)) from error
+
+
+def _start(lab: Lab, seed: str | None) -> None:
+    texts = {"lab": lab.text, **lab.further_notebooks}
+    chosen = secrets.randbelow(10**9) if seed is None else grading.seed_of(seed)
+    made = workspace.start(lab, Path.cwd(), chosen, {name: notebook_file(text) for name, text in texts.items()})
     click.echo(f"{lab.title}\n")
     click.echo(f"read      {made.folder.name}/lab.md (or open {made.folder.name}/lab.ipynb in Jupyter)")
     for name in lab.further_notebooks:
         click.echo(f"also      {made.folder.name}/{name}.ipynb, which needs Spark: pip install 'hmb[spark]'")
     click.echo(f"complete  {made.folder.name}/answer.py")
-    click.echo(f"check     hmb lab check {number}")
+    click.echo(f"check     hmb lab check {lab.number}")
 
 
-def _check(found: Workspace) -> list[Result]:
+def _start_second(lab: Lab, seed: str | None) -> None:
+    try:
+        workspace.locate(lab.number, Path.cwd())
+    except NotStarted:
+        _start(lab, seed)
+    else:
+        if seed is not None:
+            what = f"lab {lab.number} is started already, and both exercises have the same seed"
+            raise CliError(f"{what}; repeat the command without --seed", USAGE)
+    found = _locate(lab.number)
+    path = workspace.start_second(found)
+    click.echo(f"complete  {found.folder.name}/{path.name}, as the last section of lab.md describes")
+    click.echo(f"check     hmb lab check {lab.number} --second")
+
+
+def _check(found: Workspace, exercise: Exercise) -> list[Result]:
     """Check the answer, print the results, and store them in the state file of the lab's folder."""
     try:
-        results = checking.check(found.lab, found.answer, found.state.seed)
+        results = checking.check(found.lab, found.answer(exercise), found.state.seed, exercise=exercise)
     except (CheckFailed, WorkspaceError) as error:
         raise CliError(str(error)) from error
-    found.add_check(results)
+    found.add_check(results, exercise)
     for result in results:
         click.echo(f"{'ok  ' if result.error is None else 'FAIL'}  {result.requirement}")
         if result.error is not None:
             click.echo("      " + result.error.replace("\n", "\n      "))
     missing = sum(result.error is not None for result in results)
     if missing:
-        click.echo(f"{missing} of {len(results)} requirements fail (hmb lab hint {found.lab.number} may help)")
+        help_ = f" (hmb lab hint {found.lab.number} may help)" if exercise is FIRST else ""
+        click.echo(f"{missing} of {len(results)} requirements fail{help_}")
     else:
-        click.echo(f"all {len(results)} requirements are met: lab {found.lab.number} is passed")
+        what = f"lab {found.lab.number}" if exercise is FIRST else f"the second exercise of lab {found.lab.number}"
+        click.echo(f"all {len(results)} requirements are met: {what} is passed")
     return results
 
 
 @command.command()
 @number_argument
+@second_option
 @click.pass_context
-def check(ctx: click.Context, number: int) -> None:
+def check(ctx: click.Context, number: int, exercise: Exercise) -> None:
     """Check your answer to lab N. The exit code is 0 if the answer meets all requirements, and 1 otherwise."""
-    results = _check(_locate(number))
+    results = _check(_locate(number), exercise)
     if any(result.error is not None for result in results):
         ctx.exit(ERROR)
 
 
 @command.command()
 @number_argument
-def watch(number: int) -> None:
+@second_option
+def watch(number: int, exercise: Exercise) -> None:
     """Check your answer to lab N each time you save it, until it meets all requirements. Ctrl-C ends the command."""
-    found, seen = _locate(number), None
+    found = _locate(number)
+    try:
+        path = found.answer(exercise)
+    except WorkspaceError as error:
+        raise CliError(str(error), NOT_FOUND) from error
+    seen: int | None = None
     while True:
-        now = found.answer.stat().st_mtime_ns
+        # Some editors remove the file when they save it. While the file is missing, wait for the new one.
+        now = path.stat().st_mtime_ns if path.is_file() else seen
         if now != seen:
             seen = now
             click.echo(f"-- {time.strftime('%H:%M:%S')}")
             try:
-                if all(result.error is None for result in _check(found)):
+                if all(result.error is None for result in _check(found, exercise)):
                     return
             except CliError as error:
                 click.echo(str(error))
@@ -168,7 +220,9 @@ def progress() -> None:
         click.echo("no lab is started in this folder; see: hmb lab list", err=True)
     for found in done.values():
         hints = f"{found.state.hints_shown} of {len(found.lab.hints)} hints"
-        click.echo(f"{found.lab.title:48} {found.summary:24} {len(found.state.checks):3} checks  {hints}")
+        count = len(found.state.checks) + len(found.state.second_checks)
+        states = _joined([found.summary(each) for each in catalog.EXERCISES])
+        click.echo(f"{found.lab.title:48} {states:24} {count:3} checks  {hints}")
 
 
 @command.command()
@@ -177,11 +231,12 @@ def progress() -> None:
     "--format", "target", type=click.Choice(["gradescope", "classroom"]), default="gradescope", show_default=True,
     help="The program that will read the JSON.",
 )  # fmt: skip
-def export(number: int, target: str) -> None:
+@second_option
+def export(number: int, target: str, exercise: Exercise) -> None:
     """Check your answer to lab N, and print the results as JSON for Gradescope or GitHub Classroom."""
     found = _locate(number)
     try:
-        results = checking.check(found.lab, found.answer, found.state.seed)
+        results = checking.check(found.lab, found.answer(exercise), found.state.seed, exercise=exercise)
     except (CheckFailed, WorkspaceError) as error:
         results = [Result("The answer can be loaded.", str(error))]
     exported = _gradescope(results, found) if target == "gradescope" else _classroom(results)
@@ -194,7 +249,8 @@ def export(number: int, target: str) -> None:
 def grade(folder: Path, as_csv: bool) -> None:
     """Check the answers of a whole class. They must be in files DIR/STUDENT/lab-NN/answer.py.
 
-    STUDENT is the name of a student, from which the command computes the seed of the random cases.
+    Answers to second exercises are in files DIR/STUDENT/lab-NN/second.py. STUDENT is the name of a student, from which
+    the command computes the seed of the random cases.
     """
     try:
         found = grading.submissions(folder)
@@ -210,7 +266,8 @@ def grade(folder: Path, as_csv: bool) -> None:
         if as_csv:
             lines.writerow(asdict(each).values())
         else:
-            click.echo(f"{each.student:20} lab {each.lab:2}  {each.passed} of {each.of}  {each.problem[:100]}".rstrip())
+            what = f"{each.student:20} lab {each.lab:2} {each.exercise:6}"
+            click.echo(f"{what}  {each.passed} of {each.of}  {each.problem[:100]}".rstrip())
 
 
 def _gradescope(results: Sequence[Result], found: Workspace) -> dict[str, object]:

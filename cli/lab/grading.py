@@ -3,6 +3,7 @@
 The folder of a class contains one folder for each student. A student's folder contains the folders that `hmb lab start`
 has created:
     submissions/anna/lab-04/answer.py
+    submissions/anna/lab-04/second.py
     submissions/ben/lab-04/answer.py
 
 The seed is computed from the name of the student's folder, so a student cannot choose a seed with easy cases. `hmb lab
@@ -16,12 +17,21 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-from .catalog import Lab, find
+from .catalog import EXERCISES, Exercise, Lab, find
 from .checking import CheckFailed, Result, check
-from .workspace import ANSWER
 
 LAB_FOLDER = re.compile(r"lab-(\d\d)")
+
+
+class Submission(NamedTuple):
+    """The answer of one student to one exercise."""
+
+    student: str
+    lab: Lab
+    exercise: Exercise
+    answer: Path
 
 
 @dataclass(frozen=True)
@@ -30,8 +40,9 @@ class Grade:
 
     student: str
     lab: int
+    exercise: str  # "first" or "second"
     passed: int  # the number of requirements that the answer meets
-    of: int  # the number of requirements of the lab
+    of: int  # the number of requirements of the exercise
     problem: str
 
 
@@ -40,30 +51,30 @@ def seed_of(student: str) -> int:
     return int(student) if student.isdecimal() else zlib.crc32(student.encode())
 
 
-def submissions(folder: Path) -> list[tuple[str, Lab, Path]]:
-    """Return (student, lab, path of the answer) for each answer in a folder of submissions. Raises UnknownLab.
-
-    The list is sorted by student and lab.
-    """
+def submissions(folder: Path) -> list[Submission]:
+    """Return each answer in a folder of submissions, sorted by student, lab and exercise. Raises UnknownLab."""
     found = []
-    for answer in sorted(folder.glob(f"*/lab-*/{ANSWER}")):
-        if name := LAB_FOLDER.fullmatch(answer.parent.name):
-            found.append((answer.parent.parent.name, find(int(name[1])), answer))
+    for place in sorted(folder.glob("*/lab-*")):
+        if name := LAB_FOLDER.fullmatch(place.name):
+            answers = [each for each in EXERCISES if (place / each.answer).is_file()]
+            found += [Submission(place.parent.name, find(int(name[1])), each, place / each.answer) for each in answers]
     return found
 
 
-def grades(found: list[tuple[str, Lab, Path]]) -> Iterator[Grade]:
+def grades(found: list[Submission]) -> Iterator[Grade]:
     """Check the answers one after the other. An answer that cannot be imported meets no requirement."""
-    for student, lab, answer in found:
+    for each in found:
         try:
-            results = check(lab, answer, seed_of(student))
+            results = check(each.lab, each.answer, seed_of(each.student), exercise=each.exercise)
         except (CheckFailed, OSError) as error:
-            yield Grade(student, lab.number, 0, lab.requirement_count, str(error))
+            count = each.lab.requirement_count(each.exercise)
+            yield Grade(each.student, each.lab.number, each.exercise.name, 0, count, str(error))
         else:
-            yield _grade(student, lab, results)
+            yield _grade(each, results)
 
 
-def _grade(student: str, lab: Lab, results: list[Result]) -> Grade:
+def _grade(found: Submission, results: list[Result]) -> Grade:
     failed = [result for result in results if result.error is not None]
     problem = " ".join(f"{failed[0].requirement} {failed[0].error}".split()) if failed else ""
-    return Grade(student, lab.number, len(results) - len(failed), len(results), problem)
+    passed = len(results) - len(failed)
+    return Grade(found.student, found.lab.number, found.exercise.name, passed, len(results), problem)

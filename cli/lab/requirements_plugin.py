@@ -28,7 +28,7 @@ from typing import Any
 
 import pytest
 
-from .checking import EVENTS
+from .checking import ANSWER_NAME, CHECK, EVENTS
 
 REQUIREMENT_TIMEOUT = 20  # seconds
 MEMORY = 2 << 30  # bytes of address space, including Python's interpreter and its libraries
@@ -129,9 +129,14 @@ def place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return ""
-    ours = [frame for frame in frames if Path(frame.filename).name == "answer.py"]
-    is_check = Path(frames[-1].filename).name == "check.py"
-    return f" (answer.py, line {ours[-1].lineno}, in {ours[-1].name})" if ours and not is_check else ""
+    ours = [frame for frame in frames if Path(frame.filename).name == answer_name()]
+    is_check = Path(frames[-1].filename).name == CHECK
+    return f" ({answer_name()}, line {ours[-1].lineno}, in {ours[-1].name})" if ours and not is_check else ""
+
+
+def answer_name() -> str:
+    """Return the file name of the answer: `answer.py`, or `second.py` for the second exercise."""
+    return os.environ[ANSWER_NAME]
 
 
 def load(path: Path, events: Events) -> ModuleType:
@@ -144,9 +149,9 @@ def load(path: Path, events: Events) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:
-        events.write(broken=f"answer.py, line {error.lineno}: {error.msg}")
+        events.write(broken=f"{path.name}, line {error.lineno}: {error.msg}")
     except (Exception, SystemExit, TooSlow) as error:  # noqa: BLE001  # whatever the student's module raises
-        events.write(broken=f"answer.py cannot be imported: {explain(error)}")
+        events.write(broken=f"{path.name} cannot be imported: {explain(error)}")
     else:
         return module
     finally:
@@ -192,4 +197,4 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = Path.cwd()
     events = Events(folder / EVENTS)
     limit(folder)
-    config.pluginmanager.register(RequirementsPlugin(events, load(folder / "answer.py", events)))
+    config.pluginmanager.register(RequirementsPlugin(events, load(folder / answer_name(), events)))

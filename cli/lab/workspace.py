@@ -4,25 +4,34 @@
     lab.md      the text of the lab, for an editor
     lab.ipynb   the same text, for Jupyter
     answer.py   the student's answer, at first a copy of the lab's starter.py
+    second.py   the answer to the second exercise; `hmb lab start N --second` creates this file
     .lab.json   the seed, the number of hints shown, and the result of each check
+
+A newer version of HMB may change a lab while a student works on it. The state file therefore contains a checksum of the
+lab. If the checksum differs, `update` saves the new text beside the student's files, and changes none of them.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from .catalog import Lab, find
+from .catalog import FIRST, SECOND, Exercise, Lab, find
 from .checking import Result
 
-STATE, ANSWER = ".lab.json", "answer.py"
+NOT_STARTED = "not started"
+STATE, NEW_TEXT = ".lab.json", "lab.new.md"
 
 
 class WorkspaceError(Exception):
     """The folder of a lab is missing, exists already, or has a damaged state file."""
+
+
+class NotStarted(WorkspaceError):
+    """The student has not started the lab, or works on it in another place."""
 
 
 @dataclass
@@ -34,6 +43,11 @@ class State:
     hints_shown: int = 0
     is_solution_shown: bool = False
     checks: list[dict[str, Any]] = field(default_factory=list)  # the results of each check, oldest first
+    second_checks: list[dict[str, Any]] = field(default_factory=list)  # those of the second exercise
+    digest: int | None = None  # the checksum of the lab's text; a version of HMB before the second exercises wrote none
+
+    def checks_of(self, exercise: Exercise) -> list[dict[str, Any]]:
+        return self.checks if exercise is FIRST else self.second_checks
 
 
 class Workspace:
@@ -43,21 +57,35 @@ class Workspace:
         self.folder, self.state = folder, state
         self.lab: Lab = find(state.lab)
 
-    @property
-    def answer(self) -> Path:
-        """The path of the file with the student's answer. Raises WorkspaceError if the file does not exist."""
-        path = self.folder / ANSWER
+    def answer(self, exercise: Exercise = FIRST) -> Path:
+        """Return the path of the file with the student's answer. Raises WorkspaceError if the file does not exist."""
+        path = self.folder / exercise.answer
         if not path.is_file():
-            raise WorkspaceError(f"{path} is missing; write your answer there (hmb lab start made this file)")
+            how = f"create it with: hmb lab start {self.lab.number} --second"
+            how = "write your answer there (hmb lab start made this file)" if exercise is FIRST else how
+            raise WorkspaceError(f"{path} is missing; {how}")
         return path
 
-    @property
-    def summary(self) -> str:
-        """The result of the newest check in a few words, such as `3 of 5 requirements`."""
-        if not self.state.checks:
-            return "started"
-        last = self.state.checks[-1]
+    def summary(self, exercise: Exercise = FIRST) -> str:
+        """Return the result of the newest check in a few words, such as `3 of 5 requirements`."""
+        checks = self.state.checks_of(exercise)
+        if not checks:
+            return "started" if (self.folder / exercise.answer).is_file() else NOT_STARTED
+        last = checks[-1]
         return "passed" if last["passed"] == last["of"] else f"{last['passed']} of {last['of']} requirements"
+
+    def update(self) -> Path | None:
+        """If the lab has changed since it was started, save its new text. Return the path of the text, or None.
+
+        Raises OSError.
+        """
+        if self.state.digest == self.lab.digest:
+            return None
+        path = self.folder / NEW_TEXT
+        path.write_text(self.lab.text, encoding="utf-8")
+        self.state.digest = self.lab.digest
+        self.save()
+        return path
 
     def next_hint(self) -> str | None:
         """Return the next hint, and store that the student has read it.
@@ -71,10 +99,11 @@ class Workspace:
         self.save()
         return hints[self.state.hints_shown - 1]
 
-    def add_check(self, results: list[Result]) -> None:
+    def add_check(self, results: list[Result], exercise: Exercise = FIRST) -> None:
         """Store the results of a check in the state file. Raises OSError."""
         passed = [result for result in results if result.error is None]
-        self.state.checks.append({"passed": len(passed), "of": len(results), "results": list(map(asdict, results))})
+        stored = {"passed": len(passed), "of": len(results), "results": list(map(asdict, results))}
+        self.state.checks_of(exercise).append(stored)
         self.save()
 
     def save(self) -> None:
@@ -96,14 +125,26 @@ def start(lab: Lab, parent: Path, seed: int, notebooks: Mapping[str, str]) -> Wo
     (folder / "lab.md").write_text(lab.text, encoding="utf-8")
     for name, notebook in notebooks.items():
         (folder / f"{name}.ipynb").write_text(notebook, encoding="utf-8")
-    (folder / ANSWER).write_text(lab.starter, encoding="utf-8")
-    workspace = Workspace(folder, State(lab.number, seed))
+    (folder / FIRST.answer).write_text(lab.starter(), encoding="utf-8")
+    workspace = Workspace(folder, State(lab.number, seed, digest=lab.digest))
     workspace.save()
     return workspace
 
 
+def start_second(workspace: Workspace) -> Path:
+    """Create the file for the answer to the second exercise, and return its path.
+
+    Raises WorkspaceError if the file exists, and OSError.
+    """
+    path = workspace.folder / SECOND.answer
+    if path.exists():
+        raise WorkspaceError(f"{path} exists already; go on there, or rename it to start again")
+    path.write_text(workspace.lab.starter(SECOND), encoding="utf-8")
+    return path
+
+
 def locate(number: int, where: Path) -> Workspace:
-    """Return the workspace of a lab. Raises WorkspaceError.
+    """Return the workspace of a lab. Raises NotStarted, and WorkspaceError if the state file is damaged.
 
     The workspace can be the folder `where`, a folder in `where`, or a folder beside `where`.
     """
@@ -112,7 +153,7 @@ def locate(number: int, where: Path) -> Workspace:
     for folder in (where, where / name, where.parent / name):
         if (folder / STATE).is_file() and (state := _read(folder / STATE)).lab == number:
             return Workspace(folder, state)
-    raise WorkspaceError(f"there is no {name} in {where}; create it with: hmb lab start {number}")
+    raise NotStarted(f"there is no {name} in {where}; create it with: hmb lab start {number}")
 
 
 def started(where: Path) -> dict[int, Workspace]:
@@ -122,8 +163,22 @@ def started(where: Path) -> dict[int, Workspace]:
 
 
 def _read(path: Path) -> State:
+    """Read a state file. Raises WorkspaceError if the file is damaged, or if a newer version of HMB wrote it."""
+    damage = f"{path} is damaged; rename this folder, start the lab again, and copy your answer there"
     try:
-        return State(**json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        why = f"{path} is damaged ({error}); rename this folder, start the lab again, and copy your answer.py"
-        raise WorkspaceError(why) from error
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise WorkspaceError(f"{damage} ({error})") from error
+    if not isinstance(content, dict):
+        raise WorkspaceError(damage)
+    known = {each.name for each in fields(State)}
+    if unknown := sorted(content.keys() - known):
+        what = f"the field {unknown[0]!r}, which this version of HMB does not know"
+        raise WorkspaceError(f"{path} has {what}; a newer version has written it: pip install --upgrade hmb")
+    numbers = [content.get("lab"), content.get("seed"), content.get("hints_shown", 0), content.get("digest") or 0]
+    lists = [content.get("checks", []), content.get("second_checks", [])]
+    if not all(isinstance(each, int) for each in numbers) or not all(isinstance(each, list) for each in lists):
+        raise WorkspaceError(f"{damage} (a number or a list is missing)")
+    if not all(isinstance(check, dict) and {"passed", "of"} <= check.keys() for each in lists for check in each):
+        raise WorkspaceError(f"{damage} (a check has no result)")
+    return State(**content)

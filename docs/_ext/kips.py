@@ -36,6 +36,7 @@ TITLES = {  # number of a KIP -> the rest of its page's name, exactly as in the 
     226: " - Dynamic Broker Configuration",
     227: ": Introduce Incremental FetchRequests to Increase Partition Scalability",
     229: ": DeleteGroups API",
+    279: ": Fix log divergence between leader and follower after fast leader fail over",
     320: ": Allow fetchers to detect and handle log truncation",
     339: ": Create a new IncrementalAlterConfigs API",
     341: ": Update Sticky Assignor's User Data Protocol",

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from hmb.cli.lab.catalog import find
+from hmb.cli.lab.catalog import SECOND, find
 from hmb.cli.lab.checking import CheckFailed, check
 from hmb.cli.lab.grading import seed_of
 from hmb.cli.lab.requirements_plugin import running_threads
@@ -44,6 +44,32 @@ def test_a_student_starts_fails_and_passes(folder: Path) -> None:
     assert "passed" in lab("list").output and "2 checks" in lab("progress").output
 
 
+def test_a_student_starts_and_fails_the_second_exercise(folder: Path) -> None:
+    started = lab("start", "4", "--seed", "1", "--second")
+    assert started.exit_code == 0 and "hmb lab check 4 --second" in started.output
+    assert (folder / "lab-04" / "answer.py").is_file() and (folder / "lab-04" / "second.py").is_file()
+    failed = lab("check", "4", "--second")
+    assert failed.exit_code == 1 and failed.output.endswith("2 of 4 requirements fail\n")
+    assert "started, second exercise: 2 of 4 requirements" in lab("progress").output
+    assert '"state": "started", "second_exercise": "2 of 4 requirements"' in lab("list", "--json").output
+    assert len(json.loads(lab("export", "4", "--second").output)["tests"]) == 4
+
+
+def test_the_second_exercise_is_added_to_a_started_lab(folder: Path) -> None:
+    lab("start", "4", "--seed", "1")
+    missing = lab("check", "4", "--second")
+    assert missing.exit_code == 1 and "second.py is missing; create it with: hmb lab start 4 --second" in missing.output
+    other_seed = lab("start", "4", "--second", "--seed", "2")
+    assert other_seed.exit_code == 2 and "repeat the command without --seed" in other_seed.output
+    assert lab("start", "4", "--second").exit_code == 0
+    (folder / "lab-04" / "second.py").write_text("mine = 1\n")
+    again = lab("start", "4", "--second")
+    assert again.exit_code == 1 and "second.py exists already" in again.output
+    assert (folder / "lab-04" / "second.py").read_text() == "mine = 1\n"
+    broken = lab("check", "4", "--second")
+    assert "module 'answer' has no attribute 'TimeIndex'" in broken.output
+
+
 def test_an_answer_was_overwritten_by_a_second_start(folder: Path) -> None:
     lab("start", "4")
     (folder / "lab-04" / "answer.py").write_text("mine = 1\n")
@@ -67,10 +93,33 @@ def test_mistakes_get_one_line(arguments: tuple[str, ...], message: str) -> None
     assert result.exit_code == 3 and message in result.output
 
 
-def test_a_damaged_state_file_is_named(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", ".lab.json is damaged"),
+        ("[4]", ".lab.json is damaged"),
+        ('{"lab": 4}', ".lab.json is damaged"),
+        ('{"lab": 4, "seed": 1, "checks": [7]}', ".lab.json is damaged"),
+        ('{"lab": 4, "seed": 1, "mood": "good"}', "the field 'mood', which this version of HMB does not know"),
+    ],
+)
+def test_a_damaged_state_file_is_named(folder: Path, content: str, message: str) -> None:
     lab("start", "4")
-    (folder / "lab-04" / ".lab.json").write_text("{")
-    assert ".lab.json is damaged" in lab("check", "4").output
+    (folder / "lab-04" / ".lab.json").write_text(content)
+    assert message in lab("check", "4").output
+
+
+def test_a_lab_that_a_newer_version_has_changed_is_named_once(folder: Path) -> None:
+    lab("start", "4")
+    state = json.loads((folder / "lab-04" / ".lab.json").read_text())
+    del state["digest"], state["second_checks"]  # an older version wrote neither
+    (folder / "lab-04" / ".lab.json").write_text(json.dumps(state))
+    (folder / "lab-04" / "lab.md").write_text("my notes\n")
+    first = lab("hint", "4")
+    assert "lab 4 has changed since you started it" in first.stderr and first.exit_code == 0
+    assert (folder / "lab-04" / "lab.new.md").read_text() == LAB.text
+    assert (folder / "lab-04" / "lab.md").read_text() == "my notes\n"
+    assert lab("hint", "4").stderr == ""
 
 
 def test_results_for_gradescope_and_classroom(folder: Path) -> None:
@@ -145,16 +194,20 @@ def test_the_limit_of_processes_counted_processes_and_not_threads() -> None:
 
 
 def test_a_class_is_graded_with_the_seeds_of_its_students(folder: Path) -> None:
-    for student, answer in (("anna", LAB.solution), ("ben", LAB.starter), ("carla", "def broken(:\n")):
+    for student, answer in (("anna", LAB.solution), ("ben", LAB.starter()), ("carla", "def broken(:\n")):
         (folder / student / "lab-04").mkdir(parents=True)
         (folder / student / "lab-04" / "answer.py").write_text(answer)
+    (folder / "ben" / "lab-04" / "second.py").write_text(LAB.starter(SECOND))
     graded = lab("grade", str(folder), "--csv")
     assert graded.exit_code == 0
     header, *rows = csv.reader(graded.output.splitlines())
-    assert header == ["student", "lab", "passed", "of", "problem"]
-    assert [row[:4] for row in rows] == [["anna", "4", "7", "7"], ["ben", "4", "1", "7"], ["carla", "4", "0", "7"]]
-    assert rows[0][4] == "" and "answer.py, line 1" in rows[2][4]
-    assert "anna                 lab  4  7 of 7\n" in lab("grade", str(folder)).output
+    assert header == ["student", "lab", "exercise", "passed", "of", "problem"]
+    first, second = ["4", "first"], ["4", "second"]
+    assert [row[:5] for row in rows] == [
+        ["anna", *first, "7", "7"], ["ben", *first, "1", "7"], ["ben", *second, "2", "4"], ["carla", *first, "0", "7"],
+    ]  # fmt: skip
+    assert rows[0][5] == "" and "answer.py, line 1" in rows[3][5]
+    assert "anna                 lab  4 first   7 of 7\n" in lab("grade", str(folder)).output
 
 
 def test_a_name_is_a_seed(folder: Path) -> None:

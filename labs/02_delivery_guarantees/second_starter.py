@@ -1,0 +1,22 @@
+"""The beginning of your answer to the second exercise of lab 2: several messages in flight.
+
+Complete `second.py`, and check it with `hmb lab check 2 --second`.
+"""
+
+
+class Receiver:
+    """A receiver that processes numbered messages exactly once and in order, even if they arrive out of order."""
+
+    def __init__(self, process, window):
+        self.process, self.window = process, window
+
+    def receive(self, number, message):
+        """Take one message. Return the cumulative acknowledgement: the number of the next missing message."""
+        self.process(message)
+        return number + 1
+
+
+def send_window(messages, window, send):
+    """Send all messages, with at most `window` of them in flight. `send` returns an acknowledgement or None."""
+    for number, message in enumerate(messages):
+        send([(number, message)])

@@ -1,0 +1,30 @@
+"""The beginning of your answer to the second exercise of lab 7: a channel that knows connections.
+
+Complete `second.py`, and check it with `hmb lab check 7 --second`.
+"""
+
+import threading
+
+
+class Requests:
+    """The requests of all connections. At most one request of each connection is in progress at a time."""
+
+    def __init__(self, limit):
+        self.limit = limit
+        self.requests = []
+        self.changed = threading.Condition()
+
+    def put(self, connection, request):
+        """Add a request. Wait while `limit` requests of this connection are waiting."""
+        with self.changed:
+            self.requests.append((connection, request))
+            self.changed.notify_all()
+
+    def take(self):
+        """Return the next (connection, request). Wait while each connection is empty, or has a request in progress."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.requests)
+            return self.requests.pop(0)
+
+    def done(self, connection):
+        """End the request of this connection that is in progress."""

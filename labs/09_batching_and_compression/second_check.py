@@ -1,0 +1,89 @@
+"""Tests for the second exercise of lab 9.
+
+In each test, `answer` is the student's module `second.py`, and `rng` generates random test cases.
+"""
+
+import zlib
+from collections import Counter
+
+
+def compare(answer, name, arguments, expected):
+    found = getattr(answer, name)(*arguments)
+    found = list(found) if isinstance(found, tuple) else found
+    shown = ", ".join("zlib.crc32" if argument is zlib.crc32 else repr(argument) for argument in arguments)
+    assert found == expected, f"{name}({shown}) returns {expected!r}, and not {found!r}"
+
+
+def test_keys(answer, rng):
+    """`place` sends all records with the same key to the partition `hash_of(key) % partitions`."""
+    for partitions in (1, 3, 8):
+        keys = [rng.choice([b"anna", b"ben", b"carla", b"dan", b""]) for _ in range(12)]
+        expected = [zlib.crc32(key) % partitions for key in keys]
+        compare(answer, "place", ([(key, 10) for key in keys], partitions, 100, zlib.crc32), expected)
+
+
+def test_sticky(answer):
+    """`place` keeps the partition for records without a key until `batch_size` bytes have been placed there."""
+    for sizes, partitions, expected in (
+        ([10, 10, 10], 3, [0, 0, 0]),
+        ([50, 50, 10], 3, [0, 0, 1]),
+        ([50, 49, 10, 10], 3, [0, 0, 0, 1]),
+        ([300, 10], 3, [0, 1]),
+        ([100, 100, 100, 100], 3, [0, 1, 2, 0]),
+        ([100, 100], 1, [0, 0]),
+    ):
+        compare(answer, "place", ([(None, size) for size in sizes], partitions, 100, zlib.crc32), expected)
+
+
+def test_mixed(answer, rng):
+    """Records with a key do not count for the change of the partition, and do not change it."""
+    compare(answer, "place", ([(None, 60), (b"anna", 60), (None, 30), (None, 10), (None, 10)], 4, 100, zlib.crc32),
+            [0, zlib.crc32(b"anna") % 4, 0, 0, 1])  # fmt: skip
+    for _ in range(100):
+        records = [(rng.choice([None, None, b"anna", b"ben"]), rng.randrange(1, 70)) for _ in range(12)]
+        expected, sticky, placed = [], 0, 0
+        for key, size in records:
+            expected.append(sticky if key is None else zlib.crc32(key) % 3)
+            placed += size if key is None else 0
+            if placed >= 100:
+                sticky, placed = (sticky + 1) % 3, 0
+        compare(answer, "place", (records, 3, 100, zlib.crc32), expected)
+
+
+def test_batches(answer, rng):
+    """`count_batches` fills one batch for each partition, and begins a new one if the next record does not fit."""
+    for sizes, places, expected in (
+        ([], [], 0),
+        ([50, 50], [0, 0], 1),
+        ([50, 51], [0, 0], 2),
+        ([50, 50], [0, 1], 2),
+        ([50, 50, 50, 50], [0, 1, 0, 1], 2),
+        ([50, 50, 1, 50], [0, 0, 0, 1], 3),
+        ([500, 10], [0, 0], 2),
+    ):
+        compare(answer, "count_batches", ([(None, size) for size in sizes], places, 100), expected)
+    for _ in range(100):
+        sizes, places = [rng.randrange(1, 70) for _ in range(12)], [rng.randrange(3) for _ in range(12)]
+        expected = 0
+        for partition in set(places):
+            room = -1
+            for size, place in zip(sizes, places, strict=True):
+                if place == partition:
+                    expected += size > room
+                    room = (100 if size > room else room) - size
+        compare(answer, "count_batches", ([(None, size) for size in sizes], places, 100), expected)
+
+
+def test_choice(answer, rng):
+    """`choose` gives each partition one chance more than the longest queue has batches more than this partition."""
+    for waiting, chances in (([0, 0], [1, 1]), ([0, 3], [4, 1]), ([2, 0, 1], [1, 3, 2]), ([5], [1])):
+        expected = [partition for partition, count in enumerate(chances) for _ in range(count)]
+        found = [answer.choose(list(waiting), number) for number in range(len(expected))]
+        case = f"waiting batches {waiting}, so the chances are {chances}"
+        assert found == expected, f"{case}: choose with the numbers 0, 1, ... returns {expected}, and not {found}"
+    for _ in range(50):
+        waiting = [rng.randrange(6) for _ in range(5)]
+        chances = [max(waiting) + 1 - count for count in waiting]
+        found = Counter(answer.choose(list(waiting), number) for number in range(3 * sum(chances)))
+        found = [found[partition] // 3 for partition in range(5)]
+        assert found == chances, f"waiting batches {waiting}: the chances are {chances}, and not {found}"

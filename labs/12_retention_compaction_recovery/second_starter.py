@@ -1,0 +1,20 @@
+"""The beginning of your answer to the second exercise of lab 12: a cleaner with a small memory.
+
+Complete `second.py`, and check it with `hmb lab check 12 --second`.
+"""
+
+
+def dirty_ratio(records, checkpoint):
+    """Return which part of a log is dirty: the bytes of the records from `checkpoint` on, divided by all bytes."""
+    return 1.0
+
+
+def dirtiest(logs, min_ratio):
+    """Return the name of the log that the cleaner cleans next, or None. `logs`: name -> (records, checkpoint)."""
+    return next(iter(logs), None)
+
+
+def clean(records, checkpoint, map_size):
+    """Clean a log once, with a map of at most `map_size` keys. Return the new records and the new checkpoint."""
+    latest = {key: offset for offset, key, _ in records}
+    return [record for record in records if latest[record[1]] == record[0]], len(records)

@@ -1,0 +1,175 @@
+"""Tests for the second exercise of lab 13.
+
+In each test, `answer` is the student's module `second.py`.
+"""
+
+import json
+
+
+class Crash(Exception):
+    """A simulated crash of the coordinator. The check then creates a new coordinator with the same journal."""
+
+
+class World:
+    """The parts of a broker that survive a crash of the coordinator: its journal, and the markers in the partitions.
+
+    The operations that change them are numbered from 1 on. The operations whose numbers are in `crashes` raise Crash
+    and change nothing.
+    """
+
+    def __init__(self, crashes=()):
+        self.entries, self.markers, self.operations, self.crashes = [], [], 0, set(crashes)
+
+    def _step(self):
+        self.operations += 1
+        if self.operations in self.crashes:
+            raise Crash
+
+    def append(self, entry):
+        self._step()
+        self.entries.append(json.loads(json.dumps(entry)))
+
+    def __iter__(self):
+        return iter(json.loads(json.dumps(self.entries)))
+
+    def write_marker(self, partition, name, epoch, outcome):
+        self._step()
+        self.markers.append((partition, name, epoch, outcome))
+
+    def coordinator(self, answer):
+        """Return a new coordinator. If it crashes while it starts, start it again."""
+        for _ in range(len(self.crashes) + 1):
+            try:
+                return answer.Coordinator(self, self.write_marker)
+            except Crash:
+                continue
+        raise AssertionError("the coordinator does not start")
+
+
+def test_markers(answer):
+    """`end` writes one marker with the outcome to each partition of the transaction."""
+    world = World()
+    coordinator = world.coordinator(answer)
+    for outcome, partitions in (("commit", ["a", "b"]), ("abort", ["b", "b", "c"]), ("commit", [])):
+        world.markers.clear()
+        epoch = coordinator.begin("bank")
+        for partition in partitions:
+            coordinator.add("bank", epoch, partition)
+        coordinator.end("bank", epoch, outcome)
+        expected = [(partition, "bank", epoch, outcome) for partition in sorted(set(partitions))]
+        case = f"add {partitions}, end with {outcome!r}"
+        assert sorted(world.markers) == expected, f"{case}: the markers are {expected}, and not {world.markers}"
+
+
+def test_epochs(answer):
+    """`begin` returns 0 for a new name, and then one more each time, also after a restart of the coordinator."""
+    world = World()
+    coordinator = world.coordinator(answer)
+    for number in range(6):
+        coordinator = world.coordinator(answer) if number % 2 else coordinator
+        found = coordinator.begin("bank")
+        assert found == number, f"begin('bank') number {number + 1} returns {number}, and not {found!r}"
+        coordinator.end("bank", found, "commit")
+    found = coordinator.begin("shop")
+    assert found == 0, f"begin('bank') was called six times: begin('shop') returns 0, and not {found!r}"
+
+
+def test_fencing(answer):
+    """`add` and `end` raise `Fenced` for an old epoch, and write neither to the journal nor a marker."""
+    world = World()
+    coordinator = world.coordinator(answer)
+    old = coordinator.begin("bank")
+    coordinator.add("bank", old, "a")
+    coordinator.begin("bank")
+    before = len(world.entries), len(world.markers)
+    for name, call in (
+        ("add", lambda: coordinator.add("bank", old, "b")), ("end", lambda: coordinator.end("bank", old, "commit")),
+    ):  # fmt: skip
+        case = f"begin, begin again, and {name} with the epoch of the first one"
+        try:
+            call()
+        except answer.Fenced:
+            after = len(world.entries), len(world.markers)
+            assert after == before, f"{case} raises Fenced, but writes to the journal or to a partition"
+        else:
+            raise AssertionError(f"{case} does not raise Fenced")
+
+
+def test_an_open_transaction(answer):
+    """`begin` aborts the open transaction of a producer that has crashed, even after a restart of the coordinator."""
+    for restarts in (False, True):
+        world = World()
+        coordinator = world.coordinator(answer)
+        epoch = coordinator.begin("bank")
+        coordinator.add("bank", epoch, "a")
+        coordinator.add("bank", epoch, "b")
+        case = "begin, add 'a', add 'b'" + (", a new coordinator with the same journal" if restarts else "")
+        coordinator = world.coordinator(answer) if restarts else coordinator
+        assert world.markers == [], f"{case}: the transaction may continue, but it has the markers {world.markers}"
+        coordinator.begin("bank")
+        expected = [("a", "bank", epoch, "abort"), ("b", "bank", epoch, "abort")]
+        assert sorted(world.markers) == expected, f"{case}, begin: the markers are {expected}, and not {world.markers}"
+
+
+def test_a_restart(answer):
+    """A new coordinator does nothing for transactions that are complete."""
+    world = World()
+    coordinator = world.coordinator(answer)
+    for name in ("bank", "shop"):
+        epoch = coordinator.begin(name)
+        coordinator.add(name, epoch, "a")
+        coordinator.end(name, epoch, "commit")
+    before = list(world.markers)
+    world.coordinator(answer).begin("bank")
+    more = world.markers[len(before) :]
+    assert not more, f"two complete transactions, a new coordinator, and begin: it writes the markers {more}"
+
+
+def attempt(answer, world, outcomes):
+    """Run one transaction after the other, and start a new coordinator after each crash.
+
+    Return a list with (epoch, partitions that were added, the outcome or None if `end` has crashed) for each
+    transaction.
+    """
+    done, coordinator = [], world.coordinator(answer)
+    for outcome in outcomes:
+        for _ in range(len(world.crashes) + 1):
+            epoch, added = None, []
+            try:
+                epoch = coordinator.begin("bank")
+                for partition in "abc":
+                    coordinator.add("bank", epoch, partition)
+                    added.append(partition)
+                coordinator.end("bank", epoch, outcome)
+                done.append((epoch, added, outcome))
+                break
+            except Crash:
+                if epoch is not None:
+                    done.append((epoch, added, None if outcome == "commit" else "abort"))
+                coordinator = world.coordinator(answer)
+    for _ in range(len(world.crashes) + 1):
+        try:
+            coordinator.begin("bank")  # After this call, every older transaction has ended.
+            return done
+        except Crash:
+            coordinator = world.coordinator(answer)
+    raise AssertionError("begin crashes again and again")
+
+
+def test_crashes(answer):
+    """If the coordinator crashes at any step, all partitions of a transaction get markers with the same outcome."""
+    once = [{first} for first in range(1, 20)]
+    twice = [{first, first + later} for first in range(1, 12) for later in range(1, 8)]
+    for crashes in once + twice:
+        world = World(crashes)
+        done = attempt(answer, world, ["commit", "commit"])
+        case = f"two transactions with the partitions a, b and c, and a crash before step {sorted(world.crashes)}"
+        epochs = [epoch for epoch, _, _ in done]
+        assert len(set(epochs)) == len(epochs), f"{case}: two transactions have the same epoch: {done}"
+        for epoch, added, outcome in done:
+            markers = {(partition, result) for partition, _, at, result in world.markers if at == epoch}
+            results = {result for _, result in markers}
+            assert len(results) <= 1, f"{case}: the transaction {epoch} has the markers {sorted(markers)}"
+            missing = sorted(set(added) - {partition for partition, _ in markers})
+            assert not missing, f"{case}: the transaction {epoch} has no marker in {missing}, only {sorted(markers)}"
+            assert outcome is None or results <= {outcome}, f"{case}: {outcome} was acknowledged; {sorted(markers)}"
