@@ -90,7 +90,8 @@ class FetchedPartition:
             if self.topic is None:
                 raise
             topics.log(self.topic, NO_TOPIC_ID, self.partition)
-            raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID) from None
+            why = f"the topic {self.topic!r} was created again with another id; request its metadata again"
+            raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID, why) from None
         self.topic = topic.name
         return topic.log(self.partition)
 
@@ -181,7 +182,11 @@ class IncrementalFetchContext(FetchContext):
 
 @dataclass(slots=True)
 class FetchSessions:
-    """The cache of all fetch sessions of a broker."""
+    """The cache of all fetch sessions of a broker. Thread-safe.
+
+    - `_sessions` contains at most `slots` sessions, each with its own id as the key.
+    - `_partitions` is the sum of the numbers of partitions of these sessions, and at most MAX_PARTITIONS.
+    """
 
     slots: int
     eviction_ms: int

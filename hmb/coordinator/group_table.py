@@ -23,7 +23,11 @@ ListedGroup = ListGroupsResponse.ListedGroup
 
 
 class GroupTable:
-    """All groups by their ids. Thread-safe."""
+    """All groups by their ids. Thread-safe.
+
+    - The key of each group is the id of its state machine.
+    - For each id, the table contains at most one group. After `close`, no group is added.
+    """
 
     def __init__(self, make: Callable[[str], SharedGroup], journal: Journal) -> None:
         """Create an empty table. The function `make` creates a group with a given id."""

@@ -32,7 +32,11 @@ class TimedGroup(Protocol):
 
 
 class GroupTimer:
-    """A thread that wakes groups, one after the other, at their deadlines. Thread-safe."""
+    """A thread that wakes groups, one after the other, at their deadlines. Thread-safe.
+
+    - For each group whose `due` is not None, the heap contains an entry with this time.
+    - An entry with another time is outdated: the thread removes it, and does not wake the group.
+    """
 
     def __init__(self, clock: Callable[[], int] = monotonic_ms) -> None:
         self._clock = clock

@@ -42,7 +42,11 @@ class ProducerIdAndEpoch(NamedTuple):
 
 
 class ProducerIds:
-    """Assigns producer ids. A file contains the first id that is not reserved, as decimal text. Thread-safe."""
+    """Assigns producer ids. A file contains the first id that is not reserved, as decimal text. Thread-safe.
+
+    - The ids from `_next` to `_reserved` - 1 are reserved in the file, but not assigned yet.
+    - Each assigned id is less than the number in the file, so a restarted broker never assigns it again.
+    """
 
     def __init__(self, path: Path, manifest: Manifest, highest_in_use: int = -1) -> None:
         """Read the file. `highest_in_use` is the greatest assigned id in the logs, or -1 if the logs contain no id."""

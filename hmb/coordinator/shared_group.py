@@ -40,7 +40,11 @@ Queued: TypeAlias = QueuedRecords | KafkaError  # a queued write, or the error t
 
 @dataclass(slots=True, eq=False)
 class WaitingCall(Call):
-    """A JoinGroup or SyncGroup request. The thread of its connection waits for the response."""
+    """A JoinGroup or SyncGroup request. The thread of its connection waits for the response.
+
+    If the step of a call raises no error, the state machine answers the call exactly once, even if the client has
+    disconnected.
+    """
 
     is_client_gone: Callable[[], bool] = lambda: False
     _has_response: threading.Event = field(default_factory=threading.Event)

@@ -52,7 +52,12 @@ class Synonym(NamedTuple):
 
 
 class DynamicConfig:
-    """The settings of one broker, which clients can change while the broker runs."""
+    """The settings of one broker, which clients can change while the broker runs. Thread-safe.
+
+    - `current` contains the settings of the broker's start, replaced by the altered settings for all brokers, and these
+      replaced by the altered settings for this broker.
+    - Every listener has been called with `current`, or a thread that holds the lock is calling it.
+    """
 
     def __init__(self, properties: Mapping[str, str], store: ConfigStore) -> None:
         """Combine the settings from the broker's start (`properties`) with the settings that clients altered (`store`).

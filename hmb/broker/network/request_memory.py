@@ -43,7 +43,11 @@ LONGEST_WAIT = 60.0  # longest wait of a request for memory, in seconds
 
 
 class RequestMemory:
-    """The budget of memory that all requests of a broker share. Thread-safe."""
+    """The budget of memory that all requests of a broker share. Thread-safe.
+
+    - `_used` is the sum of the bytes that all accounts hold.
+    - Only the account `_overdrawn` may make `_used` greater than the limit.
+    """
 
     def __init__(self, limit: int) -> None:
         """Create a budget of `limit` bytes. If `limit` is 0 or negative, the budget is unlimited."""

@@ -15,7 +15,11 @@ MAX_PARTITIONS = 10_000  # limit for one topic, and for all partitions that one 
 
 @dataclass(slots=True)
 class Topic:
-    """A topic: its name, its id, its settings, and the log of each partition."""
+    """A topic: its name, its id, its settings, and the log of each partition.
+
+    After the broker's start, nobody changes the mapping `partitions`: a new mapping replaces it. A thread can therefore
+    read it without a lock.
+    """
 
     name: str
     id: uuid.UUID

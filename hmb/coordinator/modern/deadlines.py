@@ -23,7 +23,11 @@ from hmb.coordinator.modern.states import MemberState
 
 
 class MemberDeadlines:
-    """The deadlines of a group's members by member id. Times are in ms from a clock that never jumps."""
+    """The deadlines of a group's members by member id. Times are in ms from a clock that never jumps.
+
+    - Each member has a session deadline.
+    - A member has a revocation deadline only while it must give up partitions.
+    """
 
     def __init__(self) -> None:
         self._sessions: dict[str, int] = {}

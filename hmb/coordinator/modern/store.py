@@ -19,7 +19,11 @@ from hmb.protocol.errors import KafkaError
 
 
 class StoredRecords:
-    """The stored records of one group, and the number of changes that are not stored yet."""
+    """The stored records of one group, and the number of changes that are not stored yet.
+
+    - `_in_flight` is the number of changes that have begun and not ended.
+    - `_values` contains a tombstone (the value None) only while a change is in flight.
+    """
 
     def __init__(self) -> None:
         self._values: dict[bytes, tuple[int, bytes | None]] = {}  # key -> (number of the change, value)

@@ -49,7 +49,11 @@ AllocateId = Callable[[], int]
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """The stored value of one transactional id. Times are in ms since 1970."""
+    """The stored value of one transactional id. Times are in ms since 1970.
+
+    - All changes of `state` follow the table `TRANSITIONS` in states.py.
+    - A change creates a new object. For the same producer id, the epoch never decreases.
+    """
 
     transactional_id: str
     producer_id: int
