@@ -113,18 +113,20 @@ JoinGroup and SyncGroup, a tour of at most 8 files:
 6. `coordinator/classic/group.py` `ClassicGroup._add` adds the member, when it joins again with this id
 7. `coordinator/classic/rebalance.py` `Rebalance.prepare` begins a rebalance: the group waits for all members
 8. `coordinator/shared_group.py` `SharedGroup.wake` runs when the deadline of this wait has passed
-9. `coordinator/classic/rebalance.py` `Rebalance.tick` finds that this deadline has passed
-10. `coordinator/classic/rebalance.py` `Rebalance._complete_join` ends the wait
-11. `coordinator/classic/rebalance.py` `Rebalance._begin_generation` queues a response for each member
-12. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
-13. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
-14. `coordinator/groups.py` `GroupCoordinator.sync` passes the assignment to the group, in one step
-15. `coordinator/classic/rebalance.py` `Rebalance.sync` keeps the request until the assignment is stored
-16. `coordinator/classic/rebalance.py` `Rebalance._store` queues a record that contains the assignment
-17. `coordinator/shared_group.py` `SharedGroup._store_records` runs at the end of the step, without the group's lock
-18. `coordinator/journal/writing.py` `Journal.write` writes the record to the topic `__consumer_offsets`
-19. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response with each member's partitions
-20. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
+9. `coordinator/classic/group.py` `ClassicGroup.tick` removes silent members, and then checks the rebalance
+10. `coordinator/classic/rebalance.py` `Rebalance.tick` finds that this deadline has passed
+11. `coordinator/classic/rebalance.py` `Rebalance._complete_join` ends the wait
+12. `coordinator/classic/rebalance.py` `Rebalance._begin_generation` queues a response for each member
+13. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
+14. `broker/handlers/sync_group.py` `handle` receives the assignment that the leader has computed
+15. `coordinator/groups.py` `GroupCoordinator.sync` passes the assignment to the group, in one step
+16. `coordinator/classic/group.py` `ClassicGroup.sync` checks that the member belongs to this generation
+17. `coordinator/classic/rebalance.py` `Rebalance.sync` keeps the request until the assignment is stored
+18. `coordinator/classic/rebalance.py` `Rebalance._store` queues a record that contains the assignment
+19. `coordinator/shared_group.py` `SharedGroup._store_records` runs at the end of the step, without the group's lock
+20. `coordinator/journal/writing.py` `Journal.write` writes the record to the topic `__consumer_offsets`
+21. `coordinator/classic/rebalance.py` `Rebalance._assign` queues a response with each member's partitions
+22. `coordinator/shared_group.py` `WaitingCall.respond` passes the response to the waiting thread of a member
 
 A state machine only queues responses and records. At the end of each step, `SharedGroup._carry_out_effects` passes the
 responses to the waiting threads, and adds the records to the queue of the journal. With the default settings, a new

@@ -83,6 +83,12 @@ class GroupTable:
             self._closed = True
 
 
+def check_group_id(group_id: str) -> None:
+    """Raise INVALID_GROUP_ID if the group id is empty."""
+    if not group_id:
+        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+
+
 def listed(groups: Iterable[Group], states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
     """Return the groups that have one of these states and one of these types.
 

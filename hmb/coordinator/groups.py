@@ -25,7 +25,7 @@ from hmb.coordinator.classic.members import MemberIdentity
 from hmb.coordinator.classic.settings import GroupSettings
 from hmb.coordinator.cluster_topics import ClusterTopics
 from hmb.coordinator.group import Write
-from hmb.coordinator.group_table import GroupTable, ListedGroup, listed
+from hmb.coordinator.group_table import GroupTable, ListedGroup, check_group_id, listed
 from hmb.coordinator.group_timer import GroupTimer
 from hmb.coordinator.journal.records import (
     GroupMetadataKey,
@@ -153,8 +153,7 @@ class GroupCoordinator:
 
         Raises INVALID_GROUP_ID, UNKNOWN_MEMBER_ID (also if no such group exists), and the other errors of `_find`.
         """
-        if not group_id:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+        check_group_id(group_id)
         try:
             shared = self._table.find(group_id)
             if not isinstance(shared.machine, ClassicGroup):
@@ -169,8 +168,7 @@ class GroupCoordinator:
 
     def join(self, call: WaitingCall, request: JoinGroupRequest) -> JoinGroupResponse:
         """Handle JoinGroup: wait until all members have joined, and return the response. Raises KafkaError."""
-        if not request.group_id:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+        check_group_id(request.group_id)
         shortest, longest = self._settings.min_session_timeout, self._settings.max_session_timeout
         if not shortest <= request.session_timeout_ms <= longest:
             why = f"session.timeout.ms is {request.session_timeout_ms}; the broker allows {shortest} to {longest}"

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from hmb.coordinator.group import Commit
 from hmb.coordinator.group_expiry import expiry, is_subscribed
-from hmb.coordinator.group_table import GroupTable
+from hmb.coordinator.group_table import GroupTable, check_group_id
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.journal.writing import Journal
 from hmb.coordinator.offset_manager import OffsetManager
@@ -100,8 +100,7 @@ class OffsetRequests:
 
         Return the names of the topics that the group still reads. Raises KafkaError.
         """
-        if not group_id:
-            raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+        check_group_id(group_id)
         shared = self._table.find(group_id)
         with shared.lock:
             if not shared.machine.is_empty and shared.machine.protocol_type != CONSUMER:

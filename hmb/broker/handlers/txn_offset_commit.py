@@ -22,6 +22,7 @@ from hmb.broker.deferred import Deferred
 from hmb.broker.handlers.shared_responses import committed, metadata_length
 from hmb.broker.transactional import code_for_producer
 from hmb.coordinator.group import Commit
+from hmb.coordinator.group_table import check_group_id
 from hmb.coordinator.journal.partition import QueuedRecords
 from hmb.coordinator.offsets import CommittedOffset
 from hmb.coordinator.producer_ids import ProducerIdAndEpoch
@@ -77,8 +78,7 @@ def _begin(request: TxnOffsetCommitRequest, offsets: Offsets, context: RequestCo
     Raises KafkaError.
     """
     groups, transactions, id = context.broker.groups, context.broker.transactions, request.transactional_id
-    if not request.group_id:
-        raise KafkaError(ErrorCode.INVALID_GROUP_ID, "the group id is empty")
+    check_group_id(request.group_id)
     producer = ProducerIdAndEpoch(request.producer_id, request.producer_epoch)
     partition = groups.offsets.partition_for(request.group_id)
     member = request.member_id, request.generation_id, request.group_instance_id
