@@ -39,8 +39,8 @@ _hash_of_id = cached_by_name(10_000)(java_hash)
 class JournalPartitions:
     """The partitions of a journal's topic. If the topic is created again, this object contains the new partitions.
 
-    `_partitions` and `_count` belong to the mapping of logs `_logs`, except while a thread holds the lock. A thread that
-    reads takes no lock.
+    `_partitions` and `_count` belong to the mapping of logs `_logs`, except while a thread holds the lock. A thread
+    that reads takes no lock.
     """
 
     def __init__(self, topic: JournaledTopic) -> None:
